@@ -7,7 +7,7 @@ import click
 
 from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
-from edl.kube.option_group import group
+from edl.kube.option_group import group, option, option_group
 from edl.model import ObjectRef
 from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused
 from kubectl_edl.cli.context import CliContext, Scope
@@ -23,7 +23,7 @@ from kubectl_edl.install.server_side_apply import name_of
 _HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 
 Running Jobs keep their size, without PodDisruptionBudgets. Queued Jobs stay suspended: their
-number, and how to start one by hand, is printed first. Each Job gets its own
+number, and commands that start them by hand, are printed first. Each Job gets its own
 ttlSecondsAfterFinished back. If new pods of a Job would have a scheduling gate of kubectl-edl, a
 hint shows how to remove it. The namespace is kept if it contains objects of others, such as the
 teams; everything else is deleted.
@@ -36,22 +36,33 @@ Examples:
   kubectl edl uninstall --dry-run server
   # Uninstall without confirmation
   kubectl edl uninstall --yes
+  # Start all suspended Jobs by hand, once kubectl-edl is uninstalled
+  kubectl edl uninstall --start-commands | sh
 
 Exit code 5: deleted, but some objects were still there when the time was up.
 """
 
 
+@option_group
+class UninstallOptions(DeletionOptions):
+    """How everything is deleted, or how Jobs run without it."""
+
+    start_commands: bool = option(
+        help="Only print the commands that start the suspended Jobs by hand; delete nothing."
+    )
+
+
 @click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
-@group(DeletionOptions, "how")
+@group(UninstallOptions, "how")
 @cluster_options
 @click.pass_obj
-def uninstall(cli: CliContext, how: DeletionOptions, scope: Scope) -> None:
+def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
     cluster = cli.connect(scope).cluster
-    if helm := helm_release(cluster):
-        again = FixCommand(f"helm uninstall {helm.name} -n {helm.namespace}")
-        raise Refused(f"Helm installed kubectl-edl here: {with_flags(again, scope)}")
-    refuse_elsewhere(cluster, scope, "uninstall")
+    if how.start_commands:
+        _say_start_commands(cli, cluster, scope.cluster_flags)
+        return
+    _check_installer(cluster, scope)
     installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
     stays = [target for target in installed if target.kind == "Namespace" and theirs]
     installed = tuple(target for target in installed if target not in stays)
@@ -83,6 +94,20 @@ def uninstall(cli: CliContext, how: DeletionOptions, scope: Scope) -> None:
     if how.wait:
         ours = [target for target in targets if _is_ours(cluster, target)]
         prune.wait_until_gone(cli, cluster, ours, how.timeout, scope.cluster_flags)
+
+
+def _check_installer(cluster: PluginCluster, scope: Scope) -> None:
+    """Raise Refused for an installation by Helm, or in another namespace."""
+    if helm := helm_release(cluster):
+        again = FixCommand(f"helm uninstall {helm.name} -n {helm.namespace}")
+        raise Refused(f"Helm installed kubectl-edl here: {with_flags(again, scope)}")
+    refuse_elsewhere(cluster, scope, "uninstall")
+
+
+def _say_start_commands(cli: CliContext, cluster: PluginCluster, flags: str) -> None:
+    jobs = uninstall_summary.elastic_jobs(cluster)
+    for command in uninstall_summary.start_commands(jobs, flags):
+        cli.say(command)
 
 
 def _remove(cli: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:

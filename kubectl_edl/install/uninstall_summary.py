@@ -1,6 +1,6 @@
 """What happens to training jobs after kubectl-edl is uninstalled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -33,10 +33,10 @@ def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
         keep = "1 elastic Job keeps" if running == 1 else f"{running} elastic Jobs keep"
         yield f"{keep} running at the current size, no longer resized or ended."
     if queued:
-        each = ", each with a size of its own" if len(queued) > 1 else ""
-        start = _patch(queued[0], _spec(job_restore.start_fields(queued[0])), flags)
-        what = f"{len(queued)} suspended ({_names(queued)}): no longer started"
-        yield f"{what}. By hand{each}: {start}"
+        yield f"{len(queued)} suspended: no longer started. To start them by hand:"
+        yield from (f"  {start}" for start in start_commands(queued[:_SHOWN], flags))
+    if (more := len(queued) - _SHOWN) > 0:
+        yield f"  and {more} more: kubectl edl uninstall --start-commands{flags}"
     # New pods of Jobs that have run would wait forever for the gates' removal.
     gated = list(job_restore.with_gates(jobs))
     stopped = [job for job in gated if job["spec"].get("suspend")]
@@ -49,6 +49,13 @@ def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
     if held := list(job_restore.with_held_ttl(elastic)):
         what = f"{len(held)} with {contract.TTL} ({_names(held)})"
         yield f"{what}: each is deleted that long after its own end."
+
+
+def start_commands(jobs: Iterable[Json], flags: str) -> Iterator[str]:
+    """Commands that start the suspended Jobs, each at its minimum or above."""
+    for job in jobs:
+        if job["spec"].get("suspend") and not has_ended(job):
+            yield _patch(job, _spec(job_restore.start_fields(job)), flags)
 
 
 def kept(job: Json, why: str, flags: str) -> str:

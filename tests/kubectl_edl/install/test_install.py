@@ -830,8 +830,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     assert on.job("runs")["spec"]["suspend"] is False
     assert run.err == (
         "1 elastic Job keeps running at the current size, no longer resized or ended.\n"
-        "1 suspended (default/waits): no longer started. By hand: kubectl patch job waits "
-        """-n default -p '{"spec":{"suspend":false}}'\n"""
+        "1 suspended: no longer started. To start them by hand:\n"
+        """  kubectl patch job waits -n default -p '{"spec":{"suspend":false}}'\n"""
         "1 with edl.dev/ttl-seconds-after-finished (default/waits): each is deleted "
         "that long after its own end.\n"
     )
@@ -1007,11 +1007,34 @@ def test_a_gang_is_started_by_hand_with_no_fewer_pods_than_its_minimum() -> None
     install(on)
     on.put(job("gang", framework="pytorch", min="40", max="40"))
     on.put(job("waits", framework="none"))
-    assert on.run("uninstall", "--yes").err.splitlines()[-1] == (
-        "2 suspended (default/gang, default/waits): no longer started. By hand, each with a "
-        "size of its own: kubectl patch job gang -n default "
-        """-p '{"spec":{"parallelism":40,"completions":40,"suspend":false}}'"""
-    )
+    start = """  kubectl patch job {} -n default -p '{{"spec":{}}}'"""
+    assert on.run("uninstall", "--yes").err.splitlines() == [
+        "2 suspended: no longer started. To start them by hand:",
+        start.format("gang", '{"parallelism":40,"completions":40,"suspend":false}'),
+        start.format("waits", '{"suspend":false}'),
+    ]
+
+
+def test_a_command_starts_each_suspended_job_also_after_uninstalling() -> None:
+    """A running Job, and a Job that has ended, have none."""
+    on = stage()
+    install(on)
+    on.put(job("runs", framework="none"), suspend=False)
+    for index in range(9):
+        on.put(job(f"waits-{index}", framework="none", min="3", max="4"))
+    on.patch("waits-8", {"status": {"conditions": [{"type": "Failed", "status": "True"}]}})
+    before = on.run("uninstall", "--yes").err.splitlines()
+    assert [line.partition(" -n ")[0] for line in before[1:]] == [
+        "8 suspended: no longer started. To start them by hand:",
+        *(f"  kubectl patch job waits-{index}" for index in range(5)),
+        "  and 3 more: kubectl edl uninstall --start-commands",
+    ]
+    run = on.run("uninstall", "--start-commands", "--context", "prod")
+    body = """'{"spec":{"parallelism":3,"suspend":false}}'"""
+    assert (run.code, run.err) == (0, "")
+    assert run.out.splitlines() == [
+        f"kubectl patch job waits-{index} -n default -p {body} --context prod" for index in range(8)
+    ]
 
 
 def test_uninstall_needs_confirmation() -> None:
