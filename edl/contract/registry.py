@@ -119,8 +119,8 @@ _TABLE: Final = f"""
 {keys.RESIZED_AT} | RFC 3339 time | when the size last changed
 {keys.RESUMED_AT} | RFC 3339 time | when its last pause had ended: since then it waits for its start
 {keys.REASON} | a code of docs/reference/reason-codes.md | why the size is what it is, or why the \
-    job waits
-{keys.MESSAGE} | text | the reason, as a sentence
+    job waits; after a reverted scale-up, until a new size is requested
+{keys.MESSAGE} | text | the reason, as a sentence; written and removed together with the reason
 {keys.LAST_CHANGE} | JSON | the reason of the last change, for decisions
 {keys.HISTORY} | an operation per line | see `kubectl edl history`
 {keys.SETTINGS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: the policy and the limits of its \
