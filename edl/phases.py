@@ -143,12 +143,12 @@ def why_below_minimum(job: TrainingJob) -> Reason | None:
     return reasons.below_minimum(lacks) if lacks else None
 
 
-def why_unscheduled(job: TrainingJob) -> Reason | None:
+def why_unscheduled(job: TrainingJob, role: Role | None = None) -> Reason | None:
     """Why pods of a started job's minimum have no node, beyond what each start takes.
 
-    Their template has a scheduling gate of its own, or they replace lost pods.
+    Their template has a scheduling gate of its own, or they replace lost pods. `role`: only its.
     """
-    pods = [pod for role in job.live for pod in _unbound_minimum(role)]
+    pods = [pod for one in ((role,) if role else job.live) for pod in _unbound_minimum(one)]
     if not pods:
         return None
     if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.scheduling.gates):

@@ -117,7 +117,7 @@ def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
 
 
 def why_of_role(job: TrainingJob, role: Role) -> Why:
-    """The first of: its end or the job's, an error, missing or stalled pods, its size."""
+    """The first of: its end or the job's, an error, missing, unbound or stalled pods, its size."""
     stalled = map(_why_stalled, _by_cause(role.stalled_pods))
     return (
         _why_ended(job, role) or _why_lacking(job, role) or next(stalled, None) or _why_sized(role)
@@ -135,14 +135,15 @@ def _why_ended(job: TrainingJob, role: Role) -> Why | None:
 
 
 def _why_lacking(job: TrainingJob, role: Role) -> Why | None:
-    """The error in the user's request, or pods that are missing from a started role."""
+    """The error in the user's request, or why pods of a started role are missing or unbound."""
     if role.request.problem:
         return Why(Code.INVALID, role.request.problem)
     lacks = below_minimum(role)
     size = reasons.below_minimum(lacks) if lacks else None
     deleted = job.problem if job.namespace_terminating else None
     lacking = size or deleted or role.refused_pods or why_role_lacks(role)
-    return why_of(lacking) if lacking else None
+    found = lacking or why_unscheduled(job, role)
+    return why_of(found) if found else None
 
 
 def _why_sized(role: Role) -> Why:

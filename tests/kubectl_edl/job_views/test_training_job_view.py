@@ -172,6 +172,11 @@ def test_a_replacement_of_the_minimum_without_a_node_precedes_the_reason_of_the_
         Code.INSUFFICIENT_CAPACITY,
         "not all pods of its minimum have a node yet",
     )
+    (worker,) = running(pod("worker", 0), again).roles
+    chief = role("chief", 1, 1, pods=(pod("chief", 0),), **told)
+    job = training(chief, worker, started_at=LONG_AGO)
+    assert why_of_role(job, worker) == why(job)
+    assert why_of_role(job, chief).reason is Code.ADMITTED, "its own pod has a node"
     first = pod("worker", 1, **pending, created_at=LONG_AGO)
     assert why(running(pod("worker", 0), first)).reason is Code.ADMITTED, "it has just started"
     extra = pod("worker", 2, **pending, created_at=NOW)
