@@ -47,6 +47,7 @@ UNKNOWN: Final = PLAIN[Code.UNKNOWN]
 
 START_REFUSED: Final = "the API server refuses its start"
 RECLAIMED: Final = "to make room for"
+OWN_MINIMUM: Final = "its own minimum"
 BALANCED: Final[Mapping[Code, str]] = {
     Code.FAIR_SHARING: "equal share with",
     Code.FIFO_ORDER: "created after",

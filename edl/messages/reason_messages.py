@@ -11,6 +11,7 @@ from edl.messages.code_texts import (
     BALANCED,
     ENDED,
     NEVER_CREATED,
+    OWN_MINIMUM,
     PLAIN,
     RECLAIMED,
     RESTART,
@@ -111,7 +112,7 @@ def _about(about: About, code: Code) -> str:
         case Minimum():
             if code is Code.INSUFFICIENT_CAPACITY:
                 return "not all pods of its minimum have a node yet"
-            return f"{RECLAIMED} the minimum of {about.job}"
+            return f"{RECLAIMED} {OWN_MINIMUM if about.own else f'the minimum of {about.job}'}"
         case PendingPods():
             return f"{RECLAIMED} {about.example or UNNAMED_POD} (priority {about.priority})"
         case PodsOf():

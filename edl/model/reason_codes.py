@@ -92,9 +92,10 @@ class Other(msgspec.Struct, frozen=True, omit_defaults=True, tag="TrainingJob"):
 
 
 class Minimum(msgspec.Struct, frozen=True, tag=True):
-    """The minimum of a training job: another one, or the one that has the reason."""
+    """The minimum of a training job. `own`: replicas of this job yield to it."""
 
     job: JobKey
+    own: bool = False
 
 
 class ForeignJob(msgspec.Struct, frozen=True, tag=True):

@@ -7,6 +7,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from edl import reasons
 from edl.model import JobKey, Pod, Reason, ResizePolicy, TrainingJob
 from edl.model.reason_codes import Minimum, Other
@@ -187,9 +189,16 @@ class PassResults:
 def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:
     """Record why these roles yield replicas; they do not grow again in this plan."""
     for allocation in allocations:
-        allocation.reason = allocation.reason or reason
-        allocation.hold.defer(reason)
+        why = _reason_to_yield(allocation.job.key, reason)
+        allocation.reason = allocation.reason or why
+        allocation.hold.defer(why)
         allocation.hold.cooling_down = True
+
+
+def _reason_to_yield(key: JobKey, reason: Reason) -> Reason:
+    """Why a role of this job yields to the claim of that reason, which may be its own job's."""
+    own = reason.about == Minimum(key)
+    return replace(reason, about=Minimum(key, own=True)) if own else reason
 
 
 def _is_for(reason: Reason, key: JobKey) -> bool:

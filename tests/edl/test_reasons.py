@@ -48,7 +48,7 @@ def test_what_is_remembered_is_read_again(code: Code, about: Minimum, restart: R
 
 STORED = {
     "TrainingJob": ("job", "failure", "guaranteed"),
-    "Minimum": ("job",),
+    "Minimum": ("job", "own"),
     "ForeignJob": ("uid", "team", "minimum", "guaranteed"),
     "PendingPods": ("example", "priority"),
     "Pods": ("count", "manual"),

@@ -142,6 +142,8 @@ def _said(reason: Reason) -> Blocker | None:
     match reason.about:
         case Other(job):
             return Outranked(reason.code, (job,))
+        case Minimum(own=True):
+            return InProgress(reason)
         case Minimum(job) if reason.code is Code.RECLAIMED:
             return Outranked(Code.MINIMUM_FIRST, (job,))
         case PendingPods(example, _):

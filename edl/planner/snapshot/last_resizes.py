@@ -59,8 +59,9 @@ def was_unschedulable(role: Role) -> bool:
 
 def growth_failed(key: JobKey, role: Role) -> bool:
     """Whether a restart undid growth: it was unschedulable, or took capacity of its own minimum."""
-    in_its_way = _code(role) is Code.RECLAIMED and _about(role) == Minimum(key)
-    undone = in_its_way or _code(role) is Code.GROWTH_UNSCHEDULABLE
+    about, code = _about(role), _code(role)
+    in_its_way = isinstance(about, Minimum) and about.job == key
+    undone = code is Code.GROWTH_UNSCHEDULABLE or (code is Code.RECLAIMED and in_its_way)
     return undone and role.restart is not Restart.NONE
 
 

@@ -523,6 +523,20 @@ def test_growth_names_the_job_that_gets_the_capacity_first() -> None:
     assert messages.cause(others) == "capacity goes first to ns/less"
 
 
+def test_extras_that_yield_to_their_own_minimum_name_no_job() -> None:
+    """A node was lost; the pod of the other role is created again and fits nowhere."""
+    parts = (
+        role("ps", 1, 1, size=1, suspended=False, pods=(pod(0, created_at=at(-1)),)),
+        role("worker", 1, 3, on=["a"] * 3),
+    )
+    found = explained("mnist", node("a", 3), job("mnist", *parts, started_at=at(-600)))
+    blockers = next(one.blockers for one in found.roles if one.role == "worker")
+    assert blockers is not None
+    (stop,) = blockers.blockers
+    assert isinstance(stop, InProgress)
+    assert messages.cause(stop) == "to make room for its own minimum"
+
+
 def test_pending_pods_of_others_come_first_too() -> None:
     blockers = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
     assert [blocker.kind for blocker in blockers] == ["InsufficientResources", "Outranked"]

@@ -221,7 +221,7 @@ def test_an_extra_makes_room_for_a_worker_of_the_minimum_on_a_cordoned_node() ->
     plan = plan_for(cluster(*nodes, full))
     assert (sizes(plan), plan.drains) == ({"ring": 2}, ())
     (resize,) = plan.resizes
-    assert message(resize.reason) == "to make room for the minimum of ns/ring"
+    assert message(resize.reason) == "to make room for its own minimum"
     leaves = ring(
         "a", "b", min=1, pods=(*full.roles[1].status.pods[:2], pod(2, "b", terminating=True))
     )

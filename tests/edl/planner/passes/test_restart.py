@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Code, JobKey, PodPhase, ResizePolicy, Role, TrainingJob
+from edl.model import Code, JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
+from edl.model.reason_codes import Minimum
 from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
@@ -288,7 +289,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     plan = plan_for(cluster(node("a", 6), mine, other))
     assert sizes(plan) == {"mnist": 2}
     (resize,) = plan.resizes
-    assert resize.reason == replace(reasons.room_for_minimum(mine.key), attempts=1)
+    assert resize.reason == Reason(Code.RECLAIMED, Minimum(mine.key, own=True), attempts=1)
     back = parts[1].changed(last=reasons.restart(resize.reason))
     assert last_resizes.growth_failed(mine.key, back)
 

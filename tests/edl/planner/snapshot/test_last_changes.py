@@ -21,6 +21,7 @@ CHANGES = (
     Reason(Code.RECLAIMED, Other(OTHER)),
     Reason(Code.RECLAIMED, Minimum(OTHER)),
     Reason(Code.RECLAIMED, Minimum(ME)),
+    Reason(Code.RECLAIMED, Minimum(ME, own=True)),
     Reason(Code.RECLAIMED, PendingPods("pod", 1)),
     Reason(Code.RECLAIMED, ForeignJob("uid")),
     Reason(Code.PREEMPTED, Minimum(ME)),
@@ -42,6 +43,7 @@ MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
         {
             Reason(Code.GROWTH_UNSCHEDULABLE): {STOPPED, STARTED},
             Reason(Code.RECLAIMED, Minimum(ME)): {STOPPED, STARTED},
+            Reason(Code.RECLAIMED, Minimum(ME, own=True)): {STOPPED, STARTED},
         },
     ),
     "for_manual_size": (
