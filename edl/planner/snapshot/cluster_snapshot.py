@@ -65,7 +65,7 @@ class Snapshot:
     """Roles not in steady state: pods missing, surplus or paused, or on a draining node."""
     moves: MovingReplicas = field(default_factory=MovingReplicas)
     any_nearly_done: bool = False
-    """Whether any running role is nearly finished."""
+    """Whether any running role keeps its size because its job is nearly finished."""
     _pod_classes: dict[Shape, PodClass] = field(default_factory=dict)
     _known: dict[int, PodClass] = field(default_factory=dict)
     """`_pod_classes` by the identity of their shapes, because hashing a shape is slow."""
@@ -98,6 +98,10 @@ class Snapshot:
         """Whether nodes can be requested in the configured way (`ProvisionerSettings`)."""
         wanted = self.limits.provisioning.provisioner is Provisioner.REQUEST
         return self.autoscaled and (self.state.takes_requests or not wanted)
+
+    def is_nearly_done(self, job: TrainingJob) -> bool:
+        """Whether a job is nearly finished, however its roles may be resized."""
+        return job.progress is not None and job.progress >= self.limits.nearly_done
 
     def release_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
         """Release the capacity that provisional pods hold."""

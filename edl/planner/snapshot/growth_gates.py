@@ -92,11 +92,10 @@ def has_succeeded_pods(job: TrainingJob) -> bool:
 
 
 def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether its job is nearly done; a manual size or an unmet minimum takes precedence."""
-    done, role = allocation.job.progress, allocation.role
+    """Whether it keeps the size of a nearly finished job; a manual size or its minimum is first."""
+    role = allocation.role
     return (
-        done is not None
-        and done >= snapshot.limits.nearly_done
+        snapshot.is_nearly_done(allocation.job)
         and not allocation.manual
         and role.status.size >= role.spec.min
     )

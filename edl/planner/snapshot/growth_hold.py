@@ -19,7 +19,7 @@ class GrowthHold:
     cooling_down: bool = False
     """It donates no replica to rebalancing either."""
     nearly_done: bool = False
-    """It is nearly finished: it keeps its size unless a job of higher priority needs capacity."""
+    """Its job is nearly finished: it keeps its size unless a higher priority needs capacity."""
 
     def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
         """No growth, and no capacity is reserved for it."""

@@ -85,10 +85,12 @@ class Preemption:
     def __post_init__(self) -> None:
         self._resizable = set(self.reclaimable.allocations)
         found = victim_candidates(self.snapshot.allocations, self._resizable)
-        still = self.standing_still
-        self._victims = sorted(
-            found, key=lambda one: (one.job.priority, one.job.key not in still, one.order)
-        )
+        self._victims = sorted(found, key=self._precedence)
+
+    def _precedence(self, victim: Victim) -> tuple[int, bool, bool, int]:
+        """Sort key of candidates: see the module; those that queued last are the youngest."""
+        job, rank = victim.job, victim.allocations[0].queue_rank
+        return job.priority, not self._stands(victim), self.snapshot.is_nearly_done(job), -rank
 
     def run(self, preemptor: Preemptor) -> Reservation | None:
         """Preempt victims and reserve capacity for the whole claim; None, and no change, if not."""

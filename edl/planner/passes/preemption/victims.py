@@ -58,12 +58,6 @@ class Victim:
             for row, amount in held.pod_class.amounts:
                 room[row, held.nodes] += sign * amount * held.pods
 
-    @property
-    def order(self) -> tuple[bool, int]:
-        """Within its priority, nearly finished jobs last, then those that queued last first."""
-        first = self.allocations[0]
-        return first.hold.nearly_done, -first.queue_rank
-
 
 def victim_candidates(
     allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]

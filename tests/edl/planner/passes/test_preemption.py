@@ -140,6 +140,21 @@ def test_nearly_finished_gangs_are_preempted_last_within_a_priority() -> None:
     assert list(suspended(plan_for(state, PREEMPT))) == ["old"]
 
 
+def test_nearly_finished_gangs_are_preempted_last_however_they_may_be_resized() -> None:
+    chief, here = role("chief", on=["a"]), {"on": ["a"]}
+    late = [
+        fixed("fixed", 2, on=["a"] * 2, queued=-300, progress=0.95),
+        job("two", chief, role("worker", 1, 3, progress=0.95, **here), queued=-300),
+        job("chief", chief.changed(progress=0.95), role("worker", 1, 3, **here), queued=-300),
+        worker("manual", 2, 3, on=["a"] * 2, queued=-300, progress=0.95, replicas=2),
+        worker("raised", 3, 4, on=["a"] * 2, queued=-300, progress=0.95),
+    ]
+    old, high = fixed("old", 1, on=["a"], queued=-900), fixed("high", 1, priority=1)
+    for one in late:
+        state = cluster(node("a", 3), one, old, high)
+        assert list(suspended(plan_for(state, PREEMPT))) == ["old"], one.key.name
+
+
 def test_only_gangs_on_helpful_nodes_are_preempted() -> None:
     elsewhere = fixed("elsewhere", 1, on=["b"], queued=-300)
     here = fixed("here", 1, on=["a"], queued=-900)

@@ -142,6 +142,17 @@ def test_a_borrower_that_goes_whole_hears_of_the_guarantee_and_not_of_a_priority
     ]
 
 
+def test_a_guarantee_takes_nearly_finished_jobs_of_borrowers_last() -> None:
+    jobs = [
+        *of("b", running("late", 2, 2, ["n1"] * 2, queued=-300, progress=0.95)),
+        *of("b", running("fresh", 2, 2, ["n1"] * 2, queued=-900)),
+        *of("a", worker("a1", 2, 2)),
+    ]
+    state = cluster(node("n1", 4), *jobs)
+    plan = plan_for(with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b")))
+    assert suspended(plan) == {"fresh"}
+
+
 def test_no_job_is_taken_of_a_team_within_its_guarantee() -> None:
     state = fixed(Reclaim.JOBS)
     state = with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b", 4))
