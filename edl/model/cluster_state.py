@@ -15,7 +15,7 @@ from edl.quantities import Resources
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """`count` pending pods of other owners with the same shape and priority."""
+    """`count` pending pods of other owners with the same shape, priority and preemption policy."""
 
     shape: Shape
     priority: int
@@ -26,6 +26,8 @@ class Demand(msgspec.Struct, frozen=True):
     """The team of their namespaces; empty where no teams are configured."""
     elsewhere: tuple[str, ...] = ()
     """The first pod of each other namespace, likewise."""
+    preempts: bool = True
+    """Whether whole training jobs may be stopped for it: its `preemptionPolicy` is not Never."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):

@@ -103,6 +103,11 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return self.owners[0].uid if self.owners else ""
 
     @cached_property
+    def preempts(self) -> bool:
+        """Whether other training jobs may be stopped for it: no role of it forbids that."""
+        return all(role.template.preempts for role in self.roles)
+
+    @cached_property
     def progress(self) -> float | None:
         """The completed fraction of its work, 0..1: the largest that a Job states; None without."""
         return max(

@@ -112,6 +112,8 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """Why kube-scheduler may allocate other devices than the plan has counted."""
     device_template: DeviceTemplate | None = None
     """The ResourceClaimTemplate that the reconciler creates for the pods' claims, if any."""
+    preempts: bool = True
+    """Whether the `preemptionPolicy` of the pods' PriorityClass lets others be evicted for them."""
 
 
 class RoleStatus(msgspec.Struct, frozen=True):

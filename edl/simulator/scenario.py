@@ -86,6 +86,8 @@ class Service(msgspec.Struct, frozen=True):
     namespace: str = "default"
     start_up: float | None = None
     shut_down: float | None = None
+    preempts: bool = False
+    """Whether whole training jobs may be stopped for its pods."""
 
 
 class Change(StrEnum):

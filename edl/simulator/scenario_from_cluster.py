@@ -70,7 +70,7 @@ def _unprovisioned(job: TrainingJob) -> TrainingJob:
 def _service(demand: Demand) -> Service:
     namespace, _, name = demand.example.partition("/")
     steps = ((0.0, demand.count),)
-    return Service(name, demand.shape, steps, demand.priority, namespace)
+    return Service(name, demand.shape, steps, demand.priority, namespace, preempts=demand.preempts)
 
 
 def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, ...]:

@@ -33,6 +33,8 @@ from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.quantities import Resources
 
 _TRUE: Final = "True"
+_NEVER: Final = "Never"
+"""The `preemptionPolicy` of pods for which no other pod is evicted."""
 _OF_THEIR_NODE: Final = ("DaemonSet", "Node")
 """Owners whose pods disappear with their node."""
 _NAMED: Final = b'"metadata.name"'
@@ -58,6 +60,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     asking: bool
     """The pod waits for a node, and nothing of its own holds it back."""
     priority: int
+    preempts: bool = True
+    """Whether its `preemptionPolicy` lets others be evicted for it."""
     job: str = ""
     pod: Pod | None = None
     bare: training_pods.BarePod | None = None
@@ -91,6 +95,12 @@ class PriorityClassFacts(msgspec.Struct, frozen=True, gc=False):
     name: str
     value: int
     default: bool
+    preempts: bool = True
+    """Whether its `preemptionPolicy` lets others be evicted for its pods."""
+
+
+WITHOUT_CLASS: Final = PriorityClassFacts("", 0, default=False)
+"""What applies to pods without a PriorityClass where none is the default."""
 
 
 class NamespaceFacts(msgspec.Struct, frozen=True, gc=False):
@@ -165,6 +175,7 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
         leaving=leaving,
         asking=asking,
         priority=found.spec.priority or 0,
+        preempts=found.spec.preemption_policy != _NEVER,
         job=next((owner.uid for owner in jobs), "") if provisional else job,
         pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
@@ -235,7 +246,8 @@ def _claims(found: PodObject) -> tuple[ClaimRef, ...]:
 
 def priority(raw: bytes) -> PriorityClassFacts:
     found = _classes.decode(raw)
-    return PriorityClassFacts(found.metadata.name, found.value, found.global_default)
+    preempts = found.preemption_policy != _NEVER
+    return PriorityClassFacts(found.metadata.name, found.value, found.global_default, preempts)
 
 
 def namespace(raw: bytes) -> NamespaceFacts:

@@ -84,6 +84,7 @@ class PriorityClassObject(ObjectPart, frozen=True):
     metadata: ObjectMeta
     value: int = 0
     global_default: bool = False
+    preemption_policy: str = ""
 
 
 class OverheadPart(ObjectPart, frozen=True):
@@ -191,6 +192,7 @@ class PodSpec(ObjectPart, frozen=True):
     node_name: str = ""
     priority: int | None = None
     priority_class_name: str = ""
+    preemption_policy: str = ""
     scheduling_gates: list[SchedulingGate] | None = None
     resource_claims: list[PodResourceClaim] | None = None
 

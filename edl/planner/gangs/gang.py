@@ -80,11 +80,12 @@ class Gang(msgspec.Struct, frozen=True):
         """Equal for gangs whose searches for capacity have the same result and reason.
 
         It holds everything that decides whether a gang fits, except what it may reclaim. A gang
-        whose last start failed preempts no other gang.
+        whose last start failed preempts no other gang, nor does one that may not preempt.
         """
         names = tuple(role.name for role in self.roles)
         costs = self.quota_request.amounts
-        return self.requests, names, costs, self.failed_before, self.job.topology
+        spares = self.failed_before or not self.job.preempts
+        return self.requests, names, costs, spares, self.job.topology
 
 
 def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:

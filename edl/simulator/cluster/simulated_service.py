@@ -50,7 +50,14 @@ class SimulatedService:
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
             team = self.env.scenario.around.team_of(self.service.namespace)
-            yield Demand(self.service.shape, self.service.priority, len(waiting), example, team)
+            yield Demand(
+                self.service.shape,
+                self.service.priority,
+                len(waiting),
+                example,
+                team,
+                preempts=self.service.preempts,
+            )
 
     def held(self) -> Resources:
         """The requests of its bound pods that are not terminating."""

@@ -14,6 +14,7 @@ from edl import contract
 from edl.errors import refuse
 from edl.kube.decode import job_facts
 from edl.kube.decode.job_facts import JobFacts
+from edl.kube.decode.object_facts import WITHOUT_CLASS
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import NO_CLASS
 from edl.kube.state.jobs.training_job_inputs import TrainingJobInputs
@@ -55,7 +56,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
             pods=[[] for _ in facts],
             owned_objects=(),
             kubexec=True,
-            priorities=[0] * len(facts),
+            priorities=[WITHOUT_CLASS] * len(facts),
             classes=[NO_CLASS] * len(facts),
         ),
     )

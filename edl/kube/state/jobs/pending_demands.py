@@ -19,7 +19,12 @@ from edl.model import DEFAULT_TEAM, CaveatCode, Demand, Shape
 class _DemandKey(NamedTuple):
     shape: Shape
     priority: int
+    preempts: bool
     namespace: str
+
+    @classmethod
+    def of(cls, pod: PodFacts) -> "_DemandKey":
+        return cls(pod.shape, pod.priority, pod.preempts, pod.namespace)
 
 
 class _Group:
@@ -48,7 +53,7 @@ class _Group:
 
 
 class PendingDemands:
-    """Demands by requests, priority and namespace; adding a pod twice has no effect."""
+    """Demands by `_DemandKey`; adding a pod twice has no effect."""
 
     def __init__(self) -> None:
         self._groups: dict[_DemandKey, _Group] = {}
@@ -112,12 +117,12 @@ class PendingDemands:
             self._add(pod)
 
     def _add(self, pod: PodFacts) -> None:
-        key = _DemandKey(pod.shape, pod.priority, pod.namespace)
+        key = _DemandKey.of(pod)
         self._groups.setdefault(key, _Group()).add(_example(pod))
         self._made = None
 
     def _leave(self, pod: PodFacts) -> None:
-        key = _DemandKey(pod.shape, pod.priority, pod.namespace)
+        key = _DemandKey.of(pod)
         group = self._groups.get(key)
         if group:
             group.drop(_example(pod))
@@ -133,13 +138,13 @@ class PendingDemands:
 
     def _demands(self) -> Iterator[Demand]:
         found: defaultdict[_DemandKey, list[_Group]] = defaultdict(list)
-        for (shape, priority, namespace), group in self._groups.items():
-            team = "" if self._teams is None else self._teams.get(namespace, DEFAULT_TEAM)
-            found[_DemandKey(shape, priority, team)].append(group)
-        for (shape, priority, team), groups in found.items():
+        for key, group in self._groups.items():
+            team = "" if self._teams is None else self._teams.get(key.namespace, DEFAULT_TEAM)
+            found[key._replace(namespace=team)].append(group)
+        for (shape, priority, preempts, team), groups in found.items():
             count = sum(len(group.names) for group in groups)
             first, *others = sorted(group.first() for group in groups)
-            demand = Demand(shape, priority, count, first, team, tuple(others))
+            demand = Demand(shape, priority, count, first, team, tuple(others), preempts)
             yield from _asked(demand, self._devices)
 
 

@@ -17,6 +17,7 @@ from edl.kube.decode.namespace_quotas import (
     QuotaFacts,
 )
 from edl.kube.decode.object_facts import (
+    WITHOUT_CLASS,
     NamespaceFacts,
     OwnedObjectRef,
     PodFacts,
@@ -44,7 +45,7 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     owned_objects: Sequence[OwnedObjectRef]
     """Objects that have its name or its label."""
     kubexec: bool
-    priorities: Sequence[int | None]
+    priorities: Sequence[PriorityClassFacts | None]
     """None if the PriorityClass does not exist."""
     classes: Sequence[RuntimeClassFacts | None]
     """RuntimeClasses; None for one that does not exist."""
@@ -65,10 +66,10 @@ class ClusterScope(msgspec.Struct, frozen=True):
 
     kubexec: frozenset[str]
     """Namespaces in which launchers may exec into their workers."""
-    priorities: Mapping[str, int]
-    """Values by name of the PriorityClass."""
-    default: int
-    """The priority of pods without a class."""
+    priorities: Mapping[str, PriorityClassFacts]
+    """By name of the PriorityClass."""
+    default: PriorityClassFacts
+    """What applies to pods without a class."""
     rules: Mapping[str, NamespaceConstraints] = msgspec.field(default_factory=dict)
     """By namespace, for namespaces that have any."""
     runtimes: Known = None
@@ -85,14 +86,14 @@ class ClusterScope(msgspec.Struct, frozen=True):
     ) -> "ClusterScope":
         return cls(
             kubexec=frozenset(found.name for found in namespaces if found.policy.kubexec),
-            priorities={entry.name: entry.value for entry in priorities},
-            default=next((entry.value for entry in priorities if entry.default), 0),
+            priorities={entry.name: entry for entry in priorities},
+            default=next((entry for entry in priorities if entry.default), WITHOUT_CLASS),
             rules=_rules_of(namespaces, priorities, quotas, ranges),
             runtimes=None if runtimes is None else {found.name: found for found in runtimes},
         )
 
-    def priority(self, job: JobFacts) -> int | None:
-        """The priority of a Job; None if its PriorityClass does not exist."""
+    def priority(self, job: JobFacts) -> PriorityClassFacts | None:
+        """The PriorityClass of a Job; None if it does not exist."""
         return self.priorities.get(job.priority_class) if job.priority_class else self.default
 
 

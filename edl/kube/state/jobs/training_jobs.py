@@ -14,7 +14,7 @@ from edl.kube.cluster import ObjectKey
 from edl.kube.decode import runtime_classes
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
-from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
+from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts, PriorityClassFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state.jobs import pod_admission, replaced_pods
@@ -142,8 +142,10 @@ def _templates(
 
 def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, ...]:
     roles = [
-        _ruled(job, _staffed(job, job.role, pods, of), around.rules, of)
-        for job, pods, of in zip(around.jobs, around.pods, around.classes, strict=True)
+        _ruled(job, _staffed(job, job.role, pods, of, priority), around.rules, of)
+        for job, pods, of, priority in zip(
+            around.jobs, around.pods, around.classes, around.priorities, strict=True
+        )
         if job.role and job.role.name in all_roles
     ]
     namespace = around.jobs[0].key.namespace
@@ -166,11 +168,17 @@ def _succeeding(roles: Sequence[Role], previous: Sequence[PodFacts]) -> tuple[Ro
 
 
 def _staffed(
-    job: JobFacts, role: Role, pods: Sequence[PodFacts], of: RuntimeClassFacts | None
+    job: JobFacts,
+    role: Role,
+    pods: Sequence[PodFacts],
+    of: RuntimeClassFacts | None,
+    priority: PriorityClassFacts | None,
 ) -> Role:
-    """The role with its pods, and with the shape of future pods."""
+    """The role with its pods, and with the shape and preemption policy of future pods."""
     shape = runtime_classes.admitted(role.template.shape, job.runtime, of)
-    return role.changed(pods=_pods(pods), shape=_shape(shape, pods))
+    known = [priority] if priority else pods
+    preempts = all(one.preempts for one in known)
+    return role.changed(pods=_pods(pods), shape=_shape(shape, pods), preempts=preempts)
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
@@ -216,7 +224,7 @@ def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
 def _priorities(around: TrainingJobInputs) -> Iterator[int]:
     """Priorities of the Jobs; those of existing pods if the PriorityClass was deleted."""
     for pods, priority in zip(around.pods, around.priorities, strict=True):
-        yield from [pod.priority for pod in pods] if priority is None else [priority]
+        yield from [pod.priority for pod in pods] if priority is None else [priority.value]
 
 
 def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:

@@ -9,7 +9,7 @@ from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.lost_pods import longest_wait, stands_still
-from edl.model import Domain, JobKey, Reason
+from edl.model import Demand, Domain, JobKey, Reason, TrainingJob
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.empty_cluster import EmptyCluster
 from edl.planner.gangs.gang import Gang
@@ -182,7 +182,7 @@ class ClaimSources:
 
     def _preempt_for(self, gang: Gang, scope: ReclaimScope, reason: Reason) -> Reservation | None:
         # A gang whose last start failed might preempt jobs for nothing, again and again.
-        if gang.failed_before or not self.may_preempt(scope):
+        if gang.failed_before or not self.may_preempt(gang.job, scope):
             return None
         snapshot = self.snapshot
         room = (
@@ -243,15 +243,17 @@ class ClaimSources:
             )
         return self._preempting
 
-    def preempt(self, preemptor: Preemptor) -> list[list[int]]:
+    def preempt(self, job: TrainingJob, preemptor: Preemptor) -> list[list[int]]:
         """Preempt gangs for the whole claim; the nodes of each request's pods, [] if that fails."""
-        if not self.may_preempt(preemptor.scope):
+        if not self.may_preempt(job, preemptor.scope):
             return []
         reservation = self.preemption.run(preemptor)
         return reservation.nodes if reservation else []
 
-    def may_preempt(self, scope: ReclaimScope) -> bool:
-        return self.snapshot.limits.preempt or scope.reclaims_jobs or bool(self.standing_still)
+    def may_preempt(self, claimant: TrainingJob | Demand, scope: ReclaimScope) -> bool:
+        """Whether a claim may stop whole jobs; never with `preemptionPolicy: Never`."""
+        may = self.snapshot.limits.preempt or scope.reclaims_jobs or bool(self.standing_still)
+        return may and claimant.preempts
 
     def drop_suspended(self) -> None:
         """Remove preempted jobs from the plan; the next preemption reads the others anew."""

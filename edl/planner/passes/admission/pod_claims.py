@@ -56,7 +56,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
         if charge:
             charge.reserve(len(found))
         rest = PodSetRequest(pod_class, demand.count - len(nodes) - len(found))
-        if rest.pods and sources.may_preempt(scope):
+        if rest.pods and sources.may_preempt(demand, scope):
             preemptor = Preemptor((rest,), scope, reason, uncounted=charge)
             more = sources.preemption.as_many_as_possible(preemptor)
             if charge:
@@ -116,7 +116,7 @@ def _claim_for_minimum(
         nodes = reservation.nodes
     else:
         backs_off = len(lacking) > sum(map(len, positions.values()))
-        nodes = [] if backs_off else sources.preempt(preemptor)
+        nodes = [] if backs_off else sources.preempt(job, preemptor)
     for one, taken in zip(roles, nodes, strict=False):
         for position, node in zip(positions[one], taken, strict=True):
             one.assign(position, Placement(node, holds_idle=False, is_new=False))

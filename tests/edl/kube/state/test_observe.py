@@ -117,6 +117,17 @@ def test_pending_pods_of_others_ask_together_by_shape_and_priority() -> None:
     ]
 
 
+def test_pending_pods_of_others_ask_apart_if_their_class_preempts_no_pod() -> None:
+    pods = [manifests.pod("a"), manifests.pod("b"), manifests.pod("c")]
+    for pod, policy in zip(pods[1:], ("Never", "PreemptLowerPriority"), strict=True):
+        pod["spec"]["preemptionPolicy"] = policy
+    demands = look(snapshot(pods=pods)).demands
+    assert [(d.example, d.count, d.preempts) for d in demands] == [
+        ("web/a", 2, True),
+        ("web/b", 1, False),
+    ]
+
+
 def test_jobs_of_one_name_form_one_training_job_in_the_casts_order() -> None:
     found = only(look(snapshot(reversed_jobs())))
     assert found.key == JobKey("web", "mnist")
@@ -272,6 +283,30 @@ def test_the_priority_is_the_highest_of_the_roles() -> None:
     assert only(look(snapshot(MNIST, priorities=classes))).priority == 5
     assert only(look(snapshot([*MNIST[:2], high], priorities=classes))).priority == 100
     assert only(look(snapshot(MNIST))).priority == 0
+
+
+def test_a_job_preempts_unless_the_class_of_a_role_forbids_it() -> None:
+    classes: list[Json] = [
+        {"metadata": manifests.metadata("spares"), "value": 9, "preemptionPolicy": "Never"},
+        {"metadata": manifests.metadata("high"), "preemptionPolicy": "PreemptLowerPriority"},
+    ]
+
+    def preempts(name: str, **of: Any) -> bool:  # noqa: ANN401
+        worker = member("worker", pod={"priorityClassName": name} if name else {})
+        given = [one | of for one in classes]
+        return only(look(snapshot([*MNIST[:2], worker], priorities=given))).preempts
+
+    assert (preempts("high"), preempts("spares"), preempts("")) == (True, False, True)
+    assert not preempts("", globalDefault=True)
+
+
+def test_a_job_whose_class_was_deleted_preempts_as_its_pods_do() -> None:
+    deleted = {"pod": {"priorityClassName": "deleted"}}
+    jobs = [running("chief", **deleted), running("ps"), running("worker")]
+    for policy, preempts in (("Never", False), ("PreemptLowerPriority", True)):
+        found = job_pod("p0", 0, "mnist-chief", node="n1")
+        found["spec"]["preemptionPolicy"] = policy
+        assert only(look(snapshot(jobs, [found]))).preempts is preempts
 
 
 def test_a_priority_class_that_is_missing_is_to_be_created() -> None:

@@ -190,6 +190,41 @@ def test_pods_of_others_of_a_higher_priority_take_gangs_too() -> None:
     assert quiet(plan_for(equal, PREEMPT))
 
 
+def test_pods_of_others_that_preempt_none_take_extras_alone() -> None:
+    """Their class has `preemptionPolicy: Never`."""
+    low, fixed_one = worker("low", 1, 2, on=["a"] * 2), fixed("fixed", 1, on=["a"])
+    web = replace(demand("web", shape(1), 3, priority=1), preempts=False)
+    plan = plan_for(cluster(node("a", 3), low, fixed_one, web), PREEMPT)
+    assert (suspended(plan), sizes(plan)) == ({}, {"low": 1})
+
+
+def test_a_job_that_preempts_none_takes_extras_alone() -> None:
+    low, high = worker("low", 1, 3, on=["a"] * 3), {"priority": 1, "preempts": False}
+    state = cluster(node("a", 3), low, fixed("high", 3, **high))
+    assert quiet(plan_for(state, PREEMPT))
+    two = cluster(node("a", 3), low, fixed("high", 2, **high))
+    assert sizes(plan_for(two, PREEMPT)) == {"low": 1}
+    lost = worker("high", 2, 2, on=["b", ""], started_at=at(-5), **high)
+    state = cluster(node("a", 1), node("b", 1), fixed("low", 1, on=["a"]), lost)
+    assert suspended(plan_for(state, PREEMPT)) == {}
+
+
+def test_a_job_of_which_one_role_preempts_none_preempts_none() -> None:
+    low = fixed("low", 2, on=["a"] * 2)
+    chief, ps = role("chief", preempts=False), role("ps")
+    assert (
+        suspended(plan_for(cluster(node("a", 2), low, job("high", chief, ps, priority=1)), PREEMPT))
+        == {}
+    )
+
+
+def test_a_gang_that_preempts_none_keeps_no_equal_gang_behind_it_from_room() -> None:
+    low = fixed("low", 1, on=["a"])
+    spares = fixed("spares", 1, priority=1, queued=-900, preempts=False)
+    fresh = fixed("fresh", 1, priority=1, queued=-300)
+    assert list(suspended(plan_for(cluster(node("a", 1), low, spares, fresh), PREEMPT))) == ["low"]
+
+
 def test_a_minimum_that_lost_its_node_takes_gangs_too() -> None:
     low = fixed("low", 1, on=["a"])
     high = worker("high", 2, 2, on=["b", ""], priority=1, started_at=at(-5))

@@ -153,6 +153,16 @@ def test_a_guarantee_takes_nearly_finished_jobs_of_borrowers_last() -> None:
     assert suspended(plan) == {"fresh"}
 
 
+def test_an_owner_that_preempts_none_takes_only_extras_of_borrowers() -> None:
+    jobs = [
+        *of("b", running("b1", 1, 2, ["n1"] * 2), running("b2", 2, 2, ["n1"] * 2)),
+        *of("a", worker("a1", 2, 2, preempts=False), worker("a2", 1, 1, preempts=False)),
+    ]
+    state = cluster(node("n1", 4), *jobs)
+    plan = plan_for(with_teams(state, team("a", 4, reclaim=Reclaim.JOBS), team("b")))
+    assert (suspended(plan), sizes(plan)) == (set(), {"b1": 1})
+
+
 def test_no_job_is_taken_of_a_team_within_its_guarantee() -> None:
     state = fixed(Reclaim.JOBS)
     state = with_teams(state, team("a", 2, reclaim=Reclaim.JOBS), team("b", 4))
