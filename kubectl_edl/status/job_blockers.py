@@ -116,9 +116,15 @@ def _failed(view: JobView, _: datetime) -> Iterator[JobBlocker]:
     if failure and failure.reason == _DEADLINE_EXCEEDED:
         remedy = "delete its Jobs and apply them with a longer activeDeadlineSeconds"
     else:
-        logs = f"kubectl edl logs {view.argument} shows why"
-        remedy = f"{logs}; delete its Jobs and apply them to try again"
+        pods = any(role.status.pods for role in view.job.roles)
+        why = f"kubectl edl logs {view.argument} shows why" if pods else _pods_gone(view)
+        remedy = f"{why}; delete its Jobs and apply them to try again"
     yield JobBlocker(view.why.message, remedy)
+
+
+def _pods_gone(view: JobView) -> str:
+    """Where to look if all pods were deleted, for example by a drain or `kubectl delete pod`."""
+    return f"its pods no longer exist, and so have no logs: kubectl edl events {view.argument}"
 
 
 def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:

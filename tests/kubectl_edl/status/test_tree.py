@@ -404,12 +404,29 @@ def test_a_completed_work_item_does_not_hide_that_no_pod_can_be_made(stage: Stag
     assert [what for what, _ in blockers_section(stage, "poor")] == [f"poor: FailedCreate: {quota}"]
 
 
+def test_a_failed_job_without_pods_is_explained_by_its_events(stage: Stage) -> None:
+    """Its only pod was deleted, and the limit of its back-off is 0."""
+    owner = stage.put(job("gone", framework="none"), suspend=False)
+    created = pod(owner, 0, phase="Failed", conditions=[])
+    stage.create(created)
+    over = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
+    stage.patch("gone", {"status": {"conditions": [over]}})
+    then = "delete its Jobs and apply them to try again"
+    logs = f"kubectl edl logs gone -n default shows why; {then}"
+    assert blockers_section(stage, "gone")[0][1] == logs
+    stage.delete(created["metadata"]["name"], "Pod")
+    assert blockers_section(stage, "gone")[0][1] == (
+        f"its pods no longer exist, and so have no logs: kubectl edl events gone -n default; {then}"
+    )
+
+
 def test_each_phase_that_waits_has_its_way_out(stage: Stage) -> None:
     stage.put(role_manifests("part")[0])
     paused = job("paused", framework="none")
     paused["metadata"]["annotations"] = {contract.PAUSED: "true"}
     stage.put(paused)
     failed = stage.put(job("failed", framework="none"), suspend=False)
+    stage.create(pod(failed, 0, phase="Failed", conditions=[]))
     over = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-11-21T11:59:00Z"}
     stage.patch(failed["metadata"]["name"], {"status": {"conditions": [over]}})
     stage.put(job("seen", framework="none"))
