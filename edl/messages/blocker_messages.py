@@ -30,7 +30,7 @@ from edl.model.blockers import (
 )
 from edl.model.nodes import is_one_node
 from edl.model.quotas import Quota
-from edl.model.reason_codes import Attempt, Attempted, Reason, Roles
+from edl.model.reason_codes import Attempt, Attempted, Code, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce
 from edl.quantities import Resources, amount_text, shown_amounts
 
@@ -85,7 +85,9 @@ def remedy(found: Blocker, job: str = "") -> str:
         case AtBound(role, SizeBound.MANUAL):
             none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
             return f"another manual size of {role}, or none{none}"
-        case TimedHold(Reason(about=Attempt(Attempted.GANG | Attempted.CREATION) as failed)):
+        case TimedHold(
+            Reason(Code.BACK_OFF, Attempt(Attempted.GANG | Attempted.CREATION) as failed)
+        ):
             again = (
                 restart_commands(job) if job else "pausing it, and resuming it some seconds later"
             )

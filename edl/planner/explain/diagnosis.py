@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import lost_pods, phases, reasons
 from edl.model import DEFAULT_TEAM, Code, JobKey, Reason, Reclaim, Role, Teams, TrainingJob
 from edl.model.blockers import (
     AtBound,
@@ -34,6 +34,9 @@ _KEEPING: Final[Mapping[Code, JobCondition]] = {
     Code.WRITE_REFUSED: JobCondition.PROBLEM,
 }
 """Holds that keep the size of a role for longer than one plan."""
+FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
+"""Conditions by which a role keeps its size until its job ends."""
+_LAST: Final = FINAL | {JobCondition.RULE}
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
 _ReadReason = Callable[[PlanBuilder], Reason | None]
@@ -73,10 +76,22 @@ def growth_blockers(
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
+        if reason.code is Code.PODS_MISSING and (awaited := _awaited(now, allocation)):
+            return [awaited]
         return [_said(reason) or _timed(now, builder, lambda later: _held(later, key, name))]
     if allocation.pipelined:
         return [InProgress(builder.why_no_more(allocation))]
     return [_lack(builder, allocation)]
+
+
+def _awaited(now: DecisionInput, allocation: RoleAllocation) -> Blocker | None:
+    """What delays the replacements of lost pods; None if none was lost and none terminates."""
+    role = allocation.role
+    terminates = any(pod.terminating for pod in role.status.pods)
+    if lost_pods.has_lost_any(role) or (role.status.ignores and not terminates):
+        until = lost_pods.recreated_until(role, now.state.observed_at)
+        return TimedHold(reasons.BACK_OFF_RECREATION, until)
+    return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if terminates else None
 
 
 def _lack(builder: PlanBuilder, allocation: RoleAllocation) -> Blocker:
@@ -93,6 +108,22 @@ def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocatio
     """The allocation of a role that is started, or starts in this plan; else None."""
     allocations = (one for one in builder.snapshot.allocations if one.job.key == key)
     return next((one for one in allocations if one.role.name == role), None)
+
+
+def is_last(cause: Blocker, job: TrainingJob) -> bool:
+    """Whether no decision without this cause can be foreseen.
+
+    After its back-off the Job controller first creates the lost pods, on nodes not known yet.
+    """
+    match cause:
+        case AtBound():
+            return cause.bound is SizeBound.ITEMS
+        case TimedHold(reason):
+            awaits = reason == reasons.BACK_OFF_RECREATION
+            return awaits and any(map(lost_pods.missing_pods, job.live))
+        case OwnCondition(what):
+            return what in _LAST
+    return isinstance(cause, InProgress)
 
 
 def _itself(job: TrainingJob) -> OwnCondition | None:

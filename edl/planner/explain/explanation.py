@@ -17,18 +17,17 @@ from msgspec.structs import replace
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.blockers import (
-    AtBound,
     Blocker,
     InProgress,
-    JobCondition,
     Outranked,
     OwnCondition,
-    SizeBound,
 )
 from edl.planner.explain.diagnosis import (
+    FINAL,
     Subject,
     allocation_of,
     growth_blockers,
+    is_last,
     preempts,
     reclaiming_team,
     start_blockers,
@@ -42,8 +41,6 @@ from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""
 _FIRST: Final = Code.NOT_PLANNED
-_FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
-_LAST: Final = _FINAL | {JobCondition.RULE}
 
 
 class Blockers(msgspec.Struct, frozen=True):
@@ -58,7 +55,7 @@ class Blockers(msgspec.Struct, frozen=True):
     @property
     def final(self) -> bool:
         """Whether the role keeps its size until the job ends."""
-        return any(isinstance(one, OwnCondition) and one.what in _FINAL for one in self.blockers)
+        return any(isinstance(one, OwnCondition) and one.what in FINAL for one in self.blockers)
 
 
 class RoleExplanation(msgspec.Struct, frozen=True):
@@ -208,7 +205,7 @@ class _Case:
             if more == blockers:
                 break
             blockers = more
-            if any(map(_is_last, blockers)):
+            if any(is_last(one, self.job) for one in blockers):
                 then = tuple(one for one in blockers if isinstance(one, InProgress))
                 if not then:
                     break
@@ -253,14 +250,6 @@ def _recipients(before: PlanBuilder | None, now: PlanBuilder) -> Mapping[Subject
         return {}
     had, have = _holdings(before), _holdings(now)
     return {one: had.get(one, 0) for one, size in sorted(have.items()) if size > had.get(one, 0)}
-
-
-def _is_last(blocker: Blocker) -> bool:
-    if isinstance(blocker, AtBound):
-        return blocker.bound is SizeBound.ITEMS
-    return isinstance(blocker, InProgress) or (
-        isinstance(blocker, OwnCondition) and blocker.what in _LAST
-    )
 
 
 def _holdings(builder: PlanBuilder) -> dict[Subject, int]:

@@ -514,6 +514,42 @@ def test_a_cooldown_says_until_when() -> None:
     assert messages.cause(blocker) == "cooldown after its last start or resize (until 12:00:06 UTC)"
 
 
+def lacking(there: tuple[int, ...], **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    """A job of 6 to 8 that runs as 7, of which only these pods are there, for 12 seconds."""
+    pods = (*(pod(index, "a") for index in there), *fields.pop("more", ()))
+    usual = {"suspended": False, "size": 7, "pods": pods, "reported_at": at(-12)}
+    return worker("mnist", 6, fields.pop("most", 8), **(usual | fields))
+
+
+@pytest.mark.parametrize("there", [(4, 5), (0, 1, 2, 3, 4, 5)], ids=["of the minimum", "an extra"])
+@pytest.mark.parametrize("most", [7, 8], ids=["at its max", "below it"])
+def test_lost_pods_wait_for_the_back_off_and_no_pause_is_advised(
+    there: tuple[int, ...], most: int
+) -> None:
+    lost = lacking(there, failures=5, most=most)
+    *others, wait = growth("mnist", node("a", 9), lost)
+    assert [one.kind for one in others] == ["AtBound"] * (most == 7)
+    assert (messages.cause(wait), messages.remedy(wait, "mnist")) == (
+        "back-off: after lost pods the Job controller creates no pod (until 12:02:28 UTC)",
+        "",
+    )
+
+
+def test_pods_that_terminate_on_a_silent_node_are_awaited_and_no_pause_is_advised() -> None:
+    leaving = tuple(pod(at_, "gone", terminating=True, due_at=at(-5)) for at_ in range(4))
+    awaits = lacking((4, 5, 6), more=leaving, ignores=True)
+    (wait,) = growth("mnist", node("a", 9), awaits)
+    assert (messages.cause(wait), messages.remedy(wait, "mnist")) == (
+        "waiting for its lost pods to be recreated",
+        "",
+    )
+
+
+def test_a_pause_is_advised_only_where_no_pod_runs() -> None:
+    hold = TimedHold(reasons.UNSCHEDULABLE_CREATION, at(1))
+    assert messages.remedy(hold, "mnist") == ""
+
+
 def test_growth_names_the_job_that_gets_the_capacity_first() -> None:
     things = (node("a", 3), runs("mnist", 2, high=9), runs("less", 1, high=9))
     room_, others = growth("mnist", *things)
