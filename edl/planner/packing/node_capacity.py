@@ -52,6 +52,8 @@ class NodeCapacity:
         allocatable, used, releasing = self._read(nodes)
         requested = slice(len(self.resources))
         self.allocatable = allocatable[requested]
+        self._least: list[int] = self.allocatable.min(axis=1, initial=_MOST).tolist()
+        """By resource, what every node has at least."""
         self.totals: list[int] = self.allocatable[:, self.schedulable].sum(axis=1).tolist()
         """Capacity of all schedulable nodes together, by resource."""
         self.observed_idle = self.allocatable - used[requested]
@@ -128,7 +130,8 @@ class NodeCapacity:
         """Nodes on which one pod of these amounts would fit if they were empty; bool[nodes]."""
         found = np.ones(len(self.node_names), dtype=np.bool_)
         for row, amount in amounts:
-            found &= self.allocatable[row] >= amount
+            if amount > self._least[row]:
+                found &= self.allocatable[row] >= amount
         return found
 
     def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:

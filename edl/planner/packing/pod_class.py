@@ -191,6 +191,15 @@ class PodClass:
             return 0
         return min([free[row] // amount for row, amount in self.amounts], default=_UNBOUNDED)
 
+    def nodes_for_one(self, room: Ints) -> Mask:
+        """Nodes on which one pod fits: bool[nodes] for int64[resources, nodes]."""
+        if not self.is_unconstrained:
+            return self.pods_per_node(room, Horizon.EMPTY) > 0
+        found = self.eligible.copy()
+        for row, amount in self.amounts:  # faster than by divisions
+            found &= room[row] >= amount
+        return found
+
     @property
     def is_unconstrained(self) -> bool:
         """Whether resource amounts alone decide where its pods fit."""
@@ -227,6 +236,8 @@ def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> lis
         if not count:
             placed.append(0)
             continue
+        if len(requests) == 1 and _is_ample(pod_class, left, count):
+            return [count]
         capacity = pod_class.pods_per_node(left, horizon)
         placed.append(min(count, int(capacity.sum())))
         if len(requests) > 1:
@@ -241,15 +252,28 @@ def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]
     """
     found: set[int] = set()
     for pod_class, pods in requests:
-        nodes = np.flatnonzero(pod_class.large_enough)
-        fitting = [
-            (row, np.maximum(room[row, nodes] // amount, 0)) for row, amount in pod_class.amounts
-        ]
-        short = {row for row, pods_by_node in fitting if pods_by_node.sum() < pods}
-        if not short and by_scarcest_resource(some for _, some in fitting).sum() < pods:
-            short = {row for row, _ in fitting}
+        large, amounts = pod_class.large_enough, pod_class.amounts
+        short = {row for row, amount in amounts if not _suffices(room, large, pods, (row, amount))}
+        if not (short or _suffices(room, large, pods, *amounts)):
+            short = {row for row, _ in amounts}
         found |= short
     return found
+
+
+def _suffices(room: Ints, nodes: Mask, pods: int, *amounts: tuple[int, int]) -> bool:
+    """Whether these amounts of `room` suffice for this many pods on these nodes."""
+    for row, amount in amounts:
+        nodes = nodes & (room[row] >= amount)
+    if (there := np.count_nonzero(nodes)) >= pods or not there:
+        return bool(there >= pods)
+    most = by_scarcest_resource(room[row, nodes] // amount for row, amount in amounts)
+    return bool(most.sum() >= pods)
+
+
+def _is_ample(pod_class: PodClass, room: Ints, pods: int) -> bool:
+    """Whether this many nodes, by amounts alone, have capacity for one pod each."""
+    plain = pod_class.is_unconstrained and pods <= len(pod_class.nodes)
+    return plain and int(np.count_nonzero(pod_class.nodes_for_one(room))) >= pods
 
 
 def _real(nodes: Iterable[int] | Ints) -> Ints:

@@ -20,7 +20,7 @@ from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import keeping_order
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
-from edl.planner.snapshot.extras.node_search import lack, nodes_for_one
+from edl.planner.snapshot.extras.node_search import lack
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -42,7 +42,7 @@ def lacking_least(
 
     Only nodes on which one fits into `room`: what is idle if extras are evicted.
     """
-    helps = nodes_for_one(pod_class, room)
+    helps = pod_class.nodes_for_one(room)
     nodes = np.flatnonzero(helps) if among is None else among[helps[among]]
     return int(nodes[np.argmin(lack(capacity, pod_class, nodes))]) if nodes.size else NO_NODE
 

@@ -20,7 +20,7 @@ from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.reclaiming.removal_choice import RemovalChoice, TakenNodes
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
-from edl.planner.snapshot.extras.node_search import NodeSearch, nodes_for_one
+from edl.planner.snapshot.extras.node_search import NodeSearch
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
@@ -111,7 +111,7 @@ class Reservation:
             self._pass(search, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope)
-            helps = (nodes_for_one(one, room) for one in self._lacking())
+            helps = (one.nodes_for_one(room) for one in self._lacking())
             nodes: Mask = reduce(np.logical_or, helps)
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Ints, Mask
-from edl.feasibility.horizon import Horizon
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
@@ -30,16 +29,6 @@ _DEEPEST: Final = 32
 """The most replicas of one role to evict for one that is on a chosen node."""
 _Extra: TypeAlias = tuple[RoleAllocation, int]
 """A role, and the position of one of its extras or its distance from the last."""
-
-
-def nodes_for_one(pod_class: PodClass, room: Ints) -> Mask:
-    """Nodes on which one pod fits into `room`: bool[nodes] for int64[resources, nodes]."""
-    if not pod_class.is_unconstrained:
-        return pod_class.pods_per_node(room, Horizon.EMPTY) > 0
-    found = pod_class.eligible.copy()
-    for row, amount in pod_class.amounts:  # faster than by divisions
-        found &= room[row] >= amount
-    return found
 
 
 def lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np.float64]:
