@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -223,10 +224,12 @@ class RoleAllocation:
         placements, count = self.placements, max(min(count, self.created), 0)
         self.created -= count
         self.pipelined += count
-        places = [at for at, one in enumerate(placements) if one.holds_idle][: -count - 1 : -1]
-        self.pod_class.defer([placements[at].node for at in places])
-        for at in places:
-            placements[at] = _pipelined(placements[at].node)
+        idle = (at for at in range(len(placements) - 1, -1, -1) if placements[at].holds_idle)
+        places = [*islice(idle, count)]
+        nodes = [placements[at].node for at in places]
+        self.pod_class.defer(nodes)
+        for at, node in zip(places, nodes, strict=True):
+            placements[at] = _pipelined(node)
         self.quota_request.count_terminating(-count)
 
     def _count(self, placement: Placement, pods: int) -> None:

@@ -266,10 +266,8 @@ class TeamBalance:
         Without `scarce`: of any resource of its guarantee; True if it has none. The guarantee of a
         resource that it does not name is 0, so any use of that is borrowed.
         """
-        used, owed = self.used[team], self._owed[team]
-        if not (scarce or self.owed[team]):
-            return True
-        return any(used[at] > owed[at] for at in scarce or self.owed[team])
+        used, owed, named = self.used[team], self._owed[team], scarce or self.owed[team]
+        return not named or any(used[at] > owed[at] for at in named)
 
     def has_left(self, team: int, scarce: Sequence[int] = (), freed: Sequence[int] = ()) -> bool:
         """Whether any part of its guarantee is unused once it uses `freed` less, by resource.

@@ -5,7 +5,6 @@ its last replica. Between teams, borrowed capacity returns to its owner first, f
 furthest above its guarantee.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import NamedTuple, TypeAlias
 
@@ -58,38 +57,35 @@ class YieldTurn(NamedTuple):
 
 
 class TeamRanks:
-    """What the ranks of all roles of a team have in common, for one claim.
+    """What the ranks of all roles of a team have in common, for claims with the same rights.
 
-    It is read again only once the usage of a team was charged that it depends on.
+    It is computed once for each usage of the teams that it depends on: claims look ahead which
+    replicas would yield, and teams then use again what they have used before.
     """
 
     def __init__(self, balance: TeamBalance, scope: ReclaimScope, teams: Collection[int]) -> None:
-        self._balance, self._scope = balance, scope
-        # Shares of common levels are left out: equal for all teams, they only outdate entries.
+        self._balance, self._scope, self.teams = balance, scope, len(teams)
+        # Shares of common levels are left out: they are equal for all teams.
         self._common = balance.common_levels(teams)
         claims = balance.common_levels([*teams, scope.right.team]) if scope.right else self._common
         self._apart = min(claims, self._common)
         """The number of levels whose usage changes no rank: all teams share them."""
-        self._found: dict[int, TeamRank] = {}
-        self._read: defaultdict[int, list[int]] = defaultdict(list)
-        """By the highest team on their path that is not shared, the teams in `_found`."""
-        self._seen = len(balance.charged)
+        self._used: dict[int, list[list[int]]] = {}
+        """By team, the usage of the teams on its path that are not shared."""
+        self._found: dict[tuple[object, ...], TeamRank] = {}
+        """By team and that usage."""
 
     def of(self, team: int) -> TeamRank:
-        charged = self._balance.charged
-        if self._seen < len(charged):
-            for one in charged[self._seen :]:
-                for outdated in self._read.pop(self._branch(one), ()):
-                    del self._found[outdated]
-            self._seen = len(charged)
-        found = self._found.get(team)
+        balance = self._balance
+        used = self._used.get(team)
+        if used is None:
+            path = balance.paths[team]
+            own = path[: max(len(path) - self._apart, 0)]
+            used = self._used[team] = [balance.used[one] for one in own]
+        key = (team, *map(tuple, used))
+        found = self._found.get(key)
         if found is None:
-            shares = self._balance.shares(team)[self._common :]
-            found = self._scope.reach(team), tuple(-share for share in shares)
-            self._found[team] = found
-            self._read[self._branch(team)].append(team)
+            above = balance.paths[team][-1 - self._common :: -1]
+            found = self._scope.reach(team), tuple([-balance.share(one) for one in above])
+            self._found[key] = found
         return found
-
-    def _branch(self, team: int) -> int:
-        path = self._balance.paths[team]
-        return path[max(len(path) - 1 - self._apart, 0)]

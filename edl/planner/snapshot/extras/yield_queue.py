@@ -61,7 +61,7 @@ class YieldQueue:
         self.yielding: YieldClass = (True, ALL_RECLAIMABLE)
         """The class of the role that `next` has returned last."""
         self._ranks: TeamRanks | None = None
-        """What `_scope` may take of teams; None without teams."""
+        """What `_scope`, and scopes equal to it, may take of teams; None without teams."""
 
     def next(self, scope: ReclaimScope) -> RoleAllocation | None:
         """Remove and return the role that yields next to a claim, or None."""
@@ -121,8 +121,10 @@ class YieldQueue:
             self.requeue(allocation)
         self._unsorted = ()
         if self._scope is not scope:
+            known = self._ranks if scope == self._scope else None
+            if self._teams and not (known and known.teams == len(self._heaps)):
+                self._ranks = TeamRanks(self._teams, scope, self._heaps)
             self._scope = scope
-            self._ranks = TeamRanks(self._teams, scope, self._heaps) if self._teams else None
             self._requeued = set(self._heaps)
             self._turns, self._queued = [], {}
         return self._heaps.keys()
