@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role, TrainingJob
+from edl.model.nodes import SplitDomains
 from edl.model.reason_codes import (
     Attempt,
     Attempted,
@@ -37,7 +38,7 @@ from edl.model.reason_codes import (
     Size,
     Usage,
 )
-from edl.model.scarcity import Lack, NodePoolLimit, NodeRule, NoEligibleNode, NoRoom, Shortage
+from edl.model.scarcity import Lack, NodePoolLimit, NoEligibleNode, NoRoom, Shortage
 from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
@@ -204,6 +205,10 @@ def gang(missing: Shortage, *, never: bool = False) -> Reason:
     return Reason(Code.NEVER_FITS if never else Code.INSUFFICIENT_CAPACITY, missing)
 
 
+def split(found: SplitDomains) -> Reason:
+    return Reason(Code.TOPOLOGY_VIOLATED, found)
+
+
 def no_node(found: NoEligibleNode) -> Reason:
     return Reason(Code.NO_ELIGIBLE_NODE, found)
 
@@ -288,13 +293,3 @@ def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
     """The reason without the name of its subject, which users of another namespace may not see."""
     owed = isinstance(reason.about, Other) and reason.about.guaranteed
     return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum), owed))
-
-
-def is_never(reason: Reason) -> bool:
-    """Whether the job could not start even as the only one on the present nodes and quotas."""
-    match reason.about:
-        case Usage(budget, needs) if reason.code is Code.QUOTA_EXCEEDED:
-            return needs > budget.hard
-        case NoEligibleNode(rule):
-            return rule not in (NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE)
-    return reason.code is Code.NEVER_FITS

@@ -53,6 +53,8 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.QUOTA_EXCEEDED: "A ResourceQuota or the namespace's GPU budget leaves too little for "
     "its start, its growth or the replacement of lost pods.",
     Code.LOAD_CEILING: "The load ceiling leaves no capacity for growth.",
+    Code.TOPOLOGY_VIOLATED: "Its pods run in several domains of its required topology, or outside, "
+    "because labels of nodes were changed: it keeps its size.",
     Code.NEEDED_NODES_ONLY: "The free capacity is on nodes that an autoscaler may remove.",
     Code.QUEUE_ORDER: "A job ahead of it in the queue starts first.",
     Code.PLACEMENT_ORDER: "Pods ahead of it have not been scheduled yet.",

@@ -21,7 +21,7 @@ from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.scarcity import NoRoom, Shortage
 from edl.phases import blocked, ending
-from edl.planner.plan import Plan
+from edl.planner.plan import Plan, is_never
 from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, from_state
 
@@ -57,7 +57,7 @@ class _Seen:
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
         if not self.reason:
-            self.never = {one.job: one.reason for one in plan.held if reasons.is_never(one.reason)}
+            self.never = {one.job: one.reason for one in plan.held if is_never(one.reason)}
         for admission in plan.admissions:
             self.start.setdefault(admission.job, now)
         for resize in plan.resizes:

@@ -32,6 +32,7 @@ from edl.messages.scarcity_messages import (
     required,
     resource,
 )
+from edl.model.nodes import SplitDomains
 from edl.model.quotas import Excess
 from edl.model.reason_codes import (
     About,
@@ -134,7 +135,7 @@ def _about(about: About, code: Code) -> str:
             return _attempt(about, code)
         case QuotedText():
             return about.text
-        case Pods() | LostPods() | Awaiting() | PodNames() | OffNodes():
+        case Pods() | LostPods() | Awaiting() | PodNames() | OffNodes() | SplitDomains():
             return _about_pods(about, code)
         case _:
             return _about_capacity(about, code)
@@ -163,7 +164,9 @@ def _reverted(about: Growth) -> str:
     return f"reverted to {about.before}: {about.wanted} not ready{limit}{why}"
 
 
-def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: Code) -> str:
+def _about_pods(
+    about: Pods | LostPods | Awaiting | PodNames | OffNodes | SplitDomains, code: Code
+) -> str:
     match about:
         case Pods():
             if code is Code.BELOW_MIN:
@@ -180,11 +183,19 @@ def _about_pods(about: Pods | LostPods | Awaiting | PodNames | OffNodes, code: C
             if code is Code.INVALID:
                 return f"no pod {names} exists (any longer)"
             return f"removed by name: {names}"
+        case SplitDomains():
+            return f"its pods are {_split(about)} of the required topology {about.label}"
         case OffNodes():
             verb = "moves off" if len(about.pods) == 1 else "move off"
             are = "is" if len(about.nodes) == 1 else "are"
             why = f"being removed ({', '.join(about.taints)})" if about.taints else "cordoned"
             return f"{listed(about.pods)} {verb} {listed(about.nodes)}, which {are} {why}"
+
+
+def _split(about: SplitDomains) -> str:
+    noun = "domain" if len(about.domains) == 1 else "domains"
+    within = [f"in {noun} {listed(about.domains, ' and ')}"] if about.domains else []
+    return " and ".join([*within, *(["on nodes without a domain"] if about.outside else [])])
 
 
 def _waiting(pods: int) -> str:

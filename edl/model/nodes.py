@@ -156,6 +156,14 @@ class Domain(msgspec.Struct, frozen=True):
         return f"{self.label}={self.value}"
 
 
+class SplitDomains(msgspec.Struct, frozen=True, tag=True):
+    """The job's pods run in these domains of a label; `outside`: also on nodes without it."""
+
+    label: str
+    domains: tuple[str, ...]
+    outside: bool = False
+
+
 def is_one_node(domains: Iterable[Domain], node: str) -> bool:
     """Whether `node` is the only node that can be in all of these domains."""
     return any(one.label == HOSTNAME or one.value == node for one in domains)

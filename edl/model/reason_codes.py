@@ -5,6 +5,7 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
+from edl.model.nodes import SplitDomains
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Excess, Quota
 from edl.model.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
@@ -53,6 +54,7 @@ class Code(StrEnum):
     QUOTA_EXCEEDED = "QuotaExceeded"
     LOAD_CEILING = "LoadCeiling"
     NEEDED_NODES_ONLY = "NeededNodesOnly"
+    TOPOLOGY_VIOLATED = "TopologyViolated"
     QUEUE_ORDER = "QueueOrder"
     PLACEMENT_ORDER = "PlacementOrder"
     MINIMUM_FIRST = "MinimumFirst"
@@ -269,6 +271,7 @@ About: TypeAlias = (
     | FixedSize
     | Growth
     | OffNodes
+    | SplitDomains
     | Period
     | Attempt
     | QuotedText

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from edl import reasons
 from edl.model import JobKey, Pod, Reason, ResizePolicy, TrainingJob
 from edl.model.reason_codes import Minimum, Other
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.plan import Held
+from edl.planner.plan import Held, is_never
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 _SHOWN_AHEAD = 8
@@ -175,7 +174,7 @@ class PassResults:
         never = list[Held]()
         for key in self.queue:
             reason = self.held[key]
-            if reasons.is_never(reason):
+            if is_never(reason):
                 never.append(Held(key, reason, until=until(key), never=True))
             else:
                 first = tuple(ahead[:_SHOWN_AHEAD])

@@ -4,7 +4,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from edl.model import JobKey, Reason
+from edl.model import Code, JobKey, Reason
+from edl.model.reason_codes import Usage
+from edl.model.scarcity import NodeRule, NoEligibleNode
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -121,6 +123,16 @@ class Held(msgspec.Struct, frozen=True):
     """The end of the cooldown or back-off, if `reason` is one."""
     never: bool = False
     """A queued job that could not start even if every other job ended; it blocks no job."""
+
+
+def is_never(reason: Reason) -> bool:
+    """Whether the job could not start even as the only one on the present nodes and quotas."""
+    match reason.about:
+        case Usage(budget, needs) if reason.code is Code.QUOTA_EXCEEDED:
+            return needs > budget.hard
+        case NoEligibleNode(rule):
+            return rule not in (NodeRule.UNSCHEDULABLE, NodeRule.OTHERS_UNSCHEDULABLE)
+    return reason.code is Code.NEVER_FITS
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -61,6 +61,7 @@ STORED = {
     "FixedSize": ("role", "size"),
     "Growth": ("wanted", "before", "timeout_seconds", "held"),
     "OffNodes": ("pods", "nodes", "taints"),
+    "SplitDomains": ("label", "domains", "outside"),
     "Load": ("share", "resource"),
     "Period": ("seconds",),
     "Usage": ("budget", "needs", "used", "more"),

@@ -17,7 +17,7 @@ from edl.planner.snapshot.restart_backoff import (
     usual_cooldown,
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation, most_replicas, with_work
-from edl.planner.snapshot.started_domains import restricted_to_started
+from edl.planner.snapshot.started_domains import restricted_to_started, why_split
 
 
 def started_role(
@@ -49,6 +49,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.nearly_done = True
     else:
         _cool(snapshot, allocation)
+    if why := why_split(snapshot, allocation):
+        allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
         _keep_refused(allocation)
 

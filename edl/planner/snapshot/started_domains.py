@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain, islice, takewhile
 
+from edl import reasons
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.model import Role, TrainingJob
+from edl.model import Reason, Role, TrainingJob
+from edl.model.nodes import SplitDomains
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -15,16 +17,39 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
     """The number of the domain with most pods of a started role, "" for all roles; or NO_NODE."""
-    if not (started := _started(job, role)):
-        return NO_NODE
-    nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
-    pods = [
-        pod.node or pod.planned.node for one in started for pod in one.status.pods if pod.active
-    ]
-    names = [*filter(None, pods)] or [name for one in started for name in one.record.assigned.nodes]
-    found = Counter(int(numbers[nodes[name]]) for name in names if name in nodes)
+    started = _started(job, role)
+    names = _nodes(started) or [name for one in started for name in one.record.assigned.nodes]
+    found = _domains(snapshot, label, names)
     del found[NO_NODE]
     return max(sorted(found), key=found.__getitem__, default=NO_NODE)
+
+
+def why_split(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
+    """Why a role may not grow whose pods are not all in one required domain; else None.
+
+    Labels of nodes change while pods run: the domain of most pods may then be another one.
+    """
+    for role, label in allocation.job.topology.required:
+        if role in ("", allocation.role.name):
+            found = _domains(snapshot, label, _nodes(_started(allocation.job, role)))
+            if len(found) > 1 or NO_NODE in found:
+                values = snapshot.domains.by_label(label).values
+                numbers = sorted(found.keys() - {NO_NODE})
+                domains = tuple(values[number] for number in numbers)
+                return reasons.split(SplitDomains(label, domains, NO_NODE in found))
+    return None
+
+
+def _nodes(roles: Sequence[Role]) -> list[str]:
+    """The nodes of these roles' pods, also those that a plan has chosen for pods to bind."""
+    pods = (pod for one in roles for pod in one.status.pods if pod.active)
+    return list(filter(None, (pod.node or pod.planned.node for pod in pods)))
+
+
+def _domains(snapshot: Snapshot, label: str, names: Sequence[str]) -> Counter[int]:
+    """By number of a domain, NO_NODE without the label, how many of these nodes are in it."""
+    nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
+    return Counter(int(numbers[nodes[name]]) for name in names if name in nodes)
 
 
 def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> PodClass:

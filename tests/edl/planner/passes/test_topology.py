@@ -7,12 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
+from edl.messages import cause
 from edl.model import ClusterState, Node, ResizePolicy, Role, Topology, TrainingJob
 from edl.model.reason_codes import Code
 from edl.model.scarcity import NodeRule, NoEligibleNode, Shortage
+from edl.planner.explain.explanation import explain
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import NodeAssignment, Plan
+from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import held, plan_for, sizes
+from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 RACK, BLOCK = "example.com/rack", "example.com/block"
@@ -127,6 +131,37 @@ def test_growth_stays_in_the_domain() -> None:
     mine = asking(in_one(), 2, 9, on=["r1-a", "r1-b"])
     (resize,) = plan_for(cluster(*racks(4, 3), mine)).resizes
     assert (resize.after, {name[:2] for name in resize.nodes}) == (6, {"r1"})
+
+
+@pytest.mark.parametrize(
+    ("racks_of_pods", "said"),
+    [
+        (("", ""), "on nodes without a domain"),
+        (("r9", "r0"), "in domains r0 and r9"),
+        (("r9", ""), "in domain r9 and on nodes without a domain"),
+    ],
+)
+@pytest.mark.parametrize("required", ["", "worker"])
+def test_a_job_whose_pods_are_not_in_one_domain_keeps_its_size(
+    racks_of_pods: tuple[str, str], said: str, required: str
+) -> None:
+    """Labels of nodes were changed while it ran."""
+    labels = [{RACK: rack} if rack else {} for rack in racks_of_pods]
+    there = [node(name, 4, labels=own) for name, own in zip("ab", labels, strict=True)]
+    mine = asking(Topology(required=((required, RACK),)), 2, 9, on=["a", "b"])
+    plan = plan_for(cluster(*there, *racks(9, 9), mine))
+    assert sizes(plan) == {}
+    growing = asking(Topology(required=(("other", RACK),)), 2, 9, on=["a", "b"])
+    assert sizes(plan_for(cluster(*there, *racks(9, 9), growing))) == {"mnist": 9}
+    found = explain(
+        DecisionInput(cluster(*there, *racks(9, 9), mine), POLICIES["fair"], ALL), mine.key
+    )
+    assert found is not None
+    (only,) = found.roles
+    assert only.blockers is not None
+    assert [cause(one) for one in only.blockers.blockers] == [
+        f"its pods are {said} of the required topology {RACK}"
+    ]
 
 
 def test_a_start_grows_in_its_domain_at_once() -> None:
