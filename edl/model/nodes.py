@@ -1,6 +1,7 @@
 """Nodes and domains of nodes, and what decides which pods may run on them."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -103,6 +104,8 @@ class Node(msgspec.Struct, frozen=True):
     """Ready and not cordoned."""
     ready: bool = True
     """Whether its kubelet reports that it is ready; a cordon does not change that."""
+    unready_since: datetime | None = None
+    """None while it is ready, or if the node does not say."""
     labels: Mapping[str, str] | None = None
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()

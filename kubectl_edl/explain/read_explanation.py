@@ -63,7 +63,11 @@ def read_explanation(
         deciding=given.by,
         waiting_pods=waiting_pods(connection.cluster, job.key.namespace, given.pods),
         past=past(job)[-_PAST:],
-        uncreated=(*refused, *failure_blockers(shown, failed_pods(given.pods), now)),
+        uncreated=(
+            *refused,
+            *failure_blockers(shown, failed_pods(given.pods), now),
+            *(() if given.state else node_blockers(shown, (), (), now)),
+        ),
     )
     if given.state:
         explained = _with_cluster(cli, explained, given.state)
@@ -119,7 +123,7 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
         capacity=job_capacity(state, found) if found else None,
         uncreated=(
             *explained.uncreated,
-            *node_blockers(explained.view, tuple(state.nodes), staying),
+            *node_blockers(explained.view, tuple(state.nodes), staying, state.observed_at),
         ),
     )
 

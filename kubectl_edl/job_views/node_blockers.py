@@ -1,13 +1,24 @@
-"""Nodes that hold up a running training job: cordoned ones that pods stay on, and deleted ones."""
+"""Nodes that hold up a running training job: cordoned, unready and deleted ones."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import Node
+from edl.model import Node, Pod, Role, Taint, TrainingJob
 from edl.planner.plan import StayingPods
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.training_job_view import JobView
+from kubectl_edl.output.cell_quantities import counted
+
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+"""The taint of a node whose kubelet is silent, as its machine is off or its network is down."""
+_SILENT: Final = (UNREACHABLE, "node.kubernetes.io/not-ready")
+_OUT_OF_SERVICE: Final = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
+_AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
+_LATE: Final = timedelta(seconds=30)
+"""After its grace period a pod on a node that answers is gone within this time."""
 
 
 def staying_text(found: StayingPods) -> str:
@@ -29,15 +40,104 @@ def staying_text(found: StayingPods) -> str:
     )
 
 
+class _PodsThere(NamedTuple):
+    """Pods of one role on one node that no other pod replaces."""
+
+    role: Role
+    pods: Sequence[Pod]
+
+    @property
+    def evicted(self) -> bool:
+        return self.pods[0].terminating
+
+
+def unready_nodes(job: TrainingJob, nodes: Iterable[Node], flags: str = "") -> Iterator[JobBlocker]:
+    """Nodes that are not ready under pods of the job, and what becomes of these pods.
+
+    `flags`: the options by which kubectl reaches the cluster.
+    """
+    for node in nodes:
+        if not node.ready:
+            there = [one for role in job.live for one in _awaited(role, node.name)]
+            for then in dict.fromkeys(_fate(one, node) for one in there):
+                alike = [one for one in there if _fate(one, node) == then]
+                count = sum(len(one.pods) for one in alike)
+                are = "is" if count == 1 else "are"
+                what = f"{counted(count, 'pod')} {are} on {node.name}, which {_state(node)}: {then}"
+                yield JobBlocker(what, _removal(node.name, alike, flags))
+
+
+def _awaited(role: Role, node: str) -> Iterator[_PodsThere]:
+    """Its pods there, those that terminate apart; a started role replaces the others elsewhere."""
+    status = role.status
+    active = [pod for pod in status.pods if pod.active]
+    present = {pod.index for pod in active if role.spec.indexed}
+    lacks = not status.suspended and len(active) < status.size
+    there = [pod for pod in status.pods if pod.node == node and not pod.ended]
+    leaving = [one for one in there if one.terminating and lacks and one.index not in present]
+    for pods in ([one for one in there if one.active], leaving):
+        if pods:
+            yield _PodsThere(role, pods)
+
+
+def _state(node: Node) -> str:
+    unreachable = any(taint.key == UNREACHABLE for taint in node.taints)
+    kind = " (unreachable)" if unreachable else ""
+    since = f" since {node.unready_since:%Y-%m-%d %H:%M:%S} UTC" if node.unready_since else ""
+    return f"is not ready{kind}{since}"
+
+
+def _fate(found: _PodsThere, node: Node) -> str:
+    """What Kubernetes does with such pods."""
+    if found.evicted:
+        return f"evicted, but not known to have ended; replaced {_AGAIN}"
+    mine = found.role.template.shape.tolerations
+    taints = [one for one in node.taints if one.key in _SILENT and one.effect == "NoExecute"]
+    if taints and all(one.tolerated(mine) for one in taints):
+        return (
+            "Kubernetes evicts pods there after the tolerationSeconds of their template, else never"
+        )
+    then = f", and replaces them {_AGAIN}" if found.role.status.ignores else ""
+    return f"Kubernetes evicts pods there after their toleration, by default 5 minutes{then}"
+
+
+def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:
+    """The commands by which Kubernetes learns that no pod runs there any longer."""
+    removed = f"kubectl delete node {node}{flags}"
+    if any(_OUT_OF_SERVICE.tolerated(one.role.template.shape.tolerations) for one in found):
+        return f"make sure that its machine is off, then: {removed}"
+    tainted = f"kubectl taint node {node} {_OUT_OF_SERVICE}{flags}"
+    return f"make sure that its machine is off, then: {tainted}; or: {removed}"
+
+
+def _unterminated(view: JobView, now: datetime) -> Iterator[JobBlocker]:
+    """The same for a user who may not read nodes: pods that should have terminated."""
+    for node in view.nodes:
+        there = [one for role in view.job.live for one in _awaited(role, node) if one.evicted]
+        late = [pod for one in there for pod in one.pods if _is_overdue(pod, now)]
+        if late:
+            what = f"{counted(len(late), 'pod')} on {node} did not terminate in the grace period"
+            yield JobBlocker(
+                f"{what}: if the node is not ready, replaced {_AGAIN}",
+                f"ask a cluster administrator to run: kubectl get node {node}",
+            )
+
+
+def _is_overdue(pod: Pod, now: datetime) -> bool:
+    return pod.deletion.due_at is not None and now - pod.deletion.due_at > _LATE
+
+
 def node_blockers(
-    view: JobView, nodes: Sequence[Node], staying: Iterable[StayingPods]
+    view: JobView, nodes: Sequence[Node], staying: Iterable[StayingPods], now: datetime
 ) -> Iterator[JobBlocker]:
     """Blockers of one training job; `nodes` is empty if they may not be read."""
     for found in staying:
         if found.job == view.job.key and found.blocks_drain:
             yield JobBlocker(staying_text(found), f"kubectl edl pause {view.argument}")
     if not nodes:
+        yield from _unterminated(view, now)
         return
+    yield from unready_nodes(view.job, nodes, view.scope.cluster_flags)
     present = {node.name for node in nodes}
     pods = [pod for role in view.job.live for pod in role.status.pods if pod.active and pod.node]
     for gone in sorted({pod.node for pod in pods} - present):

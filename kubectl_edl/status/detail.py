@@ -63,7 +63,7 @@ def job_detail(
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), published_job),
         *failure_blockers(shown, failed, now),
-        *node_blockers(shown, nodes, staying),
+        *node_blockers(shown, nodes, staying, now),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
     place = _place(published_job, now) if published_job else ""

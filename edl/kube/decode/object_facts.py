@@ -128,8 +128,8 @@ class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
 def node(raw: bytes) -> Node:
     """A node without its pods: `used` and `releasing` are empty."""
     found = _nodes.decode(raw)
-    conditions = found.status.conditions or ()
-    ready = any(entry.type == "Ready" and entry.status == _TRUE for entry in conditions)
+    states = [entry for entry in found.status.conditions or () if entry.type == "Ready"]
+    ready = any(entry.status == _TRUE for entry in states)
     name = intern(found.metadata.name)
     allocatable = Resources.parse(found.status.allocatable)
     annotations = found.metadata.annotations
@@ -141,6 +141,7 @@ def node(raw: bytes) -> Node:
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
         schedulable=ready and not found.spec.unschedulable,
         ready=ready,
+        unready_since=None if ready or not states else states[0].last_transition_time,
         labels={**_labels(found.metadata), NODE_NAME: name},
         taints=tuple(found.spec.taints or ()),
         kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),

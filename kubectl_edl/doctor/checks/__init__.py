@@ -74,6 +74,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("never", stuck_jobs.never),
             Check("topology", stuck_jobs.topologies),
             Check("drain", stuck_jobs.drains),
+            Check("nodes", stuck_jobs.on_unready_nodes),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),
             Check("default-priority", stuck_jobs.default_priorities),

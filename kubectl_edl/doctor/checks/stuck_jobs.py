@@ -38,7 +38,7 @@ from kubectl_edl.doctor.checks.stuck_phases import (
     stuck_rules,
 )
 from kubectl_edl.job_views.creation_failures import creation_failures
-from kubectl_edl.job_views.node_blockers import staying_text
+from kubectl_edl.job_views.node_blockers import staying_text, unready_nodes
 from kubectl_edl.job_views.training_job_view import view
 
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
@@ -202,6 +202,20 @@ def drains(context: CheckContext) -> CheckResults:
     ]
     none = "kubectl drain evicts each pod that stays on a cordoned node" if staying else ""
     yield from first(results, _all(context), none)
+
+
+def on_unready_nodes(context: CheckContext) -> CheckResults:
+    """Pods on nodes that are not ready, and how Kubernetes learns that these are gone."""
+    try:
+        state, _, _ = context.next_plan
+    except Forbidden:
+        return  # `never` names the missing right
+    results = [
+        warning(f"{job.key}: {one.what}", FixCommand(one.remedy))
+        for job in context.survey.jobs
+        for one in unready_nodes(job, state.nodes)
+    ]
+    yield from first(results, FixCommand("kubectl get nodes"))
 
 
 def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:

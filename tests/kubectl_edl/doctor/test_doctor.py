@@ -1408,6 +1408,27 @@ def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage)
     )
 
 
+def test_a_node_that_is_not_ready_under_pods_is_named_with_what_helps(stage: Stage) -> None:
+    mnist(stage)
+    stage.create(node("node-1"))
+    assert "nodes" not in checked(stage)
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T11:58:00Z"}
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    gone = node("node-2") | {"spec": {"taints": [taint]}}
+    stage.create(gone | {"status": {**gone["status"], "conditions": [silent]}})
+    what = (
+        "1 pod is on node-2, which is not ready (unreachable) since 2026-01-01 11:58:00 UTC: "
+        "Kubernetes evicts pods there after their toleration, by default 5 minutes"
+    )
+    fix = (
+        "make sure that its machine is off, then: kubectl taint node node-2 "
+        "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; or: kubectl delete node node-2"
+    )
+    assert only(stage, "nodes") == ("warning", f"default/mnist: {what}", fix)
+    for command in ("status", "explain"):
+        assert f"{what}\n     fix: {fix}\n" in stage.run(command, "mnist").out
+
+
 CORDONED: Json = {
     "unschedulable": True,
     "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
