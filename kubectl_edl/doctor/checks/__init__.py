@@ -11,6 +11,7 @@ from kubectl_edl.client.optional_reads import asking_once
 from kubectl_edl.doctor.checks import (
     api_version,
     configured_teams,
+    eviction_budgets,
     installed_components,
     misplaced_keys,
     orphans,
@@ -75,6 +76,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("topology", stuck_jobs.topologies),
             Check("drain", stuck_jobs.drains),
             Check("nodes", stuck_jobs.on_unready_nodes),
+            Check("budgets", eviction_budgets.overlaps),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),
             Check("default-priority", stuck_jobs.default_priorities),

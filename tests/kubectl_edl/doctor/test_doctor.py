@@ -1515,6 +1515,49 @@ def test_status_says_whether_pods_stay_without_a_plan_of_a_large_cluster(stage: 
     assert not any(one.kind == "ConfigMap" for one in lists)
 
 
+@pytest.mark.parametrize("several", [True, False])
+def test_a_users_budget_for_pods_that_have_one_already_is_named(
+    stage: Stage, *, several: bool
+) -> None:
+    """The API server refuses to evict a pod that two select; extras have one alone."""
+    owner = stage.put(job("ring", framework="pytorch", min="2", max="3"), suspend=False)
+    for index in range(3):
+        created = pod(owner, index)
+        created["metadata"]["labels"] |= {contract.COMPLETION_INDEX_ANNOTATION: str(index)}
+        stage.create(created)
+    term = {
+        "key": contract.COMPLETION_INDEX_ANNOTATION,
+        "operator": "In",
+        "values": ["0", "1"] if several else ["7"],
+    }
+    ours = {contract.JOB: "ring", "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    selector = {"matchLabels": {contract.JOB_NAME_LABEL: "ring"}, "matchExpressions": [term]}
+    for name, labels, selects in (
+        ("ring-first-2", ours, selector),
+        ("all", {}, {}),
+        ("none", {}, None),
+        ("web", {}, {"matchLabels": {"app": "web"}}),
+    ):
+        spec = {"minAvailable": 2} | ({} if selects is None else {"selector": selects})
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        stage.create({"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
+    if not several:
+        assert "budgets" not in checked(stage)
+        return
+    verdict, what, fix = only(stage, "budgets")
+    assert (verdict, what) == (
+        "warning",
+        (
+            "PodDisruptionBudget default/all and kubectl-edl's ring-first-2 select the same pods: "
+            "ring-0-x0, ring-1-x1; no drain and no autoscaler can evict them"
+        ),
+    )
+    assert fix == (
+        "kubectl edit poddisruptionbudget all -n default  # exclude pods with the label "
+        "edl.dev/job from its selector, or delete it"
+    )
+
+
 def test_an_extra_of_a_job_that_restarts_for_each_size_blocks_no_drain(stage: Stage) -> None:
     """The PodDisruptionBudget selects the indexes of the minimum."""
     cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
