@@ -13,7 +13,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import ClusterState, Demand, ObjectRef, Phase, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, ObjectRef, Phase, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, phase
 from edl.planner.published_settings import Settings
@@ -127,18 +127,19 @@ def never(context: CheckContext) -> CheckResults:
         for job in state.jobs
         if phase(job) is Phase.QUEUED and not job.problem and named in ("", job.key.namespace)
     ]
+    unlabelled = _unlabelled_keys(context, queued)
     unstartable = [
         warning(
             f"{job.key} cannot start on the present nodes and quotas: {message(reasons[job.key])}",
             explanation(job),
         )
         for job in queued
-        if job.key in reasons
+        if job.key in reasons and job.key not in unlabelled
     ]
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
     enough = f"the present nodes and quotas suffice for {each}"
     none = enough if queued else "no training job waits for capacity"
-    yield from first(unstartable, _all(context), none)
+    yield from first(unstartable, _all(context), "" if unlabelled else none)
     yield from first(list(_unplaceable(state, settings, named)), _PENDING)
 
 
@@ -173,8 +174,7 @@ def topologies(context: CheckContext) -> CheckResults:
     asking = [job for job in context.survey.jobs if not ending(job) and job.topology]
     if not asking:
         return
-    listing = context.connection.cluster.list(ListOptions("Node"))
-    known = {label for raw in listing.items for label in node(raw).labels or {}}
+    known = _node_labels(context)
     results = [
         _unlabelled(job, label, known)
         for job in asking
@@ -216,6 +216,18 @@ def on_unready_nodes(context: CheckContext) -> CheckResults:
         for one in unready_nodes(job, state.nodes)
     ]
     yield from first(results, FixCommand("kubectl get nodes"))
+
+
+def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> Collection[JobKey]:
+    """Jobs that require a label which no node has: `topologies` reports them."""
+    asking = [job for job in jobs if job.topology]
+    known = _node_labels(context) if asking else frozenset()
+    return {job.key for job in asking if {label for _, label in job.topology.required} - known}
+
+
+def _node_labels(context: CheckContext) -> frozenset[str]:
+    listing = context.connection.cluster.list(ListOptions("Node"))
+    return frozenset(label for raw in listing.items for label in node(raw).labels or {})
 
 
 def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:
