@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from edl import contract
-from edl.errors import Denied, NotFound
+from edl.errors import Denied, Forbidden, NotFound
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import namespace, node
 from edl.model import ObjectRef, Teams
@@ -35,7 +36,7 @@ def teams(context: CheckContext) -> CheckResults:
         data = context.connection.cluster.get(target).get("data") or {}
         found = teams_of(data)
     except NotFound:
-        yield ok(_NONE)
+        yield _left_behind(context) or ok(_NONE)
         return
     except Denied as denied:
         for one in denied.findings[:_MOST]:
@@ -43,7 +44,12 @@ def teams(context: CheckContext) -> CheckResults:
         if (more := len(denied.findings) - _MOST) > 0:
             yield failure(f"{where}: and {more} more", edit)
         return
-    results = [*_above_nodes(context, found), *_contradictions(context, found)]
+    claims = _claims(context, found)
+    results = [
+        *_above_nodes(context, found),
+        *_contradictions(claims, edit),
+        *_without_namespaces(found, claims, edit),
+    ]
     count = sum(1 for team in found if team.name != "default")
     some = "1 team is configured" if count == 1 else f"{count} teams are configured"
     none = some if count else _NONE
@@ -81,14 +87,53 @@ def _allocatable(context: CheckContext) -> Mapping[str, int]:
     return sums
 
 
-def _contradictions(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
+def _left_behind(context: CheckContext) -> CheckResult | None:
+    """The teams of an earlier installation, whose namespace is kept for them."""
+    name, here = contract.TEAMS_CONFIG_MAP, context.system_namespace
+    with suppress(Forbidden):
+        listing = context.connection.cluster.list(ListOptions("ConfigMap", name=name))
+        for manifest in listing.manifests():
+            where = manifest["metadata"]["namespace"]
+            return warning(
+                f"{_NONE}: the ConfigMap {where}/{name} has no effect, as kubectl-edl is "
+                f"installed in {here}",
+                FixCommand(
+                    f"kubectl get configmap {name} -n {where} -o yaml; copy its data into a "
+                    f"ConfigMap {name} in namespace {here}, or delete it"
+                ),
+            )
+    return None
+
+
+def _claims(context: CheckContext, found: Teams) -> Mapping[str, tuple[str, ...]]:
+    """The teams that claim each namespace; it belongs to the first."""
+    listing = context.connection.cluster.list(ListOptions("Namespace"))
+    return {
+        facts.name: found.matches(facts.name, dict(facts.labels))
+        for facts in map(namespace, listing.items)
+    }
+
+
+def _contradictions(claims: Mapping[str, tuple[str, ...]], edit: str) -> Iterator[CheckResult]:
     """Namespaces that two teams claim by patterns or labels: the first by name gets them."""
-    for raw in context.connection.cluster.list(ListOptions("Namespace")).items:
-        facts = namespace(raw)
-        matching = found.matches(facts.name, dict(facts.labels))
+    for name, matching in claims.items():
         if len(matching) > 1:
             names = " and ".join(matching)
             yield warning(
-                f"namespace {facts.name} is claimed by {names}: it belongs to {matching[0]}",
-                FixCommand(f"name it in the team that it belongs to: {_edit(context)}"),
+                f"namespace {name} is claimed by {names}: it belongs to {matching[0]}",
+                FixCommand(f"name it in the team that it belongs to: {edit}"),
+            )
+
+
+def _without_namespaces(
+    found: Teams, claims: Mapping[str, tuple[str, ...]], edit: str
+) -> Iterator[CheckResult]:
+    """Teams whose guarantee serves no namespace: deleted, misspelt, or claimed more exactly."""
+    used = {name for matching in claims.values() for name in found.path(matching[0])}
+    for team in found:
+        if team.guaranteed and team.name not in used:
+            yield warning(
+                f"team {team.name} has a guarantee and no namespace: none matches, or each that "
+                "matches belongs to another team",
+                FixCommand(f"correct its namespaces: {edit}"),
             )

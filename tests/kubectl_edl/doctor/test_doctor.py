@@ -1377,7 +1377,9 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
         manifest = job(name, framework="none")
         notes = {f"{contract.PREFIX}{kind}-topology": f"example.com/{label}"}
         stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
-    said = [one["message"].partition(": ")[::2] for one in checked(stage)["topology"]]
+    found = checked(stage)
+    assert "never" not in found
+    said = [one["message"].partition(": ")[::2] for one in found["topology"]]
     of, never = (
         "no node has the label example.com",
         "it cannot start; did you mean example.com/rack?",
@@ -1610,7 +1612,10 @@ def test_a_document_of_teams_that_is_not_read_is_a_failure_with_each_finding(sta
 def test_guarantees_above_the_capacity_are_a_warning(stage: Stage) -> None:
     stage.create(node("node-1", cpu="16"))
     stage.create(node("node-2", cpu="16"))
-    teams(stage, "teams: [{name: a, guaranteed: {cpu: 30}}, {name: b, guaranteed: {cpu: 10}}]")
+    guaranteed = "{{name: {0}, guaranteed: {{cpu: {1}}}, namespaces: [{0}]}}".format
+    for name in ("a", "b"):
+        stage.cluster.create(ObjectRef("Namespace", "", name), {})
+    teams(stage, f"teams: [{guaranteed('a', 30)}, {guaranteed('b', 10)}]")
     result, message, _ = only(stage, "teams")
     assert (result, message) == (
         "warning",
@@ -1626,6 +1631,42 @@ def test_a_namespace_claimed_by_two_teams_is_a_warning(stage: Stage) -> None:
         "warning",
         "namespace vision-dev is claimed by a and b: it belongs to a",
     )
+
+
+def test_a_guarantee_without_a_namespace_is_a_warning(stage: Stage) -> None:
+    """The namespace of `lost` was deleted; `taken` loses its only one to the exact name of `b`."""
+    stage.create(node("node-1", cpu="16"))
+    stage.cluster.create(ObjectRef("Namespace", "", "vision-dev"), {})
+    teams(
+        stage,
+        """teams:
+        - {name: lost, namespaces: [gone], guaranteed: {cpu: 1}}
+        - {name: taken, namespaces: [vision-*], guaranteed: {cpu: 1}}
+        - {name: parent, guaranteed: {cpu: 1}}
+        - {name: b, parent: parent, namespaces: [vision-dev], guaranteed: {cpu: 1}}
+        - {name: idle, namespaces: [none-yet]}""",
+    )
+    found = checked(stage)["teams"]
+    assert [one["message"].partition(" has a guarantee and no namespace")[0] for one in found] == [
+        *("team lost", "team taken"),
+    ]
+    assert found[0]["remediation"] == (
+        "correct its namespaces: kubectl edit configmap edl-teams -n edl-system"
+    )
+
+
+def test_teams_in_the_namespace_of_an_earlier_installation_are_a_warning(stage: Stage) -> None:
+    behind = ObjectRef("ConfigMap", "edl-old", contract.TEAMS_CONFIG_MAP)
+    stage.cluster.create(behind, {"data": {}})
+    result, message, fix = only(stage, "teams")
+    assert (result, message) == (
+        "warning",
+        (
+            "no teams are configured: the ConfigMap edl-old/edl-teams has no effect, as "
+            "kubectl-edl is installed in edl-system"
+        ),
+    )
+    assert fix.startswith("kubectl get configmap edl-teams -n edl-old -o yaml; copy its data into")
 
 
 def test_teams_that_are_in_order_are_counted(stage: Stage) -> None:
