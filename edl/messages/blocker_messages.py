@@ -31,7 +31,7 @@ from edl.model.blockers import (
 from edl.model.nodes import is_one_node
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Attempt, Attempted, Code, Reason, Roles
-from edl.model.scarcity import NodeRule, Scarce
+from edl.model.scarcity import NodeRule, Scarce, Shortage
 from edl.quantities import Resources, amount_text, shown_amounts
 
 _EXCLUDING: Final[Mapping[Scarce, str]] = {
@@ -88,17 +88,15 @@ def remedy(found: Blocker, job: str = "") -> str:
         case TimedHold(
             Reason(Code.BACK_OFF, Attempt(Attempted.GANG | Attempted.CREATION) as failed)
         ):
-            again = (
-                restart_commands(job) if job else "pausing it, and resuming it some seconds later"
-            )
-            mended = f'scheduler "{failed.scheduler}" running' if failed.scheduler else ""
-            return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
+            return _start_at_once(failed, job)
         case Outranked():
             return "enough capacity for those as well"
         case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
             return f"applying the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
         case OwnCondition(JobCondition.PAUSED):
             return f"kubectl edl resume {job}" if job else "resuming it"
+        case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage() as short)):
+            return _smaller_minimum(short, job)
         case InsufficientResources():
             return _free_capacity(found)
         case TooLarge():
@@ -113,6 +111,21 @@ def remedy(found: Blocker, job: str = "") -> str:
         case QuotaExceeded(quota):
             return f"{quota.place} raised to {_raised(quota, quota.hard + found.lacks)}"
     return ""  # the text of a problem includes its fix
+
+
+def _start_at_once(failed: Attempt, job: str) -> str:
+    again = restart_commands(job) if job else "pausing it, and resuming it some seconds later"
+    mended = f'scheduler "{failed.scheduler}" running' if failed.scheduler else ""
+    return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
+
+
+def _smaller_minimum(found: Shortage, job: str) -> str:
+    """For a minimum that was raised beyond what the nodes could hold."""
+    if len(found.needs) > 1:
+        return "more nodes, or smaller minimums"
+    role = found.needs[0].role
+    command = f": kubectl edl scale {job} --role {role} --min {found.fitting}" if job else ""
+    return f"more nodes, or a min of at most {found.fitting} for {role}{command}"
 
 
 def _raised(quota: Quota, amount: int) -> str:

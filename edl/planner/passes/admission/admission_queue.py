@@ -21,6 +21,7 @@ from edl.planner.passes.admission.pod_claims import (
     raise_to_minimum,
     reserve_replacements,
 )
+from edl.planner.passes.admission.unreachable_minimums import hold_unreachable_minimums
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -75,6 +76,7 @@ class AdmissionQueue:
                 self._gangs.reserve(found)
             if found.job.key == until:
                 return
+        hold_unreachable_minimums(snapshot)
         below = (one for one in snapshot.allocations if one.size < one.role.spec.min)
         raised = (one for one in below if one.resizable)
         claims: list[Claim] = [*snapshot.state.demands, *self._queued(gangs), *raised]

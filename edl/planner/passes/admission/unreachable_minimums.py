@@ -1,0 +1,55 @@
+"""Raised minimums for which the nodes would be too few even if no other training job ran.
+
+A job with such a minimum keeps its size: replicas that it got would belong to its minimum, which
+claims never take, and it would not reach that minimum with them.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from edl import reasons
+from edl.feasibility.horizon import Horizon
+from edl.model import Reason
+from edl.model.scarcity import ResourceNeed, Shortage
+from edl.planner.fit_errors.fit_error import scarcest
+from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
+
+
+def hold_unreachable_minimums(snapshot: Snapshot) -> None:
+    """Deny growth to jobs with such a minimum, unless an autoscaler may add nodes."""
+    if snapshot.autoscaled:
+        return
+    below = [one for one in snapshot.allocations if one.resizable and _lacks(one)]
+    below.sort(key=lambda one: one.rank)
+    for _, group in groupby(below, key=lambda one: one.queue_rank):
+        roles = list(group)
+        if why := _why_unreachable(snapshot, roles):
+            for one in roles:
+                one.hold.deny_as_well(why)
+
+
+def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Reason | None:
+    """Why the nodes never hold the minimums of these roles of one job; None if they may."""
+    room = snapshot.capacity_without_training_jobs.copy()
+    for one in snapshot.allocations:
+        if one.queue_rank == below[0].queue_rank:
+            one.pod_class.reserve_in(room, [placement.node for placement in one.placements])
+    requests = [PodSetRequest(one.pod_class, _lacks(one)) for one in below]
+    placed = pack(room, requests, Horizon.EMPTY)
+    if placed == [request.pods for request in requests]:
+        return None
+    needs = tuple(
+        ResourceNeed(one.role.name, one.size + _lacks(one), one.pod_class.shape.requests)
+        for one in below
+    )
+    fitting = sum(placed) + sum(one.size for one in below)
+    lack = scarcest(snapshot, room, requests, Horizon.EMPTY)
+    return reasons.gang(Shortage(needs, fitting, lack), never=True)
+
+
+def _lacks(allocation: RoleAllocation) -> int:
+    """How many replicas a started role lacks of its minimum, or of its remaining work items."""
+    least = with_work(allocation.role, allocation.role.spec.min)
+    return 0 if allocation.starts else max(least - allocation.size, 0)

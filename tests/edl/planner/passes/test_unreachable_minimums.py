@@ -1,0 +1,80 @@
+"""A raised minimum that the nodes never hold takes nothing from other jobs."""
+
+import pytest
+from msgspec.structs import replace
+
+from edl import messages
+from edl.messages import message
+from edl.model import Code, ResizePolicy, TrainingJob
+from edl.planner.decision_limits import Autoscaler
+from edl.planner.explain.explanation import Blockers, explain
+from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.policies import POLICIES
+from tests.edl.planner.acting import quiet
+from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.states import busy, cluster, job, node, role, room, shape, worker
+
+
+@pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
+def test_it_takes_no_extras_and_no_idle_capacity(resizing: ResizePolicy) -> None:
+    raised = worker("raised", 9, 10, on=["a"] * 2, resizing=resizing)
+    other = worker("other", 1, 4, on=["a"] * 4, resizing=ResizePolicy.RESTART)
+    plan = plan_for(cluster(node("a", 8), raised, other))
+    assert quiet(plan)
+    assert message(held(plan)["raised"]) == (
+        "Insufficient cpu, even if no training job ran: needs 9 x 1 CPU (worker); "
+        "8 of 9 pods would fit"
+    )
+
+
+def test_a_minimum_that_others_hold_up_for_now_is_approached_as_before() -> None:
+    raised, other = worker("raised", 8, 10, on=["a"] * 2), worker("other", 1, 4, on=["a"] * 4)
+    state = cluster(node("a", 8), raised, other)
+    assert sizes(plan_for(state)) == {"raised": 4, "other": 1}
+
+
+def test_pods_of_other_owners_count_as_they_do_for_a_queued_job() -> None:
+    raised, other = worker("raised", 7, 10, on=["a"] * 2), worker("other", 1, 4, on=["a"] * 4)
+    assert held(plan_for(cluster(busy(node("a", 8), room(2)), raised, other)))["raised"].code is (
+        Code.NEVER_FITS
+    )
+
+
+def test_pods_on_a_cordoned_node_count_where_they_are() -> None:
+    raised = worker("raised", 4, 6, on=["b"] * 2)
+    state = cluster(node("a", 2), node("b", 2, schedulable=False), raised)
+    assert sizes(plan_for(state)) == {"raised": 4}
+
+
+def test_all_roles_of_the_job_that_are_below_their_minimum_have_to_fit() -> None:
+    ps, workers = role("ps", 3, 4, on=["a"], shape=shape(2)), role("worker", 3, 4, on=["a"])
+    plan = plan_for(cluster(node("a", 8), job("raised", ps, workers)))
+    assert quiet(plan)
+    assert held(plan)["raised"].code is Code.NEVER_FITS
+    assert sizes(plan_for(cluster(node("a", 9), job("raised", ps, workers)))) != {}
+
+
+def test_where_an_autoscaler_adds_nodes_no_minimum_is_out_of_reach() -> None:
+    raised, other = worker("raised", 9, 10, on=["a"] * 2), worker("other", 1, 6, on=["a"] * 6)
+    scaled = replace(ALL, autoscaler=Autoscaler.PRESENT)
+    assert sizes(plan_for(cluster(node("a", 8), raised, other), scaled)) == {"other": 1}
+
+
+def helps(raised: TrainingJob) -> set[str]:
+    """What `explain` says would help each role of the job, on 8 cores."""
+    state = DecisionInput(cluster(node("a", 8), raised), POLICIES["fair"], ALL)
+    found = explain(state, raised.key)
+    assert found is not None
+    blockers = [one for role in found.roles for one in (role.blockers or Blockers()).blockers]
+    return {messages.remedy(one, "raised -n ns") for one in blockers}
+
+
+def test_explain_names_the_minimum_that_would_fit() -> None:
+    assert helps(worker("raised", 9, 10, on=["a"] * 2)) == {
+        (
+            "more nodes, or a min of at most 8 for worker: "
+            "kubectl edl scale raised -n ns --role worker --min 8"
+        )
+    }
+    ps, workers = role("ps", 5, 9, on=["a"]), role("worker", 5, 9, on=["a"])
+    assert helps(job("raised", ps, workers)) == {"more nodes, or smaller minimums"}
