@@ -104,12 +104,6 @@ def recreation_delay(role: Role) -> tuple[datetime, timedelta] | None:
     return max((role.reported_at, *due)), longest
 
 
-def recreated_until(role: Role, now: datetime) -> datetime:
-    """When the Job controller's back-off is over at the latest; `now`: if that is unknown."""
-    delay = recreation_delay(role)
-    return delay[0] + delay[1] if delay else now + recreated_within(role)
-
-
 def longest_wait(job: TrainingJob, *, extras: bool = False) -> timedelta:
     """How long pods of the job's minimum, or any pods, may be missing; zero if none is missing."""
     missing = missing_pods if extras else lost_pods

@@ -93,7 +93,7 @@ class Other(msgspec.Struct, frozen=True, omit_defaults=True, tag="TrainingJob"):
     guaranteed: bool = False
 
 
-class Minimum(msgspec.Struct, frozen=True, tag=True):
+class Minimum(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     """The minimum of a training job. `own`: replicas of this job yield to it."""
 
     job: JobKey

@@ -76,7 +76,7 @@ def growth_blockers(
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
-        if reason.code is Code.PODS_MISSING and (awaited := _awaited(now, allocation)):
+        if reason.code is Code.PODS_MISSING and (awaited := _awaited(allocation.role)):
             return [awaited]
         return [_said(reason) or _timed(now, builder, lambda later: _held(later, key, name))]
     if allocation.pipelined:
@@ -84,14 +84,13 @@ def growth_blockers(
     return [_lack(builder, allocation)]
 
 
-def _awaited(now: DecisionInput, allocation: RoleAllocation) -> Blocker | None:
+def _awaited(role: Role) -> Blocker | None:
     """What delays the replacements of lost pods; None if none was lost and none terminates."""
-    role = allocation.role
-    terminates = any(pod.terminating for pod in role.status.pods)
-    if lost_pods.has_lost_any(role) or (role.status.ignores and not terminates):
-        until = lost_pods.recreated_until(role, now.state.observed_at)
-        return TimedHold(reasons.BACK_OFF_RECREATION, until)
-    return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if terminates else None
+    lost = lost_pods.missing_pods(role)
+    if lost and (delay := lost_pods.recreation_delay(role)):
+        return TimedHold(reasons.BACK_OFF_RECREATION, delay[0] + delay[1])
+    awaited = lost or any(pod.terminating for pod in role.status.pods)
+    return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if awaited else None
 
 
 def _lack(builder: PlanBuilder, allocation: RoleAllocation) -> Blocker:

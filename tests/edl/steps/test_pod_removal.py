@@ -354,6 +354,9 @@ def test_a_pod_that_the_job_controller_releases_at_a_scale_down_is_left_to_it() 
     stays, leaves = pod("worker", 0), pod("worker", 1, finalizers=())
     smaller = role("worker", 1, 12, size=1, pods=(stays, leaves))
     assert upkeep(training(smaller), [], NOW).steps[0].writes == ()
+    items = training(smaller.changed(indexed=False), framework="none")
+    (step,) = upkeep(items, [], NOW).steps
+    assert [target.name for target in deleted(step)] == [leaves.name]
 
 
 def test_a_released_pod_that_is_still_named_for_removal_is_deleted_once() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from edl.errors import Conflict, Forbidden, NotFound, Unreachable
 from edl.kube.cluster import ListOptions
+from edl.kube.writer import event_recorder
 from edl.kube.writer.event_recorder import (
     EventRecorder,
     EventYieldingExecutor,
@@ -211,6 +212,32 @@ def test_an_event_that_was_changed_or_deleted_since_is_read_or_created_again(
     fake.delete(next(iter(written)))
     write_event(fake, NOTE, NOW, written)
     assert counted(fake) == 1
+
+
+def test_the_events_that_were_written_last_are_remembered(
+    fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_recorder, "_REMEMBERED", 2)
+    written = dict[ObjectRef, WrittenEvent]()
+    notes = [JobEvent(JOB, f"uid-{at}", Action.SCALED_UP, Code.IDLE_CAPACITY, "x") for at in "abac"]
+    targets = []
+    for note in notes:
+        write_event(fake, note, NOW, written)
+        targets.append(next(reversed(written)))
+    assert list(written) == [targets[0], targets[3]]
+
+
+def test_an_event_whose_repetition_failed_is_read_again(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    written = dict[ObjectRef, WrittenEvent]()
+    write_event(cluster, NOTE, NOW, written)
+    cluster.fails["patch"] = [Unreachable("away")]
+    with pytest.raises(Unreachable):
+        write_event(cluster, NOTE, NOW, written)
+    assert not written
+    write_event(cluster, NOTE, NOW, written)
+    assert counted(fake) == 2
 
 
 def test_other_words_are_another_event(fake: FakeCluster) -> None:

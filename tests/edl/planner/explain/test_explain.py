@@ -545,6 +545,13 @@ def test_pods_that_terminate_on_a_silent_node_are_awaited_and_no_pause_is_advise
     )
 
 
+def test_without_a_known_end_of_a_terminating_pod_no_end_of_the_back_off_is_named() -> None:
+    """Its date would move with each call: the back-off begins when that pod has ended."""
+    leaving = pod(6, "gone", terminating=True)
+    (wait,) = growth("mnist", node("a", 9), lacking(tuple(range(6)), more=(leaving,), failures=1))
+    assert messages.cause(wait) == "waiting for its lost pods to be recreated"
+
+
 def test_a_pause_is_advised_only_where_no_pod_runs() -> None:
     hold = TimedHold(reasons.UNSCHEDULABLE_CREATION, at(1))
     assert messages.remedy(hold, "mnist") == ""
