@@ -35,12 +35,12 @@ def labelled(lines: Mapping[str, str], width: int) -> str:
 
 
 def harmless_line(text: str) -> str:
-    """The same with tabs kept."""
+    """As `harmless`, but tabs are kept."""
     return "\t".join(map(harmless, text.split("\t")))
 
 
 def harmless_lines(text: str) -> str:
-    """The same for each line of a text."""
+    """As `harmless_line`, for each line of a text."""
     return "\n".join(map(harmless_line, text.split("\n")))
 
 

@@ -54,8 +54,8 @@ class NamespaceUnreadable(Forbidden):
 class CheckResult:
     """One finding, in one sentence.
 
-    `fix` says in words, commands or both how to fix it or to find its cause; empty if nothing is to
-    do.
+    `fix` says in words, commands or both how to fix it or to find its cause; empty if there is
+    nothing to do.
     """
 
     verdict: Verdict

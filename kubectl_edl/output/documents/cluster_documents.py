@@ -56,7 +56,9 @@ class CheckDocument(TypedDict):
     result: Annotated[str, "ok, warning or failure."]
     message: Annotated[str, "What was found."]
     remediation: Annotated[
-        str, "How to fix it, or find its cause: words, commands or both; empty if nothing is to do."
+        str,
+        "How to fix it, or find its cause: words, commands or both; empty if there is nothing "
+        "to do.",
     ]
 
 
