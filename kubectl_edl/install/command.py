@@ -20,8 +20,8 @@ from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.installer import (
-    elsewhere,
     other_installer,
+    readable_elsewhere,
     refuse_elsewhere,
     webhook_deployment,
 )
@@ -103,13 +103,14 @@ def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
             f"kubectl edl upgrade{scope.edl_flags}"
         )
     if outside := served_outside(cluster):
-        there = replace(scope, system_namespace=elsewhere(cluster) or scope.system_namespace)
+        home = readable_elsewhere(cluster) or scope.system_namespace
+        there = replace(scope, system_namespace=home)
         raise Refused(
             f"kubectl-edl is installed already: the webhook is served from {outside}, by no "
             "Deployment of this cluster; to run it in the cluster, first: "
             f"kubectl edl uninstall{there.edl_flags}"
         )
-    refuse_elsewhere(cluster, scope, "upgrade")
+    refuse_elsewhere(cluster, scope)
     _check_image(given, "install", scope)
     _put(cli, scope, cluster, given, how)
 
@@ -128,7 +129,7 @@ def _check_image(given: Json, verb: str, scope: Scope) -> None:
 def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, scope: Scope) -> None:
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""
     cluster = cli.connect(scope).cluster
-    refuse_elsewhere(cluster, scope, "upgrade")
+    refuse_elsewhere(cluster, scope)
     other = other_installer(cluster)
     if other is not None and not (other.takeover and how.take_ownership):
         leave = "; to leave it to the plugin, with all values that are not the default: "

@@ -1,23 +1,25 @@
 """How and where kubectl-edl was installed, and so what upgrades and repairs it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
-from edl.kube.cluster import Cluster, ListOptions, find
+from edl.errors import Forbidden
+from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import served_for, served_outside
 from kubectl_edl.install.installation_values import KEPT
-from kubectl_edl.install.rollout import PART_OF
 
 INSTALL: Final = "kubectl edl install --image IMAGE"
+_WEBHOOK: Final = "edl-webhook"
 _HELM: Final = "meta.helm.sh/release-name"
 _HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
-_ACCOUNT: Final = "edl-reconciler"
+_BINDING: Final = ObjectRef("ClusterRoleBinding", "", "edl-reconciler")
+"""Its subject is the reconciler's ServiceAccount, wherever the reconciler runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +70,55 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
 def elsewhere(cluster: Cluster) -> str:
     """The namespace of an installation, or of its rest, if that is another one; or empty.
 
-    Without webhook configurations, the reconciler's ServiceAccounts tell: they are deleted after
-    all cluster-wide objects. Raises ClusterError.
+    The webhook configurations tell, and without them the reconciler's ClusterRoleBinding. Raises
+    ClusterError.
     """
-    if there := served_for(cluster):
-        homes = [there]
-    else:
-        accounts = cluster.list(ListOptions("ServiceAccount", "", PART_OF, _ACCOUNT)).manifests()
-        homes = [str(one["metadata"]["namespace"]) for one in accounts]
-    return "" if cluster.system_namespace in homes else next(iter(homes), "")
+    home = served_for(cluster) or _bound_in(cluster)
+    return "" if home == cluster.system_namespace else home
 
 
-def refuse_elsewhere(cluster: Cluster, scope: Scope, verb: str) -> None:
-    """Raise Refused for an installation in another namespace: half of it is cluster-wide.
+def readable_elsewhere(cluster: Cluster) -> str:
+    """The same; empty if the user may not read it."""
+    try:
+        return elsewhere(cluster)
+    except Forbidden:
+        return ""
 
-    `verb` is the command that applies there.
-    """
-    if where := elsewhere(cluster):
+
+def _bound_in(cluster: Cluster) -> str:
+    subjects = (find(cluster, _BINDING) or {}).get("subjects") or ()
+    return next((str(one["namespace"]) for one in subjects if one.get("namespace")), "")
+
+
+def refuse_elsewhere(cluster: Cluster, scope: Scope) -> None:
+    """Raise Refused for an installation in another namespace, as install and upgrade do."""
+    where = readable_elsewhere(cluster)
+    if where and _is_rest(cluster, where):
+        flags = replace(scope, system_namespace=where).edl_flags
         raise Refused(
-            f"kubectl-edl is installed in namespace {where}: "
-            f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
-            f"kubectl edl {verb}{scope.cluster_flags}"
+            f"an incomplete installation of kubectl-edl is left in namespace {where}: to delete "
+            f"it: kubectl edl uninstall{flags}; to complete it: {INSTALL}{flags}"
         )
+    if where:
+        raise Refused(applies_in(where, "upgrade", scope))
+
+
+def applies_in(where: str, verb: str, scope: Scope) -> str:
+    """The sentence on an installation in another namespace, and the command that applies there."""
+    return (
+        f"kubectl-edl is installed in namespace {where}: "
+        f"export {contract.SYSTEM_NAMESPACE_ENV}={where}, then "
+        f"kubectl edl {verb}{scope.cluster_flags}"
+    )
+
+
+def _is_rest(cluster: Cluster, where: str) -> bool:
+    """Whether `upgrade` has nothing to upgrade there; False if the user may not read it."""
+    try:
+        deployed = find(cluster, ObjectRef("Deployment", where, _WEBHOOK)) is not None
+        return not (deployed or served_outside(cluster))
+    except Forbidden:
+        return False
 
 
 def helm_release(cluster: Cluster) -> ObjectRef | None:
@@ -103,4 +132,4 @@ def helm_release(cluster: Cluster) -> ObjectRef | None:
 
 
 def webhook_deployment(cluster: Cluster) -> ObjectRef:
-    return ObjectRef("Deployment", cluster.system_namespace, "edl-webhook")
+    return ObjectRef("Deployment", cluster.system_namespace, _WEBHOOK)

@@ -5,7 +5,6 @@ removes the scheduling gates of its pods. Uninstalling does so once no webhook a
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from edl import contract
@@ -55,15 +54,20 @@ def asked_fields(job: Json) -> Json:
 
 
 def start_fields(job: Json) -> Json:
-    """Fields that start a suspended Job as the reconciler would: at its minimum or above."""
-    start: Json = {"suspend": False}
-    with suppress(Denied):
+    """Fields that start a suspended Job as the reconciler would: at its minimum or above.
+
+    A Job with an invalid request has no minimum, and starts with at least one pod.
+    """
+    before = job["spec"]
+    try:
         spec = parse(job)
-        least = spec.scaling.min
-        if job["spec"].get("parallelism", 1) < least:
-            indexed = {"completions": least} if spec.indexed else {}
-            start = {"parallelism": least, **indexed, **start}
-    return start
+        least, indexed = spec.scaling.min, spec.indexed
+    except Denied:
+        least, indexed = 1, before.get("completions") == 0
+    if before.get("parallelism", 1) >= least:
+        return {"suspend": False}
+    completions = {"completions": least} if indexed else {}
+    return {"parallelism": least, **completions, "suspend": False}
 
 
 def _fields(job: Json, template: Json) -> Json:

@@ -154,7 +154,10 @@ def check_rights(cluster: Cluster, documents: Sequence[Json]) -> str:
     try:
         missing = _missing_rights(cluster, documents)
     except Forbidden as error:
-        return f"hint: your rights are checked only by the dry run of each object: {error}"
+        return (
+            "hint: your rights are checked only by the dry run of each object, and the right to "
+            f"bind roles is not checked: {error}"
+        )
     if missing:
         raise Refused(
             f"you may not {', '.join(map(str, missing))}; nothing was changed: ask a cluster-admin "

@@ -9,14 +9,14 @@ from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
 from edl.kube.option_group import group, option, option_group
 from edl.model import ObjectRef
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Refused
+from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import DeletionOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import FixCommand, with_flags
 from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import job_restore, prune, uninstall_summary
-from kubectl_edl.install.installer import helm_release, refuse_elsewhere
+from kubectl_edl.install.installer import applies_in, elsewhere, helm_release
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.server_side_apply import name_of
 
@@ -36,8 +36,8 @@ Examples:
   kubectl edl uninstall --dry-run server
   # Uninstall without confirmation
   kubectl edl uninstall --yes
-  # Start all suspended Jobs by hand, once kubectl-edl is uninstalled
-  kubectl edl uninstall --start-commands | sh
+  # Write commands that start the suspended Jobs by hand, once kubectl-edl is uninstalled
+  kubectl edl uninstall --start-commands > start-jobs.sh
 
 Exit code 5: deleted, but some objects were still there when the time was up.
 """
@@ -58,6 +58,8 @@ class UninstallOptions(DeletionOptions):
 @click.pass_obj
 def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
     """Uninstall. Raises Refused without confirmation, TimedOut if an object remains."""
+    if how.start_commands and (how.yes or how.dry_run != "none"):
+        raise Misused("--start-commands deletes nothing: leave out --yes and --dry-run")
     cluster = cli.connect(scope).cluster
     if how.start_commands:
         _say_start_commands(cli, cluster, scope.cluster_flags)
@@ -97,17 +99,22 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
 
 
 def _check_installer(cluster: PluginCluster, scope: Scope) -> None:
-    """Raise Refused for an installation by Helm, or in another namespace."""
+    """Raise Refused for an installation by Helm, or in another namespace.
+
+    Half of an installation is cluster-wide: it is not deleted if its namespace cannot be read.
+    Raises ClusterError.
+    """
     if helm := helm_release(cluster):
         again = FixCommand(f"helm uninstall {helm.name} -n {helm.namespace}")
         raise Refused(f"Helm installed kubectl-edl here: {with_flags(again, scope)}")
-    refuse_elsewhere(cluster, scope, "uninstall")
+    if where := elsewhere(cluster):
+        raise Refused(applies_in(where, "uninstall", scope))
 
 
 def _say_start_commands(cli: CliContext, cluster: PluginCluster, flags: str) -> None:
     jobs = uninstall_summary.elastic_jobs(cluster)
-    for command in uninstall_summary.start_commands(jobs, flags):
-        cli.say(command)
+    for line in uninstall_summary.start_script(jobs, flags):
+        cli.say(line)
 
 
 def _remove(cli: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:

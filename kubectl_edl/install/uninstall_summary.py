@@ -53,9 +53,27 @@ def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
 
 def start_commands(jobs: Iterable[Json], flags: str) -> Iterator[str]:
     """Commands that start the suspended Jobs, each at its minimum or above."""
-    for job in jobs:
-        if job["spec"].get("suspend") and not has_ended(job):
-            yield _patch(job, _spec(job_restore.start_fields(job)), flags)
+    for job in filter(_may_start, jobs):
+        remark = "  # paused" if _is_paused(job) else ""
+        yield _patch(job, _spec(job_restore.start_fields(job)), flags) + remark
+
+
+def start_script(jobs: Iterable[Json], flags: str) -> Iterator[str]:
+    """The same as lines of a shell script, with a comment below each Job that keeps gates."""
+    for job in filter(_may_start, jobs):
+        yield from start_commands([job], flags)
+        for gated in job_restore.with_gates([job]):
+            remove = f"{REMOVE_GATES} -n {gated['metadata']['namespace']}{flags}"
+            yield f"# {_name(gated)} keeps scheduling gates: {_BEHIND}: {remove}"
+
+
+def _may_start(job: Json) -> bool:
+    return bool(job["spec"].get("suspend")) and not has_ended(job)
+
+
+def _is_paused(job: Json) -> bool:
+    """Whether its user paused it; also for a Job with an invalid request."""
+    return (job["metadata"].get("annotations") or {}).get(contract.PAUSED) == "true"
 
 
 def kept(job: Json, why: str, flags: str) -> str:

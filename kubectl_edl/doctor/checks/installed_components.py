@@ -1,11 +1,9 @@
 """Checks that kubectl-edl is installed: its webhook configurations, Deployments and release."""
 
-from contextlib import suppress
 from importlib.metadata import version as installed
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Forbidden
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
@@ -16,7 +14,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.install.installer import INSTALL, elsewhere
+from kubectl_edl.install.installer import INSTALL, readable_elsewhere
 from kubectl_edl.install.rollout import DEPLOYMENTS
 
 
@@ -24,11 +22,10 @@ def configurations(context: CheckContext) -> CheckResults:
     there = {kind: context.find(ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
     missing = [kind for kind, one in there.items() if one is None]
     here = context.system_namespace
-    with suppress(Forbidden):  # without the configurations, it lists ServiceAccounts
-        if home := elsewhere(context.connection.cluster):
-            fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
-            yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
-            return
+    if home := readable_elsewhere(context.connection.cluster):
+        fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
+        yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
+        return
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"

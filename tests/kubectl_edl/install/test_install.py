@@ -12,7 +12,7 @@ from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Conflict, Forbidden, Invalid, KindNotServed, NotFound
 from edl.inject import ttl_after_finished
-from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
+from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, RawList, find
 from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
 from edl.visibility.namespace_queue import CONFIG_MAP
@@ -167,7 +167,10 @@ def test_without_access_reviews_the_dry_run_checks_the_rights_and_a_hint_says_so
     on = stage()
     on.wrapped = Silent
     run = install(on)
-    hint = "hint: your rights are checked only by the dry run of each object: "
+    hint = (
+        "hint: your rights are checked only by the dry run of each object, and the right to bind "
+        "roles is not checked: "
+    )
     assert (run.code, run.err) == (0, f'{hint}"ann" may not create selfsubjectaccessreviews\n')
     assert image(on) == IMAGE
 
@@ -537,21 +540,124 @@ def test_one_cluster_has_one_installation(words: tuple[str, ...], then: str) -> 
     )
 
 
-def test_the_rest_of_an_installation_is_uninstalled_from_its_own_namespace() -> None:
-    """All that is cluster-wide was deleted, for example by hand."""
-    on = installed_in("team-x")
-    for one in installation.documents():
-        target = ObjectRef(one["kind"], "", one["metadata"]["name"])
-        if not RESOURCES[target.kind].namespaced and target.kind != "Namespace":
-            on.cluster.delete(target)
+BINDING = ObjectRef("ClusterRoleBinding", "", "edl-reconciler")
+INCOMPLETE = (
+    "error: an incomplete installation of kubectl-edl is left in namespace team-x: to delete it: "
+    "kubectl edl uninstall --system-namespace team-x; to complete it: "
+    "kubectl edl install --image IMAGE --system-namespace team-x\n"
+)
+
+
+def without_webhook_configurations(namespace: str) -> Stage:
+    on = installed_in(namespace)
+    for kind in WEBHOOK_KINDS:
+        on.cluster.delete(ObjectRef(kind, "", "edl"))
+    return on
+
+
+def test_without_webhook_configurations_the_reconcilers_binding_names_the_namespace() -> None:
+    on = without_webhook_configurations("team-x")
+    # Of an older installation, whose account outlived it.
+    labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
+    account = {"name": "edl-reconciler", "namespace": SYSTEM, "labels": labels}
+    on.create({"kind": "ServiceAccount", "metadata": account})
     refused = on.run("uninstall", "--yes")
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.endswith("EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl uninstall\n")
+    assert find(on.cluster, BINDING)
     doctor = on.run("doctor")
     assert "kubectl-edl is installed in namespace team-x, not in edl-system" in doctor.out
     on.cluster.system_namespace = "team-x"
     assert "deployment.apps/edl-webhook deleted" in on.run("uninstall", "--yes").out
     assert left(on) == []
+
+
+def test_install_ignores_an_account_that_was_left_behind_elsewhere() -> None:
+    on = stage()
+    labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
+    account = {"name": "edl-reconciler", "namespace": "team-x", "labels": labels}
+    on.create({"kind": "ServiceAccount", "metadata": account})
+    assert "kubectl-edl is not installed here" in on.run("doctor").out
+    run = install(on)
+    assert (run.code, run.err) == (0, "")
+
+
+@pytest.mark.parametrize("verb", ["install", "upgrade"])
+def test_a_binding_that_was_left_behind_elsewhere_is_named_with_the_way_out(verb: str) -> None:
+    on = without_webhook_configurations("team-x")
+    for name in ("edl-webhook", "edl-reconciler"):
+        on.cluster.delete(ObjectRef("Deployment", "team-x", name))
+    on.cluster.delete(ObjectRef("ServiceAccount", "team-x", "edl-reconciler"))
+    run = on.run(verb, "--no-wait", "--image", IMAGE)
+    assert (run.code, run.out, run.err) == (1, "", INCOMPLETE)
+    on.cluster.system_namespace = "team-x"
+    assert on.run("uninstall", "--yes").code == 0
+    on.cluster.system_namespace = SYSTEM
+    assert install(on).code == 0
+
+
+def unreadable(*kinds: str, namespaces: tuple[str, ...] = ("",)) -> Callable[..., PluginCluster]:
+    """The user may not get objects of these kinds, and may list no accounts."""
+
+    class Unreadable(ClusterWrapper):
+        def get(self, target: ObjectRef) -> Json:
+            if target.kind in kinds and target.namespace in namespaces:
+                raise Forbidden(f'"ann" may not get {target.kind} {target.name}', 403)
+            read: Json = self.cluster.get(target)
+            return read
+
+        def list(self, selection: ListOptions) -> RawList:
+            if selection.kind == "ServiceAccount" and not selection.namespace:
+                raise Forbidden('"ann" may not list ServiceAccount', 403)
+            return self.cluster.list(selection)
+
+    return lambda cluster: cast("PluginCluster", Unreadable(cluster))
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_install_goes_on_for_a_user_who_may_not_read_the_binding(*, outside: bool) -> None:
+    """The check of the rights names what is lacking."""
+    on = served_from_outside() if outside else stage("get clusterrolebindings")
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: unreadable("ClusterRoleBinding")(wrapped(cluster))
+    run = install(on)
+    said = "first: kubectl edl uninstall" if outside else "get clusterrolebindings.rbac."
+    assert run.code == 1
+    assert said in run.err
+
+
+def test_install_needs_no_right_to_list_accounts_everywhere() -> None:
+    on = stage()
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: unreadable()(wrapped(cluster))
+    run = install(on)
+    assert (run.code, run.err) == (0, "")
+
+
+def test_upgrade_and_doctor_go_on_for_a_user_who_may_not_read_the_binding() -> None:
+    on = stage()
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: unreadable("ClusterRoleBinding")(wrapped(cluster))
+    assert "kubectl-edl is not installed in this cluster" in on.run("upgrade").err
+    assert "kubectl-edl is not installed here: there is no Mutating" in on.run("doctor").out
+
+
+def test_uninstall_deletes_nothing_for_a_user_who_may_not_read_the_binding() -> None:
+    on = without_webhook_configurations("team-x")
+    wrapped = on.wrapped
+    on.wrapped = lambda cluster: unreadable("ClusterRoleBinding")(wrapped(cluster))
+    run = on.run("uninstall", "--yes")
+    assert (run.code, run.out) == (1, "")
+    assert '"ann" may not get ClusterRoleBinding edl-reconciler' in run.err
+    assert find(on.cluster, BINDING)
+
+
+def test_an_installation_whose_deployment_the_user_may_not_read_counts_as_complete() -> None:
+    on = without_webhook_configurations("team-x")
+    wrapped = on.wrapped
+    hidden = unreadable("Deployment", namespaces=("team-x",))
+    on.wrapped = lambda cluster: hidden(wrapped(cluster))
+    assert install(on).err.endswith("EDL_SYSTEM_NAMESPACE=team-x, then kubectl edl upgrade\n")
 
 
 def test_an_installation_by_helm_is_refused() -> None:
@@ -1035,6 +1141,60 @@ def test_a_command_starts_each_suspended_job_also_after_uninstalling() -> None:
     assert run.out.splitlines() == [
         f"kubectl patch job waits-{index} -n default -p {body} --context prod" for index in range(8)
     ]
+
+
+def started(on: Stage, *words: str) -> list[str]:
+    run = on.run("uninstall", "--start-commands", *words)
+    assert (run.code, run.err) == (0, "")
+    return run.out.splitlines()
+
+
+def test_start_commands_name_the_gates_that_a_stopped_job_keeps() -> None:
+    on = stage()
+    on.put(job("stopped", framework="tensorflow", max="2"))
+    on.patch("stopped", {"status": {"startTime": "2026-01-01T00:00:00Z"}})
+    on.put(job("waits", framework="none"))
+    start = """kubectl patch job {} -n default -p '{{"spec":{{"suspend":false}}}}' --context prod"""
+    gated = (
+        "# default/stopped keeps scheduling gates: a pod behind them, now or later, is not "
+        "scheduled until you remove its gate: kubectl patch pod POD --type=merge "
+        """-p '{"spec":{"schedulingGates":null}}' -n default --context prod"""
+    )
+    lines = [start.format("stopped"), gated, start.format("waits")]
+    assert started(on, "--context", "prod") == lines
+
+
+def test_start_commands_of_paused_jobs_say_so() -> None:
+    on = stage()
+    for name in ("paused", "waits"):
+        on.put(job(name, framework="none"))
+    on.patch("paused", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    assert [line.endswith("  # paused") for line in started(on)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("stored", "fields"),
+    [
+        ({"parallelism": 0}, '{"parallelism":1,"suspend":false}'),
+        (
+            {"parallelism": 0, "completions": 0, "completionMode": "Indexed"},
+            '{"parallelism":1,"completions":1,"suspend":false}',
+        ),
+        ({"parallelism": 2}, '{"suspend":false}'),
+    ],
+)
+def test_a_job_with_an_invalid_request_starts_with_a_pod(stored: Json, fields: str) -> None:
+    on = stage()
+    on.put(job("spoilt", framework="none"), **stored)
+    on.patch("spoilt", {"metadata": {"labels": {contract.FRAMEWORK: "caffe"}}})
+    assert started(on) == [f"""kubectl patch job spoilt -n default -p '{{"spec":{fields}}}'"""]
+
+
+@pytest.mark.parametrize("words", [("-y",), ("--dry-run", "client"), ("--dry-run", "server")])
+def test_start_commands_delete_nothing_and_need_no_confirmation(words: tuple[str, ...]) -> None:
+    run = stage().run("uninstall", "--start-commands", *words)
+    assert (run.code, run.out) == (2, "")
+    assert run.err == ("error: --start-commands deletes nothing: leave out --yes and --dry-run\n")
 
 
 def test_uninstall_needs_confirmation() -> None:
