@@ -1,11 +1,11 @@
 """Unified diffs of two texts in near-linear work.
 
-difflib needs time by the square of the lines, so it compares small regions only. A large region is
-reduced to what differs, then divided at the lines that occur once in both texts.
+difflib needs time by the cube of the lines if they are repeated, so it compares small regions only.
+A large region loses its equal head and tail, then is divided at its rarest lines, over and over.
 """
 
 from bisect import bisect
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from typing import Final, NamedTuple, TypeAlias
@@ -13,8 +13,10 @@ from typing import Final, NamedTuple, TypeAlias
 _Lines: TypeAlias = Sequence[str]
 _Block: TypeAlias = tuple[int, int, int]
 """An equal part of both texts: its places and its length."""
-_SMALL: Final = 400
-"""Most lines of a region that difflib compares."""
+_SMALL: Final = 2000
+"""Most lines, and pairs of equal lines, of a region that difflib compares."""
+_LEVELS: Final = 8
+"""How often a region is divided; what is large even then is replaced as a whole."""
 
 
 def line_diff(before: _Lines, after: _Lines, titles: tuple[str, str]) -> Iterator[str]:
@@ -57,33 +59,40 @@ class _Matcher(SequenceMatcher[str]):
         return [*(one for one in found if one.size), Match(len(before), len(after), 0)]
 
 
-def _blocks(before: _Lines, after: _Lines) -> Iterator[_Block]:
+def _blocks(before: _Lines, after: _Lines, levels: int = _LEVELS) -> Iterator[_Block]:
     """Equal blocks, in the order of both texts; empty ones may be among them."""
+    if not (before and after):
+        return
     if _is_small(before, after):
         yield from SequenceMatcher(None, before, after).get_matching_blocks()
         return
     head = _common(before, after)
     tail = _common(before[head:][::-1], after[head:][::-1])
+    if not (head or tail):
+        yield from _divided(before, after, levels)
+        return
     i, j = len(before) - tail, len(after) - tail
     yield 0, 0, head
-    yield from _moved(_divided(before[head:i], after[head:j]), head, head)
+    yield from _moved(_blocks(before[head:i], after[head:j], levels), head, head)
     yield i, j, tail
 
 
-def _divided(before: _Lines, after: _Lines) -> Iterator[_Block]:
-    """Blocks of a region; a part that stays large without a line to divide it has none."""
+def _divided(before: _Lines, after: _Lines, levels: int) -> Iterator[_Block]:
+    """Blocks of a large region; none without a line to divide it."""
+    anchors = _anchors(before, after) if levels else []
     i0 = j0 = 0
-    anchors = [] if _is_small(before, after) else _anchors(before, after)
-    for i, j in (*anchors, (len(before), len(after))):
-        old, new = before[i0:i], after[j0:j]
-        if old and new and _is_small(old, new):
-            yield from _moved(SequenceMatcher(None, old, new).get_matching_blocks(), i0, j0)
+    for i, j in (*anchors, (len(before), len(after))) if anchors else ():
+        yield from _moved(_blocks(before[i0:i], after[j0:j], levels - 1), i0, j0)
         yield i, j, int(i < len(before))
         i0, j0 = i + 1, j + 1
 
 
 def _is_small(before: _Lines, after: _Lines) -> bool:
-    return max(len(before), len(after)) <= _SMALL
+    lines = len(before) + len(after)
+    if lines > _SMALL:
+        return False
+    times = Counter(after)
+    return lines + sum(times[line] for line in before) <= _SMALL
 
 
 def _common(before: _Lines, after: _Lines) -> int:
@@ -103,15 +112,13 @@ class _Anchor(NamedTuple):
 
 
 def _anchors(before: _Lines, after: _Lines) -> list[tuple[int, int]]:
-    """Places of lines that occur once in both texts: the longest sequence in the order of both."""
-    old, new = _unique(before), _unique(after)
+    """Places of the rarest lines: the longest sequence in the order of both."""
     ends: list[int] = []
     last: list[_Anchor] = []
-    for line, i in old.items():
-        if (j := new.get(line)) is not None:
-            length = bisect(ends, j)
-            anchor = _Anchor(i, j, last[length - 1] if length else None)
-            ends[length : length + 1], last[length : length + 1] = [j], [anchor]
+    for i, j in _rarest(before, after):
+        length = bisect(ends, j)
+        anchor = _Anchor(i, j, last[length - 1] if length else None)
+        ends[length : length + 1], last[length : length + 1] = [j], [anchor]
     found, current = [], last[-1] if last else None
     while current:
         found.append((current.i, current.j))
@@ -119,7 +126,13 @@ def _anchors(before: _Lines, after: _Lines) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _unique(lines: _Lines) -> dict[str, int]:
-    """The lines that occur once, with their places."""
-    times = Counter(lines)
-    return {line: place for place, line in enumerate(lines) if times[line] == 1}
+def _rarest(before: _Lines, after: _Lines) -> Iterator[tuple[int, int]]:
+    """Pairs of places of the lines that occur least often, and equally often in both texts."""
+    old, new = Counter(before), Counter(after)
+    equally = {line: times for line, times in old.items() if times == new.get(line)}
+    fewest = min(equally.values(), default=0)
+    places = {line: deque[int]() for line, times in equally.items() if times == fewest}
+    for j, line in enumerate(after):
+        if line in places:
+            places[line].append(j)
+    return ((i, places[line].popleft()) for i, line in enumerate(before) if line in places)

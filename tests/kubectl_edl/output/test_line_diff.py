@@ -101,9 +101,71 @@ class Counted(str):
         return super().__eq__(other)
 
 
-def test_the_work_for_a_large_text_is_nearly_linear() -> None:
-    before, after = (list(map(Counted, teams(1000, weight))) for weight in (1, 2))
+def repeated(regions: int, lines: Sequence[str]) -> list[str]:
+    return [line for n in range(regions) for line in (f"- name: team-{n}", *lines)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (teams(1000), teams(1000, 2)),
+        (repeated(20, ["x"] * 199), repeated(20, ["x", "y"] * 99)),
+        (["x"] * 4000, ["y", "x"] * 2000 + ["y"]),
+    ],
+    ids=["many small changes", "regions of repeated lines", "repeated lines alone"],
+)
+def test_the_work_for_a_large_text_is_nearly_linear(before: list[str], after: list[str]) -> None:
+    old, new = list(map(Counted, before)), list(map(Counted, after))
     Counted.uses = 0
-    found = list(line_diff(before, after, TITLES))
+    found = list(line_diff(old, new, TITLES))
     assert Counted.uses < 30 * len(before)
     assert len(found) > len(before)
+    assert patched(before, found) == after
+
+
+def inner(first: int, last: int) -> list[str]:
+    """Lines of a region, each there twice."""
+    return [line for n in range(first, last) for line in [f"  cpu: {n}"] * 2]
+
+
+OWN = teams(500)
+SHORT = ["a", "a", "b"] * 50
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "most"),
+    [
+        (OWN, OWN[600:] + OWN[:600], 1200),
+        (OWN, OWN[:200] + OWN[800:1000] + OWN[400:800] + OWN[200:400] + OWN[1000:], 800),
+        (inner(0, 1500), ["new", *inner(0, 700), "new", *inner(701, 1500), "last"], 5),
+        (OWN + inner(0, 1500) + OWN, [*OWN, "new", *inner(0, 1500), "new", *OWN], 2),
+        (SHORT + OWN + SHORT, [*SHORT, "a", *OWN, "b", *SHORT], 2),
+        (["x"] * 3000, ["x"] * 3001, 1),
+        (
+            ["x"] * 3000 + ["old"] + ["x"] * 3000,
+            ["x"] * 3001 + ["new"] + ["x"] * 3001,
+            4,
+        ),
+        (
+            repeated(3, [f"  cpu: {n}" for n in range(1000)]),
+            repeated(3, ["new" if n in (50, 950) else f"  cpu: {n}" for n in range(1000)]),
+            12,
+        ),
+        (["x"] * 30, ["y", *["x"] * 15, "y", *["x"] * 14, "y"], 4),
+    ],
+    ids=[
+        "a moved block",
+        "two swapped blocks",
+        "each line twice",
+        "each line of a region twice",
+        "head and tail of repeated lines",
+        "a head that overlaps the tail",
+        "a head and a tail that grow",
+        "lines that are unique in their region",
+        "few repeated lines",
+    ],
+)
+def test_a_text_keeps_what_did_not_move(before: list[str], after: list[str], most: int) -> None:
+    lines = list(line_diff(before, after, TITLES))
+    assert patched(before, lines) == after
+    assert sum(not line.startswith((" ", "@")) for line in lines[2:]) <= most
