@@ -15,8 +15,8 @@ from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
 from kubectl_edl.cli.param_types import Image
+from kubectl_edl.resources.bounded_loader import BoundedLoader, TooManyValues
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, sources
-from kubectl_edl.resources.yaml_reader import BoundedLoader
 from manifests import installation, values
 from manifests.documents import Documents
 
@@ -30,6 +30,7 @@ class _ValuesLoader(BoundedLoader):
     """Values are few: each is merged, validated and stored, with its aliases expanded."""
 
     most_values = 10_000
+    most_characters = 2**20
 
 
 @option_group
@@ -102,6 +103,8 @@ def _read(source: ManifestSource) -> Json:
         return _named(found or {})
     except RecursionError as error:
         raise Unreadable(f"{source.name}: {TOO_DEEP}") from error
+    except TooManyValues as error:
+        raise Unreadable(f"{source.name}: {error}") from error
     except (yaml.YAMLError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise Unreadable(f"{source.name}: not YAML: {problem}") from error

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
+from yaml.constructor import ConstructorError
 
 from edl.convert.diagnostics import FieldPath
 from edl.writes import Json
+from kubectl_edl.resources.bounded_loader import DEEPEST, BoundedLoader, TooManyValues
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, position
-
-_DEEPEST: Final = 100
-"""The deepest nesting: more than any Kubernetes object has, and within Python's recursion limit."""
-_MOST: Final = 1_000_000
-"""The most values of a document with its aliases expanded: a few aliases can yield billions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,46 +59,30 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 # -- YAML --------------------------------------------------------------------------------------
 
 
-class BoundedLoader(yaml.SafeLoader):
-    """Bounds the depth and the values of a document before it is constructed.
-
-    Raises RecursionError below _DEEPEST levels: at Python's own limit of a thousand levels,
-    PyYAML's scanner takes seconds. Raises ValueError for more than `most_values`.
-    """
-
-    most_values = _MOST
-    _depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self._depth > _DEEPEST:
-            raise RecursionError
-        self._depth += 1
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-    def construct_document(self, node: yaml.Node) -> Any:  # noqa: ANN401 - PyYAML's
-        if _values(node, {}) > self.most_values:
-            raise ValueError(f"more than {self.most_values} values with its aliases expanded")
-        return super().construct_document(node)
+_NOT_JSON: Final = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("binary", "timestamp", "set", "omap", "pairs")
+)
 
 
 class _Loader(BoundedLoader):
     """YAML as kubectl reads it: times, keys and 1:30 are strings, 1e3 is a number."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's
+    yaml_constructors = {  # noqa: RUF012 - PyYAML's
+        tag: construct
+        for tag, construct in yaml.SafeLoader.yaml_constructors.items()
+        if tag not in _NOT_JSON
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's
         """Reject duplicate keys, because one of the values would be lost."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key is not a string", key.start_mark
-                )
+                raise ConstructorError(None, None, "a key is not a string", key.start_mark)
             if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
                 problem = f'"{key.value}" occurs twice'
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                raise ConstructorError(None, None, problem, key.start_mark)
             seen.add(key.value)
         self.flatten_mapping(node)
         return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
@@ -129,11 +110,10 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
         loader = _Loader(text)
         for node, own_text in _composed(loader, text):
             value = loader.construct_document(node)
-            json.dumps(value)  # YAML allows an alias inside its own anchor, JSON does not
             if value is not None:
                 yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
             number += 1
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         line, problem = _problem(error, text)
         raise Unreadable(f"{position(where, number, line)}: {problem}") from error
 
@@ -165,17 +145,6 @@ def _only_comments(text: str) -> str:
     return text if lines and all(line.startswith("#") for line in lines) else ""
 
 
-def _values(node: yaml.Node, known: dict[int, int]) -> int:
-    """The number of values of an expanded node; recursion into itself counts as one."""
-    if id(node) not in known:
-        known[id(node)] = 1
-        if isinstance(node, yaml.MappingNode):
-            known[id(node)] += sum(_values(value, known) for _, value in node.value)
-        elif isinstance(node, yaml.SequenceNode):
-            known[id(node)] += sum(_values(value, known) for value in node.value)
-    return known[id(node)]
-
-
 def _ended(text: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
@@ -189,6 +158,8 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         return line, f"not YAML: character {error.character:#x} is not allowed here"
+    if isinstance(error, TooManyValues):
+        return 1, str(error)
     return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
 
 
@@ -282,7 +253,7 @@ def _document(value: object, origin: Origin, line_of: Callable[[FieldPath], int]
 def _too_deep(value: Json) -> bool:
     """Whether the nesting is too deep, checked iteratively because recursion could overflow."""
     level: list[object] = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         level = [child for one in level for child in _children(one)]
         if not level:
             return False

@@ -84,7 +84,7 @@ def test_deep_nesting_is_refused_in_one_line(name: str, depth: int) -> None:
 def test_exponential_aliases_are_refused(last: str) -> None:
     levels = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in range(1, 12))
     text = f"v0: &v0 {{x: lol}}\n{levels}{last.replace('*v', '*v11')}\n"
-    with pytest.raises(Unreadable, match=r"document 1, line 1: .* more than 1000000 values"):
+    with pytest.raises(Unreadable, match=r"document 1, line 1: more than 1000000 values \("):
         values(text)
     assert values("a: &a [1, 2]\nb: [*a, *a]\n") == [{"a": [1, 2], "b": [[1, 2], [1, 2]]}]
 
@@ -96,8 +96,33 @@ def test_a_map_that_is_merged_into_itself_over_and_over_is_refused() -> None:
 
 
 def test_a_value_that_json_lacks_is_one_line() -> None:
-    with pytest.raises(Unreadable, match=r"a\.yaml: document 1, line 1: not YAML: .*bytes"):
+    with pytest.raises(Unreadable, match=r"a\.yaml: document 1, line 2: not YAML: .*2002:binary"):
         list(documents(ManifestSource("a.yaml", "kind: Secret\ndata: {a: !!binary aGk=}\n")))
+
+
+@pytest.mark.parametrize("value", ["!!bool x", "!!int ''", "!!float x", f"0x{'f' * 5000}"])
+def test_a_value_that_does_not_fit_its_tag_is_named_with_its_line(value: str) -> None:
+    with pytest.raises(Unreadable, match="line 3: not YAML: the value does not fit its tag !!"):
+        values(f"a: 1\nb:\n- {value}\n")
+
+
+def test_a_time_is_refused_with_its_line() -> None:
+    with pytest.raises(Unreadable, match=r"line 2: not YAML: .*2002:timestamp"):
+        values("a: 1\nb: !!timestamp x\n")
+
+
+@pytest.mark.parametrize("text", ["&a zzz{0}", "&a {{? zzz{0} : 1}}"], ids=["value", "key"])
+def test_aliases_of_long_texts_are_refused(text: str) -> None:
+    long = text.format("z" * 2**16)
+    with pytest.raises(Unreadable, match="more than 67108864 characters"):
+        values(f"a: {long}\nb: [{', '.join(['*a'] * 1100)}]\n")
+    assert len(values(f"a: {long}\nb: [{', '.join(['*a'] * 900)}]\n")[0]["b"]) == 900
+
+
+@pytest.mark.parametrize("text", ["a: &x [*x]\n", "a: &x {b: [*x]}\n", "a: &x {<<: *x}\n"])
+def test_an_alias_inside_its_own_anchor_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable, match="line 1: not YAML: an alias is inside its own anchor"):
+        values(text)
 
 
 def test_a_file_beyond_all_sizes_is_not_read_to_its_end(tmp_path: Path) -> None:
