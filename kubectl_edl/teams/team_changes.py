@@ -1,6 +1,6 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
@@ -41,6 +41,7 @@ def change_teams(
     """
     cluster = cli.connect(scope).cluster
     agreed: list[tuple[str, ...]] = []
+    warned: set[str] = set()
 
     def once() -> str:
         found = find(cluster, _document(cluster))
@@ -51,7 +52,9 @@ def change_teams(
         if before == after:
             return f"unchanged{REMARKS[how.dry_run]}"
         for warning in _unknown_resources(cluster, before, after):
-            cli.warn(warning)
+            if warning not in warned:
+                cli.warn(warning)
+            warned.add(warning)
         lost = taken_away(before, after)
         if not _agreed(cli, how, lost, agreed):
             return "not changed"
@@ -83,9 +86,13 @@ def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> I
     there = {resource for one in nodes for resource, _ in one.allocatable}
     for name in new if nodes else ():
         if name not in there:
-            close = get_close_matches(name, sorted(there | named), 1, _SIMILAR)
+            close = _similar(name, there) or _similar(name, named)
             meant = f": did you mean {resource_name(close[0])}?" if close else ""
             yield f"warning: no node has {name}, and no other team names it{meant}"
+
+
+def _similar(name: str, names: Iterable[str]) -> list[str]:
+    return get_close_matches(name, sorted(names), 1, _SIMILAR)
 
 
 def _resources(teams: Teams) -> set[str]:

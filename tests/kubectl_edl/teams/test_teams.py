@@ -237,6 +237,20 @@ def test_a_resource_that_no_node_has_and_no_other_team_names_is_warned_of(
     assert stage.run("teams", "set", "new", option, "cpu=1,nvidia.com/gpu=4").err == ""
 
 
+def test_a_resource_is_warned_of_once_and_another_misspelling_is_not_suggested(
+    stage: Stage,
+) -> None:
+    put(stage, "teams: [{name: vision}, {name: speech, limit: {nvidia.com/gpuss: 1}}]")
+    gpus = node("gpus")
+    gpus["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    stage.create(gpus)
+    stage.wrapped = overtaken(2)
+    found = stage.run("teams", "set", "vision", "--limit", "nvidia.com/gpus=8", "--yes")
+    meant = "did you mean nvidia.com/gpu?"
+    what = "warning: no node has nvidia.com/gpus, and no other team names it"
+    assert (found.code, found.err) == (0, f"{what}: {meant}\n")
+
+
 def test_without_the_right_to_list_nodes_resources_are_not_warned_of(stage: Stage) -> None:
     put(stage)
     stage.wrapped = fenced("Node")
