@@ -27,7 +27,7 @@ from edl.visibility.namespace_queue import (
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.optional_reads import Hints
-from kubectl_edl.client.reconciler_lease import leadership
+from kubectl_edl.client.reconciler_lease import LeaseView, leadership
 from kubectl_edl.job_views.job_reasons import Why
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.cell_quantities import counted
@@ -69,9 +69,15 @@ class PublishedView:
 
 
 def read_published(
-    connection: ClusterConnection, now: datetime, namespace: str = ""
+    connection: ClusterConnection,
+    now: datetime,
+    namespace: str = "",
+    lead: LeaseView | None = None,
 ) -> tuple[PublishedView | None, Hints]:
-    """The published queue; None if there is none or, with a hint, if it cannot be read."""
+    """The published queue; None if there is none or, with a hint, if it cannot be read.
+
+    The Lease is read unless `lead` has what it says.
+    """
     target = ObjectRef("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
     where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
     try:
@@ -84,7 +90,7 @@ def read_published(
         return None, (f"hint: {where} is not read: {harmless(str(error))}",)
     as_of = queue.changed_at
     with suppress(ClusterError):  # the Lease has the time at which all of it was last confirmed
-        as_of = max(as_of, leadership(connection, now).queue_as_of or as_of)
+        as_of = max(as_of, (lead or leadership(connection, now)).queue_as_of or as_of)
     ago = server_time(connection.cluster, now) - as_of
     return PublishedView(target.namespace, queue, as_of, max(ago, timedelta())), ()
 

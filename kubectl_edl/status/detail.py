@@ -5,11 +5,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from edl import contract
 from edl.domain_counts import DomainCounts, labels_of, running
-from edl.errors import Forbidden
-from edl.kube.cluster import ListOptions
+from edl.errors import Denied, Forbidden
+from edl.kube.cache.team_source import last_applied
+from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
-from edl.model import Node, TrainingJob
+from edl.model import Node, ObjectRef, TrainingJob
+from edl.parsing.team_config_map import teams_of
 from edl.phases import waits
 from edl.planner.plan import StayingPods
 from edl.visibility.namespace_queue import PublishedJob
@@ -24,7 +27,12 @@ from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.node_blockers import node_blockers
-from kubectl_edl.job_views.published_queue import estimate_of, place_text, read_published
+from kubectl_edl.job_views.published_queue import (
+    PublishedView,
+    estimate_of,
+    place_text,
+    read_published,
+)
 from kubectl_edl.job_views.resize_limits import pace, published
 from kubectl_edl.job_views.start_estimates import starts
 from kubectl_edl.job_views.training_job_view import JobView, view
@@ -55,7 +63,7 @@ def job_detail(
     pods = waiting_pods(connection.cluster, found.key.namespace, listed)
     failed = failed_pods(listed)
     shown = view(found, connection.scope)
-    queue, _ = read_published(connection, now, found.key.namespace)
+    queue, team = _queue_and_team(found, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
     published_job = queue.job(found.key) if queue and waits(found) else None
     nodes, no_nodes = _nodes(shown, connection)
@@ -74,10 +82,42 @@ def job_detail(
         why,
         pace(found, published(lead.settings)),
         _domains(found, nodes),
-        f"{place} (as of {duration(queue.ago)} ago)" if queue and place else "",
-        queue.queue.team if queue else "",
+        _aged(place, queue),
+        team,
     )
     return shown, detail_report(detail, now).with_hints((*no_changes, *no_nodes, *no_plan))
+
+
+def _queue_and_team(
+    job: TrainingJob, connection: ClusterConnection, now: datetime, lead: LeaseView
+) -> tuple[PublishedView | None, str]:
+    """The published queue unless the job needs nothing of it, and the team."""
+    namespace = job.key.namespace
+    live = None if waits(job) else _live_team(namespace, connection.cluster)
+    if live is not None:
+        return None, live
+    queue, _ = read_published(connection, now, namespace, lead)
+    return queue, _aged(queue.queue.team if queue else "", queue)
+
+
+def _aged(text: str, queue: PublishedView | None) -> str:
+    return f"{text} (as of {duration(queue.ago)} ago)" if queue and text else ""
+
+
+def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
+    """The team of a namespace, empty without teams; None if that may not be read."""
+    document = ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)
+    try:
+        found = find(cluster, document) or {}
+        try:
+            teams = teams_of(found.get("data") or {})
+        except Denied:
+            teams = last_applied(cluster).teams
+        target = ObjectRef("Namespace", "", namespace)
+        space = find(cluster, target) if any(team.selector for team in teams) else None
+    except Forbidden:
+        return None
+    return teams.team_of(namespace, ((space or {}).get("metadata") or {}).get("labels") or {})
 
 
 def _explained(found: Iterable[JobBlocker], job: PublishedJob | None) -> Iterator[JobBlocker]:

@@ -53,7 +53,7 @@ class Detail:
     queue: str = ""
     """The queue position and the estimated start, as last published by the reconciler."""
     team: str = ""
-    """The team of its namespace, as published; empty if the job does not wait."""
+    """The team of its namespace: the present one, or the published one with its age."""
 
 
 def detail_report(detail: Detail, now: datetime) -> Report:

@@ -61,6 +61,19 @@ def recorded(lists: list[ListOptions]) -> Callable[[PluginCluster], PluginCluste
     return lambda cluster: cast("PluginCluster", Recorded(cluster))
 
 
+def reading(read: list[ObjectRef], refused: str = "") -> Callable[[PluginCluster], PluginCluster]:
+    """Each object that is read by its name is noted; those named `refused` may not be read."""
+
+    class Reading(ClusterWrapper):
+        def get(self, target: ObjectRef) -> Json:
+            read.append(target)
+            if target.name == refused:
+                raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
+            return self.cluster.get(target)
+
+    return lambda cluster: cast("PluginCluster", Reading(cluster))
+
+
 def hidden(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
     """The user may not get objects of these kinds."""
 

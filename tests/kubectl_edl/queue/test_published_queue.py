@@ -20,7 +20,7 @@ from edl.visibility.namespace_queue import (
     TeamCount,
     render,
 )
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced, reading
 from tests.kubectl_edl.stage import NOW, Stage, lease, mnist, node, role_manifests
 
 if TYPE_CHECKING:
@@ -193,9 +193,13 @@ def test_a_job_that_does_not_fit_an_empty_cluster_never_starts(stage: Stage) -> 
 
 def test_a_running_job_has_the_published_team_and_nothing_else_of_the_queue(stage: Stage) -> None:
     publish(stage, "mnist", position=3, team="vision")
+    read: list[ObjectRef] = []
+    stage.wrapped = reading(read, contract.TEAMS_CONFIG_MAP)
+    status = stage.run("status", "mnist")
+    assert sum(one.kind == "Lease" for one in read) == 1
     stage.wrapped = fenced("Node")
-    status, explained = stage.run("status", "mnist"), stage.run("explain", "mnist")
-    assert "Team:       vision\n" in status.out
+    explained = stage.run("explain", "mnist")
+    assert "Team:       vision (as of 40s ago)\n" in status.out
     assert "Team:        vision\n" in explained.out
     for found in (status, explained):
         assert "Queue:" not in found.out
@@ -204,10 +208,36 @@ def test_a_running_job_has_the_published_team_and_nothing_else_of_the_queue(stag
     assert (document["team"], document["observedTime"]) == ("vision", None)
 
 
+@pytest.mark.parametrize(
+    ("teams", "team"),
+    [
+        ("[{name: speech, namespaces: [default]}, {name: vision}]", "speech"),
+        ("[{name: speech, namespaces: {matchLabels: {of: speech}}}]", "speech"),
+        ("[{name: speech}]", "default"),
+    ],
+)
+def test_a_running_job_has_the_team_that_its_namespace_has_now(
+    stage: Stage, teams: str, team: str
+) -> None:
+    publish(stage, "mnist", position=3, team="vision", seconds_ago=5 * 86_400)
+    metadata = {"name": contract.TEAMS_CONFIG_MAP, "namespace": contract.SYSTEM_NAMESPACE}
+    data = {contract.TEAMS_KEY: f"teams: {teams}"}
+    stage.create({"kind": "ConfigMap", "metadata": metadata, "data": data})
+    stage.create({"kind": "Namespace", "metadata": {"name": "default", "labels": {"of": "speech"}}})
+    read: list[ObjectRef] = []
+    stage.wrapped = reading(read)
+    assert f"Team:       {team}\n" in stage.run("status", "mnist").out
+    assert [one.name for one in read if one.kind in {"ConfigMap", "Lease"}] == [
+        contract.RECONCILER_LEASE,
+        contract.TEAMS_CONFIG_MAP,
+    ]
+    assert f"Team:        {team}" in stage.run("explain", "mnist").out
+
+
 def test_status_and_explain_show_the_published_queue(stage: Stage) -> None:
     publish(stage, "bert", position=3, ahead=(TeamCount(2, "vision"),), team="vision")
     stage.wrapped = fenced("Node")
-    assert "Team:       vision\n" in stage.run("status", "bert").out
+    assert "Team:       vision (as of 40s ago)\n" in stage.run("status", "bert").out
     assert "Team:        vision\n" in stage.run("explain", "bert").out
     place = "position 3, behind 2 jobs of team vision"
     assert f"Queue:      {place}; starts in about 30m (as of 40s ago)\n" in (
