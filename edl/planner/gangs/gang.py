@@ -84,8 +84,8 @@ class Gang(msgspec.Struct, frozen=True):
         """
         names = tuple(role.name for role in self.roles)
         costs = self.quota_request.amounts
-        spares = self.failed_before or not self.job.preempts
-        return self.requests, names, costs, spares, self.job.topology
+        stops_none = self.failed_before or not self.job.preempts
+        return self.requests, names, costs, stops_none, self.job.topology
 
 
 def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False) -> Gang:

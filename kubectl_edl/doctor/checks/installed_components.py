@@ -43,7 +43,9 @@ def deployments(context: CheckContext) -> CheckResults:
         if deployment is not None:
             yield from _replicas(name, deployment, here)
         elif not outside:
-            yield failure(f"there is no Deployment {name} in namespace {here}", context.reinstall)
+            yield failure(
+                f"Deployment {name} does not exist in namespace {here}", context.reinstall
+            )
     if outside:
         yield ok(f"the webhook is served from {outside}, by no Deployment of this cluster")
 

@@ -64,7 +64,7 @@ class TeamRanks:
     """
 
     def __init__(self, balance: TeamBalance, scope: ReclaimScope, teams: Collection[int]) -> None:
-        self._balance, self._scope, self.teams = balance, scope, len(teams)
+        self._balance, self._scope, self.team_count = balance, scope, len(teams)
         # Shares of common levels are left out: they are equal for all teams.
         self._common = balance.common_levels(teams)
         claims = balance.common_levels([*teams, scope.right.team]) if scope.right else self._common

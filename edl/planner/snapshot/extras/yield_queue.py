@@ -122,7 +122,7 @@ class YieldQueue:
         self._unsorted = ()
         if self._scope is not scope:
             known = self._ranks if scope == self._scope else None
-            if self._teams and not (known and known.teams == len(self._heaps)):
+            if self._teams and not (known and known.team_count == len(self._heaps)):
                 self._ranks = TeamRanks(self._teams, scope, self._heaps)
             self._scope = scope
             self._requeued = set(self._heaps)
