@@ -37,5 +37,5 @@ def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
 
 def _empty(node: Node) -> Node:
     return replace(
-        node, used=Resources(), releasing=Resources(), schedulable=True, evictable_pods=0
+        node, used=Resources(), releasing=Resources(), cordoned=False, ready=True, evictable_pods=0
     )

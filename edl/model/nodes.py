@@ -100,8 +100,7 @@ class Node(msgspec.Struct, frozen=True):
     allocatable: Resources
     used: Resources
     releasing: Resources
-    schedulable: bool = True
-    """Ready and not cordoned."""
+    cordoned: bool = False
     ready: bool = True
     """Whether its kubelet reports that it is ready; a cordon does not change that."""
     unready_since: datetime | None = None
@@ -116,6 +115,16 @@ class Node(msgspec.Struct, frozen=True):
     kept: bool = False
     """Its annotations tell node autoscalers not to remove it."""
     uid: str = ""
+
+    @property
+    def schedulable(self) -> bool:
+        return self.ready and not self.cordoned
+
+    @property
+    def status(self) -> str:
+        """As `kubectl get nodes` prints it: `NotReady,SchedulingDisabled`."""
+        state = "Ready" if self.ready else "NotReady"
+        return f"{state},SchedulingDisabled" if self.cordoned else state
 
 
 class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):

@@ -227,12 +227,12 @@ def _cannot_start(sim_job: SimulatedJob) -> bool:
 
 
 def _cordoned(node: Node, _: NodeEvent) -> Node:
-    return replace(node, schedulable=False, taints=(*node.taints, _CORDON))
+    return replace(node, cordoned=True, taints=(*node.taints, _CORDON))
 
 
 def _uncordoned(node: Node, _: NodeEvent) -> Node:
     taints = tuple(taint for taint in node.taints if taint != _CORDON)
-    return replace(node, schedulable=True, taints=taints)
+    return replace(node, cordoned=False, taints=taints)
 
 
 def _tainted(node: Node, event: NodeEvent) -> Node:

@@ -44,10 +44,10 @@ def share(used: Resources, offered: Resources, name: str) -> int:
 
 
 def totals(nodes: Sequence[Node]) -> list[Json]:
-    """Used and allocatable of the whole cluster, one entry per resource."""
-    shown = names(nodes)
-    used = {name: sum(node.used.get(name) for node in nodes) for name in shown}
-    offered = {name: sum(node.allocatable.get(name) for node in nodes) for name in shown}
+    """Used and allocatable of all ready nodes, one entry per resource."""
+    shown, ready = names(nodes), [node for node in nodes if node.ready]
+    used = {name: sum(node.used.get(name) for node in ready) for name in shown}
+    offered = {name: sum(node.allocatable.get(name) for node in ready) for name in shown}
     return [_load(Resources.of(used), Resources.of(offered), name) for name in shown]
 
 
@@ -58,7 +58,7 @@ def each(nodes: Sequence[Node]) -> list[Json]:
     return [
         {
             "name": node.name,
-            "schedulable": node.schedulable,
+            "status": node.status,
             "pods": node.used.get(PODS),
             "loads": [_load(node.used, node.allocatable, name) for name in shown],
         }

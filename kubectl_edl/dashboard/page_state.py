@@ -90,7 +90,7 @@ def page(
         "nodes": {
             "known": state is not None,
             "all": len(nodes),
-            "ready": sum(node.schedulable for node in nodes),
+            "ready": sum(node.ready for node in nodes),
             "titles": [node_load.title(name) for name in node_load.names(nodes)],
             "rows": node_load.each(nodes),
             "spread": node_load.spread(nodes),

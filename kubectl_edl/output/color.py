@@ -14,14 +14,16 @@ _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("Starting", "Scaling", "Finishing"), BUSY),
     **dict.fromkeys(("Incomplete", "Queued", "Paused", "Suspended", "Cordoned"), WAITS),
     **dict.fromkeys(("Pending", "NotReady", "Terminating", "Missing"), WAITS),
-    "SchedulingGated": WAITS,
+    **dict.fromkeys(("SchedulingGated", "SchedulingDisabled"), WAITS),
     **dict.fromkeys(("Failed", "ScaleFailed", "Warning", "Unknown"), BAD),
 }
 
 
 def meaning(text: str) -> str:
     """The colour of a phase or status: that of its last word that has one (`1 Pending`)."""
-    return next((_WORDS[word] for word in reversed(text.split()) if word in _WORDS), PLAIN)
+    return next(
+        (_WORDS[word] for word in reversed(text.replace(",", " ").split()) if word in _WORDS), PLAIN
+    )
 
 
 def painted(text: str, colour: str) -> str:

@@ -62,8 +62,9 @@ docs/reference/outputs.md
 """
 _NODES_HELP: Final = """Show requested, idle and used resources of each node.
 
-It needs the right to list nodes and all pods. TRAINING counts pods of training jobs. An
-unschedulable node has no idle resources. GPUs include KubeShare's GPU shares.
+It needs the right to list nodes and all pods. STATUS is that of kubectl get nodes.
+TRAINING counts pods of training jobs. A node that is cordoned or not ready has no idle resources.
+GPUs include KubeShare's GPU shares.
 
 \b
 Examples:
@@ -76,7 +77,8 @@ Examples:
 """
 _CLUSTER_HELP: Final = """Show totals of the cluster: offered, requested, idle and used.
 
-It needs the right to list nodes and all pods. QUEUED is what the minimums of queued jobs request.
+It needs the right to list nodes and all pods. Nodes that are not ready count as no capacity, and
+the pods on them not as requests. QUEUED is what the minimums of queued jobs request.
 Resource-hours are those of kubectl edl top jobs. Node-hours per hour show what occupies the nodes:
 replicas up to the minimum of their role, extra replicas above it, and pods of other owners; by GPUs
 on nodes that have them, else by CPU. --price adds the costs, also of resource-hours: a GPU, or a

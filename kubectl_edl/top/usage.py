@@ -58,7 +58,7 @@ class JobUsage:
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """A node's usage; `idle` is 0 on an unschedulable node."""
+    """A node's usage; `idle` is 0 on a node that takes no pods."""
 
     node: Node
     training: int
@@ -127,8 +127,10 @@ def node_usage(state: ClusterState, used: Used | None) -> tuple[NodeUsage, ...]:
 
 
 def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[UsageLine, ...]:
-    """One line per resource; `used` is None unless every node is measured."""
-    training = _requests(_placed(state))
+    """One line per resource, of ready nodes; `used` is None unless each of them is measured."""
+    nodes = [one for one in nodes if one.node.ready]
+    names = {one.node.name for one in nodes}
+    training = _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
     queued = _sum(
         role.spec.min * role.template.shape.requests
         for job in state.jobs

@@ -105,12 +105,7 @@ def nodes_report(found: Sequence[NodeUsage]) -> Report:
 
 _NODES: Final[tuple[Column[NodeUsage], ...]] = (
     Column("NAME", lambda one: one.node.name),
-    Column(
-        "STATUS",
-        lambda one: "Ready" if one.node.schedulable else "Unschedulable",
-        colour=meaning,
-        spare=1,
-    ),
+    Column("STATUS", lambda one: one.node.status, colour=meaning, spare=1),
     Column("TRAINING", lambda one: str(one.training), spare=3),
     Column("PODS", lambda one: f"{one.pods}/{one.node.allocatable.get(PODS)}", spare=3),
     Column("CPU", lambda one: cores(one.node.allocatable.get(CPU)), wide=True),
@@ -183,8 +178,11 @@ _TEXTS: Final = {CPU: cores, MEMORY: memory, "gpu": thousandths}
 
 
 def _footer(found: ClusterUsage) -> str:
-    closed = sum(not one.node.schedulable for one in found.nodes)
-    nodes = f"{len(found.nodes)}" + (f", {closed} of them unschedulable" if closed else "")
+    unready = sum(not one.node.ready for one in found.nodes)
+    cordoned = sum(one.node.ready and one.node.cordoned for one in found.nodes)
+    nodes = f"{len(found.nodes)}"
+    nodes += f", {unready} of them not ready" if unready else ""
+    nodes += f", {cordoned} of them cordoned" if cordoned else ""
     count = sum(found.phases.values())
     jobs = ", ".join(f"{many} {phase}" for phase, many in found.phases.items())
     lines = [f"Nodes: {nodes}", f"Training jobs: {count}" + (f" ({jobs})" if jobs else "")]
@@ -251,6 +249,7 @@ def _node_document(one: NodeUsage) -> of_cluster.NodeUsageDocument:
     node = one.node
     return {
         "metadata": {"name": node.name},
+        "ready": node.ready,
         "schedulable": node.schedulable,
         "trainingPods": one.training,
         "allocatable": quantities(node.allocatable),

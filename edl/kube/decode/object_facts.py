@@ -139,7 +139,7 @@ def node(raw: bytes) -> Node:
         used=Resources(),
         releasing=Resources(),
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
-        schedulable=ready and not found.spec.unschedulable,
+        cordoned=found.spec.unschedulable,
         ready=ready,
         unready_since=None if ready or not states else states[0].last_transition_time,
         labels={**_labels(found.metadata), NODE_NAME: name},

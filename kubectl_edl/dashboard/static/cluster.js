@@ -119,7 +119,7 @@ export class Nodes {
       "Load by node",
       [
         { title: "Node", cell: (row) => row.name },
-        { title: "State", cell: (row) => (row.schedulable ? "ready" : "takes no pods") },
+        { title: "Status", cell: (row) => row.status },
         { title: "Pods", cell: (row) => row.pods },
         ...loads,
       ],

@@ -13,6 +13,7 @@ from kubectl_edl.output.documents.shared_documents import (
 
 class NodeUsageDocument(TypedDict):
     metadata: NameDocument
+    ready: Annotated[bool, "Whether it is ready."]
     schedulable: Annotated[bool, "Whether it is ready and not cordoned."]
     trainingPods: Annotated[int, "Pods of training jobs on it."]
     allocatable: Annotated[Quantities, "What it offers to pods."]
@@ -22,9 +23,9 @@ class NodeUsageDocument(TypedDict):
 
 
 class ResourceUsageDocument(TypedDict):
-    allocatable: Annotated[str, QUANTITY, "What nodes offer."]
-    requests: Annotated[str, QUANTITY, "What pods on nodes request."]
-    trainingRequests: Annotated[str, QUANTITY, "What pods of training jobs request."]
+    allocatable: Annotated[str, QUANTITY, "What ready nodes offer."]
+    requests: Annotated[str, QUANTITY, "What pods on ready nodes request."]
+    trainingRequests: Annotated[str, QUANTITY, "What pods of training jobs request there."]
     queuedRequests: Annotated[str, QUANTITY, "What the minimums of all queued jobs request."]
     idle: Annotated[str, QUANTITY, "What is not requested on nodes that take pods."]
     usage: Annotated[str | None, QUANTITY, "What is used; null where not measured."]

@@ -227,7 +227,7 @@ def test_a_gang_that_no_topology_domain_can_hold_never_starts() -> None:
 
 
 def test_a_node_that_is_cordoned_may_come_back() -> None:
-    away = replace(node("b", 4), schedulable=False)
+    away = replace(node("b", 4), cordoned=True)
     found = start(cluster(node("a", 1), away, worker("waits", 2, 2)))
     assert found.certainty is Certainty.UNKNOWN
     assert found.reason.startswith("Insufficient cpu, even if no training job ran: ")

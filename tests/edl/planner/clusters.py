@@ -23,7 +23,7 @@ def nodes(draw: Draw) -> list[Node]:
             f"node-{number}",
             draw.one_of(2, 4, 7, 12),
             gpu=draw.one_of(0, 0, 2),
-            schedulable=draw.between(0, 5) < 5,
+            cordoned=draw.between(0, 5) == 5,
             labels={"zone": draw.one_of("a", "b")},
             taints=draw.one_of((), (), (), (), (GPU_TAINT,)),
         )

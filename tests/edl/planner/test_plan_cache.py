@@ -124,7 +124,7 @@ def with_a_new_job(state: ClusterState, _random: Random) -> ClusterState:
 def cordoned(state: ClusterState, random: Random) -> ClusterState:
     taints = random.choice(((), (Taint(CORDONED, "", "NoSchedule"),)))
     chosen = random.choice(state.nodes)
-    changed = replace(chosen, taints=taints, schedulable=not taints)
+    changed = replace(chosen, taints=taints, cordoned=bool(taints))
     nodes = (changed if one is chosen else one for one in state.nodes)
     return replace(state, nodes=tuple(nodes))
 

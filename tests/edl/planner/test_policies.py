@@ -231,7 +231,7 @@ def test_fulfilment_counts_replicas_where_minimum_and_maximum_are_equal() -> Non
 
 
 def test_throughput_starts_a_job_on_the_one_node_that_holds_it_just_once() -> None:
-    there = (node("a", 9, schedulable=False), node("b", 1), node("c", 2))
+    there = (node("a", 9, cordoned=True), node("b", 1), node("c", 2))
     state = cluster(*there, worker("mnist", 2, 2))
     found = run_passes(state, THROUGHPUT, ALL)
     (allocation,) = found.snapshot.allocations

@@ -21,7 +21,7 @@ from tests.edl.planner.plans import ALL, held, plan_for
 from tests.edl.planner.states import at, busy, cluster, job, node, role, room, shape
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
-CORDON = node("a", 9, taints=(Taint(CORDONED, "", "NoSchedule"),), schedulable=False)
+CORDON = node("a", 9, taints=(Taint(CORDONED, "", "NoSchedule"),), cordoned=True)
 QUOTA = 'ResourceQuota "team"'
 
 

@@ -152,6 +152,16 @@ def test_of_the_resources_cpu_memory_and_devices_are_shown() -> None:
     assert node_load.each([plain, gpu])[0]["loads"][2]["share"] == 0
 
 
+def test_an_unready_node_is_listed_and_offers_nothing() -> None:
+    lost = replace(node("b", 12, 8), ready=False)
+    cpu = node_load.totals([node("a", 4, 1), lost])[0]
+    assert (cpu["used"], cpu["offered"]) == ("1", "4")
+    assert [one["status"] for one in node_load.each([node("a", 4, 1), lost])] == [
+        "Ready",
+        "NotReady",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [

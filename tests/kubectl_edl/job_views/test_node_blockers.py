@@ -13,7 +13,6 @@ from tests.edl.planner.states import at, node, pod, shape, worker
 GONE: Final = node(
     "real-0",
     ready=False,
-    schedulable=False,
     unready_since=at(-60),
     taints=(Taint(UNREACHABLE, effect="NoExecute"), Taint(UNREACHABLE, effect="NoSchedule")),
 )

@@ -178,7 +178,7 @@ def test_nodes_show_requested_and_idle_resources(stage: Stage) -> None:
         *("node-1", "Ready", "2", "2/110", "2 (12%)", "14", "300m"),
         *("4Gi (6%)", "60Gi", "0", "4 (100%)", "0"),
     ]
-    assert lines[2][:3] == ["node-2", "Unschedulable", "0"]
+    assert lines[2][:3] == ["node-2", "Ready,SchedulingDisabled", "0"]
     assert lines[2][5:7] == ["0", "<unknown>"]
     wide = stage.run("top", "node", "node-1", "-o", "wide").out.splitlines()
     assert len(wide) == 2
@@ -199,6 +199,21 @@ def test_the_cluster_is_the_sum(stage: Stage) -> None:
     ]
     found = json.loads(stage.run("top", "cluster", "-o", "json").out)
     assert found["resources"]["gpu"]["trainingRequests"] == "4"
+
+
+def test_unready_nodes_offer_nothing_and_have_the_status_of_kubectl(
+    stage: Stage,
+) -> None:
+    silent = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    stage.create(node("node-3"))
+    stage.patch("node-1", silent, "Node")
+    stage.patch("node-2", silent | {"spec": {"unschedulable": True}}, "Node")
+    stage.patch("node-3", {"spec": {"unschedulable": True}}, "Node")
+    lines = [cells(line)[1] for line in stage.run("top", "nodes").out.splitlines()]
+    assert lines[1:] == ["NotReady", "NotReady,SchedulingDisabled", "Ready,SchedulingDisabled"]
+    lines = stage.run("top", "cluster").out.splitlines()
+    assert cells(lines[1])[:5] == ["cpu", "16", "0 (0%)", "0", "0"]
+    assert "Nodes: 3, 2 of them not ready, 1 of them cordoned" in lines
 
 
 def test_flags_may_precede_the_view_which_defaults_to_jobs(stage: Stage) -> None:

@@ -190,7 +190,7 @@ def test_a_follower_exports_no_cluster_metrics(told: Told) -> None:
 def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     started = worker("a", 1, 8, on=["n", "n"], shape=shape(cpu=1.5, memory="1Gi", gpu=1))
     waiting = worker("b", 1, 3, queued=-50)
-    cordoned = node("c", cpu=100, schedulable=False)
+    cordoned = node("c", cpu=100, cordoned=True)
     state = cluster(node("n", cpu=4, memory="8Gi", gpu=4), cordoned, started, waiting)
     plan = Plan(
         held=(

@@ -457,7 +457,7 @@ def test_taints_of_the_only_large_enough_nodes_are_named() -> None:
 
 
 def test_a_cordoned_node_that_alone_is_large_enough_is_named_as_cordoned() -> None:
-    cordoned = node("g", 16, schedulable=False)
+    cordoned = node("g", 16, cordoned=True)
     (blocker,) = start("mnist", node("a", 4), cordoned, worker("mnist", 1, 1, shape=shape(8)))
     assert isinstance(blocker, NoUsableNode)
     assert messages.cause(blocker).startswith("no node that is large enough is schedulable")

@@ -150,7 +150,7 @@ def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
 
 
 def test_a_domain_with_cordoned_nodes_has_no_usable_node() -> None:
-    nodes = [replace(one, schedulable=one.name[:2] != "r0") for one in racks(2, 2)]
+    nodes = [replace(one, cordoned=one.name[:2] == "r0") for one in racks(2, 2)]
     (blocker,) = growth(*nodes, asking(in_one(), 1, 2, on=["r0-a"]), after=1)
     assert isinstance(blocker, NoUsableNode)
     assert messages.remedy(blocker) == (

@@ -97,7 +97,7 @@ def test_shapes_with_the_same_rules_share_one_read_only_array_of_nodes() -> None
 
 
 def test_cordoned_nodes_take_no_pod() -> None:
-    assert names((node("a", schedulable=False), node("b")), shape()) == "b"
+    assert names((node("a", cordoned=True), node("b")), shape()) == "b"
 
 
 @pytest.mark.parametrize(

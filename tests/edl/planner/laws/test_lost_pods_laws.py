@@ -36,7 +36,7 @@ def struck(draw: Draw) -> ClusterState:
     gang = _gang(draw, nodes[:count])
     lost = {one.name for one in nodes[: draw.between(1, count)]}
     left = [one for one in nodes if one.name not in lost]
-    dead = [replace(one, schedulable=False, ready=False) for one in nodes if one.name in lost]
+    dead = [replace(one, ready=False) for one in nodes if one.name in lost]
     left += [one for one in dead if draw.yes()]
     gang = _without(gang, lost, draw.between(1, 6))
     others = [_elastic(draw, number) for number in range(draw.between(1, 3))]
@@ -106,10 +106,7 @@ def crowded(draw: Draw) -> ClusterState:
     free = [one.name for one in state.nodes if rack_of(one) != "r0"]
     on = [name for name in free for _ in range(draw.between(0, CORES))]
     other = [worker("other", draw.between(1, len(on)), len(on), on=on)] if on else []
-    nodes = [
-        node(one.name, CORES, labels=one.labels, schedulable=one.ready, ready=one.ready)
-        for one in state.nodes
-    ]
+    nodes = [node(one.name, CORES, labels=one.labels, ready=one.ready) for one in state.nodes]
     return cluster(*nodes, gang, *other)
 
 

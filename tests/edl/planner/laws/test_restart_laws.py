@@ -230,7 +230,7 @@ def test_each_pod_leaves_a_draining_node_once(
     jobs = tuple(replace(one, framework="pytorch") for one in state.jobs if len(one.roles) == 1)
     state = replace(state, jobs=jobs, demands=())
     fullest = max(state.nodes, key=lambda node: sum(pod.node == node.name for pod in pods(state)))
-    first = replace(fullest, taints=(taint,), schedulable=taint != CORDON)
+    first = replace(fullest, taints=(taint,), cordoned=taint == CORDON)
     others = tuple(node for node in state.nodes if node is not fullest)
     state = replace(state, nodes=(first, *others))
     there = sum(pod.node == first.name for pod in pods(state))

@@ -109,7 +109,7 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data())
     def a_node_is_cordoned_or_opened(self, data: st.DataObject) -> None:
         chosen = data.draw(st.sampled_from(self.state.nodes))
-        self.swap(replace(chosen, schedulable=not chosen.schedulable))
+        self.swap(replace(chosen, cordoned=not chosen.cordoned))
 
     @rule(data=st.data(), cpu=st.sampled_from([1, 3]))
     def pods_of_others_come_or_go(self, data: st.DataObject, cpu: int) -> None:

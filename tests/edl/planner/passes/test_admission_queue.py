@@ -506,7 +506,7 @@ def test_pods_that_the_end_of_their_job_ends_free_their_room_for_the_queue(
 
 
 def test_nodes_that_are_cordoned_take_nothing() -> None:
-    assert not plan_for(cluster(node("a", 4, schedulable=False), worker("mnist", 1, 1))).admissions
+    assert not plan_for(cluster(node("a", 4, cordoned=True), worker("mnist", 1, 1))).admissions
 
 
 def test_others_pods_use_counts() -> None:
@@ -520,14 +520,14 @@ def test_a_cluster_without_nodes_queues_every_job() -> None:
 
 def test_no_job_waits_for_a_pod_stuck_terminating_on_a_lost_node() -> None:
     again = worker("again", 1, 1, pods=(pod(0, "lost", terminating=True),))
-    for lost in ([node("lost", schedulable=False, ready=False)], []):
+    for lost in ([node("lost", ready=False)], []):
         plan = plan_for(cluster(node("a", 4), *lost, again))
         assert [found.job.name for found in plan.admissions] == ["again"]
 
 
 def test_a_job_waits_for_its_pods_that_terminate_on_a_cordoned_node() -> None:
     """They still write their checkpoint."""
-    cordoned = node("cordoned", schedulable=False, taints=(Taint(CORDONED, "", "NoSchedule"),))
+    cordoned = node("cordoned", cordoned=True, taints=(Taint(CORDONED, "", "NoSchedule"),))
     again = worker("again", 1, 1, pods=(pod(0, "cordoned", terminating=True),))
     plan = plan_for(cluster(node("a", 4), cordoned, again))
     assert held(plan) == {"again": reasons.PODS_TERMINATING}
@@ -557,7 +557,7 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
     elsewhere = worker("elsewhere", 1, 1, shape=shape(node_selector=pool("tpu")), priority=8)
     later = worker("later", 1, 1, shape=shape(node_selector=pool("cordoned")), priority=7)
     runs, last = worker("runs", 2, 2, on=["a", "a"]), worker("last", 2, 2)
-    nodes = (node("a", 2), node("b", 1, labels={"pool": "cordoned"}, schedulable=False))
+    nodes = (node("a", 2), node("b", 1, labels={"pool": "cordoned"}, cordoned=True))
     plan = plan_for(cluster(*nodes, runs, last, large, elsewhere, later))
     assert [(one.job.name, one.position, one.never) for one in plan.held] == [
         ("later", 1, False),
@@ -570,7 +570,7 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
 
 def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
     all_roles = job("mnist", role("ps", 1, 1), role("worker", 2, 2))
-    plan = plan_for(cluster(node("a", 4, schedulable=False), all_roles))
+    plan = plan_for(cluster(node("a", 4, cordoned=True), all_roles))
     assert told(plan)["mnist"].startswith("no node is schedulable")
 
 

@@ -35,7 +35,7 @@ DRAINED = Taint("example.com/maintenance", "", "NoExecute")
 
 
 def going(name: str, taint: Taint, cpu: float = 9) -> Node:
-    return node(name, cpu, taints=(taint,), schedulable=taint != CORDON)
+    return node(name, cpu, taints=(taint,), cordoned=taint == CORDON)
 
 
 def ring(*on: str, **fields: Any) -> TrainingJob:  # noqa: ANN401

@@ -93,7 +93,7 @@ def test_room_on_several_nodes_is_not_room_on_one() -> None:
 
 def test_the_ceiling_counts_cpu_over_schedulable_nodes() -> None:
     mine = worker("mnist", 1, 99, on=["a"])
-    nodes = (node("a", 50), node("b", 50), node("c", 50, schedulable=False))
+    nodes = (node("a", 50), node("b", 50), node("c", 50, cordoned=True))
     plan = plan_for(cluster(*nodes, mine), Limits())
     assert sizes(plan) == {"mnist": 97}
     full = worker("mnist", 1, 99, on=["a"] * 50 + ["b"] * 47)

@@ -83,7 +83,7 @@ def test_a_gang_whose_rack_cannot_hold_its_minimum_starts_in_another() -> None:
 
 def beside_a_full_rack(*others: TrainingJob, lost: bool = False) -> ClusterState:
     """r0, with three nodes that are not ready (or gone, if `lost`), and r1 for `others`."""
-    dead = [node(f"node-00{number}", labels={RACK: "r0"}, schedulable=False) for number in range(3)]
+    dead = [node(f"node-00{number}", labels={RACK: "r0"}, ready=False) for number in range(3)]
     return cluster(*(() if lost else dead), *NODES[:7], in_a_rack(), *others)
 
 
@@ -125,7 +125,7 @@ def test_it_stays_where_no_other_rack_holds_it_either() -> None:
 
 
 def test_a_gang_whose_pods_run_on_a_cordoned_node_stays_where_its_lost_pod_fits() -> None:
-    cordoned = node("node-003", labels={RACK: "r0"}, schedulable=False)
+    cordoned = node("node-003", labels={RACK: "r0"}, cordoned=True)
     pods = (pod(0, "node-003"), pod(1, "node-003"), pod(2, "node-004"))
     on = Assignment(0, ("node-003", "node-003", "node-004", "node-004"))
     job = in_a_rack(low=4, size=4, pods=pods, assigned=on)

@@ -41,7 +41,7 @@ def test_the_capacity_of_its_previous_pods_stays_reserved_for_it() -> None:
 
 
 def test_pods_on_a_node_that_is_not_ready_or_gone_are_not_waited_for() -> None:
-    for nodes in ([node("a", 4, ready=False, schedulable=False)], []):
+    for nodes in ([node("a", 4, ready=False)], []):
         assert {*started(plan_for(cluster(*nodes, node("b", 4), again())))} == {"again"}
 
 

@@ -42,7 +42,7 @@ def test_pods_of_other_owners_count_as_they_do_for_a_queued_job() -> None:
 
 def test_pods_on_a_cordoned_node_count_where_they_are() -> None:
     raised = worker("raised", 4, 6, on=["b"] * 2)
-    state = cluster(node("a", 2), node("b", 2, schedulable=False), raised)
+    state = cluster(node("a", 2), node("b", 2, cordoned=True), raised)
     assert sizes(plan_for(state)) == {"raised": 4}
 
 

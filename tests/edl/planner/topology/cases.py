@@ -86,7 +86,7 @@ def placed(case: Case, state: ClusterState, plan: Plan) -> dict[str, list[str]]:
     """The hosts of each role's pods by rank once the plan is done, empty if it is not started."""
     (found,) = state.jobs
     starts = {name: list(on) for one in plan.admissions for name, on in one.nodes}
-    gone = {name for name, fields in case.nodes.items() if not fields.get("schedulable", True)}
+    gone = {name for name, fields in case.nodes.items() if fields.get("cordoned")}
     hosts = {}
     for part in found.roles:
         ranks = {one.index: one.node for one in part.status.pods if one.node not in (*gone, "")}

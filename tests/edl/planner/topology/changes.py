@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.edl.planner.topology.cases import Ask, Case
 
-OUT: Final = {"schedulable": False}
+OUT: Final = {"cordoned": True}
 RACKS: Final = """
 b1/r1: x1=1 x2=1
 b1/r2: x3=1 x4=1 x5=2

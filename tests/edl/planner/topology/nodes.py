@@ -110,7 +110,7 @@ CASES: Final = (
         (Ask("worker", 1),),
         WAITS,
         required="host",
-        nodes={"x3": {"schedulable": False}},
+        nodes={"x3": {"cordoned": True}},
     ),
     Case(
         "a rack with a cordoned node",
@@ -119,7 +119,7 @@ CASES: Final = (
         WAITS,
         required="rack",
         levels=("rack",),
-        nodes={"x3": {"schedulable": False}},
+        nodes={"x3": {"cordoned": True}},
         nearest="r1|r2:2",
     ),
     Case(

@@ -174,7 +174,7 @@ def test_a_pod_that_was_taken_back_is_not_bound() -> None:
 
 def test_taints_cordons_and_selectors_keep_pods_away() -> None:
     tainted = node("a", taints=(Taint("gpu", "", "NoSchedule"),))
-    pods = Pods(tainted, node("b", schedulable=False), node("c", 1, labels={"zone": "z"}))
+    pods = Pods(tainted, node("b", cordoned=True), node("c", 1, labels={"zone": "z"}))
     pods.ask("plain", shape(1))
     picky = Shape(Resources.parse({"cpu": 1, "pods": 1}), node_selector=(("zone", "y"),))
     pods.ask("picky", picky)
