@@ -39,7 +39,7 @@ from kubectl_edl.job_views.training_job_view import JobView, view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
-from kubectl_edl.status.job_blockers import failure_blockers, job_blockers
+from kubectl_edl.status.job_blockers import failure_blockers, job_blockers, unready_pods
 
 _CHANGES_SHOWN: Final = 10
 _MOST_PLANNED: Final = 1000
@@ -70,6 +70,7 @@ def job_detail(
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
         *_explained(job_blockers(shown, pods, changes, lead, now), published_job),
+        *unready_pods(shown, nodes, now),
         *failure_blockers(shown, failed, now),
         *node_blockers(shown, nodes, staying, now),
     )

@@ -7,7 +7,7 @@ from typing import Final
 from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.messages import container_messages, message
-from edl.model import Code, Phase, Pod, PodPhase, Role
+from edl.model import Code, Node, Phase, Pod, PodPhase, Role
 from edl.phases import blocked
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
@@ -40,7 +40,8 @@ def job_blockers(
 
     `waiting` are its pending pods, `changes` the last Events of its Jobs.
     """
-    found: Iterable[JobBlocker] = _OF_PHASE.get(view.phase, _of_pods)(view, now)
+    of_phase = _OF_PHASE.get(view.phase)
+    found = of_phase(view, now) if of_phase else ()
     if view.phase is Phase.QUEUED and lead.stalled:
         doctor = f"{_DOCTOR}{view.scope.edl_flags}"
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
@@ -127,12 +128,15 @@ def _pods_gone(view: JobView) -> str:
     return f"its pods no longer exist, and so have no logs: kubectl edl events {view.argument}"
 
 
-def _of_pods(view: JobView, now: datetime) -> Iterator[JobBlocker]:
-    """Running pods that never become ready."""
-    for role in view.roles:
-        late = [pod for pod in role.role.status.pods if _never_ready(pod, now)]
+def unready_pods(view: JobView, nodes: Iterable[Node], now: datetime) -> Iterator[JobBlocker]:
+    """Pods that run on ready nodes, or on unknown ones, and never become ready."""
+    lost = {node.name for node in nodes if not node.ready}
+    for role in view.roles if view.phase not in (*_OVER, *_OF_PHASE) else ():
+        late = [
+            pod for pod in role.role.status.pods if _never_ready(pod, now) and pod.node not in lost
+        ]
         are = "is" if len(late) == 1 else "are"
-        if late and view.phase not in _OVER:
+        if late:
             yield JobBlocker(
                 f"{counted(len(late), 'pod')} of {role.role.name} {are} not ready: {late[0].name}",
                 f"kubectl describe pod {late[0].name} {view.namespace_option}",
@@ -214,7 +218,7 @@ def _failure_remedy(view: JobView, pod: FailedPod) -> str:
 
 
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})
-_OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterator[JobBlocker]]]] = {
+_OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterable[JobBlocker]]]] = {
     Phase.INCOMPLETE: lambda view, _: incomplete(view),
     Phase.QUEUED: _queued,
     Phase.PAUSED: _paused,

@@ -14,7 +14,7 @@ from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
 from kubectl_edl.output.table import Layout
 from kubectl_edl.status.tree import CELLS, bar, sparkline
-from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, pod, role_manifests
+from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
 2026-11-21T11:57:00Z ScaledUp 2 6 idle capacity: 6 of 12 fit
@@ -314,6 +314,21 @@ def test_a_pod_that_never_becomes_ready_is_named(stage: Stage) -> None:
             "kubectl describe pod slow-0-x0 -n default",
         )
     ]
+
+
+def test_pods_whose_node_is_lost_are_named_with_the_node_alone(stage: Stage) -> None:
+    stage.create(node("node-1"))
+    lost = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
+    stage.create(node("node-9") | {"status": lost})
+    owner = stage.put(job("slow", framework="none", min="2"), suspend=False, parallelism=2)
+    stage.create(pod(owner, 0, node="node-9", conditions=[]))
+    stage.create(pod(owner, 1, conditions=[]))
+    found = [what for what, _ in blockers_section(stage, "slow")]
+    assert [what.partition(":")[0] for what in found] == [
+        "1 pod of worker is not ready",
+        "1 pod is on node-9, which is not ready",
+    ]
+    assert "slow-1-x1" in found[0]
 
 
 def test_the_way_out_of_a_blocker_reaches_the_same_cluster(stage: Stage) -> None:
