@@ -21,6 +21,8 @@ class Toleration(msgspec.Struct, frozen=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
+    seconds: int | None = msgspec.field(default=None, name="tolerationSeconds")
+    """How long a NoExecute taint is tolerated; None: as long as it lasts."""
 
 
 class Taint(msgspec.Struct, frozen=True):
@@ -36,11 +38,19 @@ class Taint(msgspec.Struct, frozen=True):
 
     def tolerated(self, tolerations: Iterable[Toleration]) -> bool:
         """Whether a pod with these tolerations may run in spite of the taint."""
-        return self.effect not in _KEEPING_AWAY or any(
-            toleration.effect in ("", self.effect)
-            and toleration.key in ("", self.key)
-            and _accepts(toleration, self)
-            for toleration in tolerations
+        return self.effect not in _KEEPING_AWAY or self.toleration(tolerations) is not None
+
+    def toleration(self, tolerations: Iterable[Toleration]) -> Toleration | None:
+        """The first of these tolerations that tolerates the taint; None without one."""
+        return next(
+            (
+                toleration
+                for toleration in tolerations
+                if toleration.effect in ("", self.effect)
+                and toleration.key in ("", self.key)
+                and _accepts(toleration, self)
+            ),
+            None,
         )
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from edl.durations import duration_text
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import Node, Pod, Role, Taint, TrainingJob
+from edl.model import Node, Pod, Role, Taint, Toleration, TrainingJob
 from edl.planner.plan import StayingPods
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.training_job_view import JobView
@@ -15,6 +16,8 @@ from kubectl_edl.output.cell_quantities import counted
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 """The taint of a node whose kubelet is silent, as its machine is off or its network is down."""
 _SILENT: Final = (UNREACHABLE, "node.kubernetes.io/not-ready")
+_DEFAULT_SECONDS: Final = 300
+"""What the admission plugin DefaultTolerationSeconds adds to pods without such a toleration."""
 _OUT_OF_SERVICE: Final = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
 _AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
 _LATE: Final = timedelta(seconds=30)
@@ -91,14 +94,32 @@ def _fate(found: _PodsThere, node: Node) -> str:
     """What Kubernetes does with such pods."""
     if found.evicted:
         return f"evicted, but not known to have ended; replaced {_AGAIN}"
-    mine = found.role.template.shape.tolerations
-    taints = [one for one in node.taints if one.key in _SILENT and one.effect == "NoExecute"]
-    if taints and all(one.tolerated(mine) for one in taints):
-        return (
-            "Kubernetes evicts pods there after the tolerationSeconds of their template, else never"
-        )
+    tolerated = _tolerated(found.role, node)
+    if tolerated is None:
+        return "Kubernetes never evicts pods there, as they tolerate this without tolerationSeconds"
+    when = f"after {duration_text(tolerated)}" if tolerated else "at once"
     then = f", and replaces them {_AGAIN}" if found.role.status.ignores else ""
-    return f"Kubernetes evicts pods there after their toleration, by default 5 minutes{then}"
+    return f"Kubernetes evicts pods there {when} (tolerationSeconds){then}"
+
+
+def _tolerated(role: Role, node: Node) -> timedelta | None:
+    """How long pods of the role stay on the unready node; None: until they end.
+
+    Each taint counts with the first toleration that matches, and the shortest of these times.
+    """
+    known = [one for one in node.taints if one.key in _SILENT and one.effect == "NoExecute"]
+    taints = known or [Taint(key, effect="NoExecute") for key in _SILENT]
+    mine = role.template.shape.tolerations
+    defaults = [
+        Toleration(key, "Exists", effect="NoExecute", seconds=_DEFAULT_SECONDS)
+        for key in _SILENT
+        if not any(one.key in ("", key) and one.effect in ("", "NoExecute") for one in mine)
+    ]
+    found = [one.toleration((*mine, *defaults)) for one in taints]
+    if None in found:
+        return timedelta()
+    times = [one.seconds for one in found if one and one.seconds is not None]
+    return timedelta(seconds=max(min(times), 0)) if times else None
 
 
 def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:

@@ -187,6 +187,7 @@ def _toleration(entry: Mapping[str, Any]) -> Toleration:
         operator=entry.get("operator") or "Equal",
         value=entry.get("value") or "",
         effect=entry.get("effect") or "",
+        seconds=entry.get("tolerationSeconds"),
     )
 
 

@@ -90,5 +90,8 @@ def _in_turn(asked: Mapping[str, Iterable[DeviceKind]]) -> Iterator[DeviceKind]:
 
 
 def _order(kind: DeviceKind) -> tuple[object, ...]:
-    tolerations = tuple((one.key, one.operator, one.value, one.effect) for one in kind.tolerations)
+    tolerations = tuple(
+        (one.key, one.operator, one.value, one.effect, -1 if one.seconds is None else one.seconds)
+        for one in kind.tolerations
+    )
     return kind.device_class, kind.selectors, tolerations

@@ -1420,7 +1420,7 @@ def test_a_node_that_is_not_ready_under_pods_is_named_with_what_helps(stage: Sta
     stage.create(gone | {"status": {**gone["status"], "conditions": [silent]}})
     what = (
         "1 pod is on node-2, which is not ready (unreachable) since 2026-01-01 11:58:00 UTC: "
-        "Kubernetes evicts pods there after their toleration, by default 5 minutes"
+        "Kubernetes evicts pods there after 5m (tolerationSeconds)"
     )
     fix = (
         "make sure that its machine is off, then: kubectl taint node node-2 "

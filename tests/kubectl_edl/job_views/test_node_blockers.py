@@ -37,7 +37,7 @@ def said(job: TrainingJob) -> list[tuple[str, str]]:
 
 def test_pods_on_an_unreachable_node_are_named_with_the_time_of_their_eviction() -> None:
     begins = "4 pods are on real-0, which is not ready (unreachable) since 2026-01-01 11:59:00 UTC"
-    evicts = "Kubernetes evicts pods there after their toleration, by default 5 minutes"
+    evicts = "Kubernetes evicts pods there after 5m (tolerationSeconds)"
     assert said(on_it()) == [(f"{begins}: {evicts}", EITHER)]
     strict = on_it(ignores=True)
     assert said(strict) == [(f"{begins}: {evicts}, and replaces them {AGAIN}", EITHER)]
@@ -52,9 +52,26 @@ def test_pods_that_tolerate_the_taint_may_never_be_evicted(key: str, remedy: str
     tolerant = shape(tolerations=(Toleration(key, "Exists"),))
     ((what, fix),) = said(on_it(1, shape=tolerant))
     assert what.endswith(
-        ": Kubernetes evicts pods there after the tolerationSeconds of their template, else never"
+        ": Kubernetes never evicts pods there, as they tolerate this without tolerationSeconds"
     )
     assert fix.endswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "evicts"),
+    [
+        ([Toleration(UNREACHABLE, "Exists", effect="NoExecute", seconds=3600)], "after 1h"),
+        ([Toleration(UNREACHABLE, "Exists", seconds=30), Toleration("", "Exists")], "after 30s"),
+        ([Toleration("", "Exists", effect="NoSchedule")], "after 5m"),
+        ([Toleration(UNREACHABLE, "Exists", effect="NoExecute", seconds=0)], "at once"),
+        ([Toleration(UNREACHABLE, "Equal", "other", "NoExecute")], "at once"),
+    ],
+)
+def test_tolerations_of_the_template_decide_when_pods_are_evicted(
+    tolerations: list[Toleration], evicts: str
+) -> None:
+    ((what, _),) = said(on_it(1, shape=shape(tolerations=tuple(tolerations))))
+    assert what.endswith(f": Kubernetes evicts pods there {evicts} (tolerationSeconds)")
 
 
 def test_terminating_pods_that_are_replaced_or_whose_job_is_stopped_are_not_named() -> None:

@@ -196,14 +196,14 @@ def test_the_shape_is_all_that_the_scheduler_reads() -> None:
     spec = {
         "initContainers": [{"resources": {"requests": {"cpu": "3"}}}],
         "nodeSelector": {"zone": "a"},
-        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "tolerations": [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 60}],
         "overhead": {"memory": "1Mi"},
         "affinity": _affinity({"matchExpressions": [_in("disk", "ssd")]}),
     }
     shape = pod_facts(manifests.pod("p", spec=spec)).shape
     assert shape.requests == Resources.of({"cpu": 3000, "memory": 2**20, "pods": 1})
     assert shape.node_selector == (("zone", "a"),)
-    assert shape.tolerations == (Toleration("gpu", "Exists", "", ""),)
+    assert shape.tolerations == (Toleration("gpu", "Exists", "", "", 60),)
     assert shape.affinity == ((Requirement("disk", "In", ("ssd",)),),)
 
 
