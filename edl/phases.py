@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import contract, reasons
+from edl.annotations.job_history import entries
 from edl.contract import CleanUp
 from edl.lost_pods import missing_pods
 from edl.model import (
@@ -203,10 +204,21 @@ def _scales(job: TrainingJob, role: Role) -> bool:
 def _comes(role: Role, resized: datetime) -> bool:
     """Whether pods that this resize added are not ready yet."""
     there = sum(not pod.terminating for pod in role.status.pods)
-    if role.spec.indexed and there + _gone(role) < role.status.size:
-        return True
-    return any(
+    lacks = role.spec.indexed and there + _gone(role) < role.status.size
+    return (lacks and _uncreated(role, resized)) or any(
         not (pod.ready or pod.ended or pod.terminating) and pod.created_at - resized < _MADE_BY
         for pod in role.status.pods
         if pod.created_at >= resized
     )
+
+
+def _uncreated(role: Role, resized: datetime) -> bool:
+    """Whether an index that this resize added has had no pod since; any other index lost its own.
+
+    Without a history every index counts as added.
+    """
+    last = next(iter(entries(role.record.history)[-1:]), None)
+    created = {
+        pod.index for pod in role.status.pods if not pod.terminating or pod.created_at >= resized
+    } | role.status.finished_indexes
+    return not created.issuperset(range(last.before if last else 0, role.status.size))

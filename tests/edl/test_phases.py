@@ -216,6 +216,30 @@ def test_a_lost_pod_of_a_job_that_was_resized_is_not_scaling(worker: Role, expec
     assert shown(worker) is expected
 
 
+GROWN = scaled(size=4, history=f"{RESIZED.isoformat()} ScaledUp 3 4 IdleCapacity")
+OLD, NEW = pods("worker", [0, 1, 2]), new(3, age=19, terminating=True)
+
+
+@pytest.mark.parametrize(
+    ("worker", "expected"),
+    [
+        (GROWN.changed(pods=OLD), Phase.SCALING),
+        (GROWN.changed(pods=(*OLD, pod("worker", 3, terminating=True))), Phase.SCALING),
+        (GROWN.changed(pods=(*OLD, NEW)), Phase.RUNNING),
+        (GROWN.changed(pods=(*TWO, pod("worker", 3))), Phase.RUNNING),
+    ],
+    ids=[
+        "its index has no pod",
+        "an earlier pod of its index leaves",
+        "its pod was made, and is lost",
+        "an index that it did not add has no pod",
+    ],
+)
+def test_only_pods_that_a_growth_adds_make_it_scaling(worker: Role, expected: Phase) -> None:
+    """Lost pods may be uncounted: a podFailurePolicy ignores disruptions."""
+    assert shown(worker) is expected
+
+
 def test_a_paused_job_is_paused_though_it_was_stopped_to_restart() -> None:
     stopped = waiting(WORKER).changed(last=reasons.restart(reasons.grown(2, 2)))
     assert phase(training(waiting(CHIEF), stopped, paused=True)) is Phase.PAUSED
