@@ -13,9 +13,9 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import ClusterState, Demand, JobKey, ObjectRef, Phase, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, ObjectRef, TrainingJob
 from edl.parsing import namespace_policy
-from edl.phases import ending, phase
+from edl.phases import ending, waits
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
@@ -125,7 +125,7 @@ def never(context: CheckContext) -> CheckResults:
     queued = [
         job
         for job in state.jobs
-        if phase(job) is Phase.QUEUED and not job.problem and named in ("", job.key.namespace)
+        if waits(job) and not job.problem and named in ("", job.key.namespace)
     ]
     unlabelled = _unlabelled_keys(context, queued)
     unstartable = [

@@ -1183,6 +1183,16 @@ def test_a_pending_pod_of_the_named_namespace_is_named_beside_others_like_it(sta
     assert len(checked(stage, "-n", "other")["never"]) == 1
 
 
+def test_a_job_that_is_suspended_for_a_restart_counts_as_queued(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    stage.put(job("trains", framework="paddle", min="1", max="2"))
+    last = json_text(reasons.restart(reasons.grown(1, 2)))
+    stage.patch("trains", {"metadata": {"annotations": {contract.LAST_CHANGE: last}}})
+    assert "Scaling" in stage.run("status").out
+    suffice = "the present nodes and quotas suffice for the queued job"
+    assert only(stage, "never")[:2] == ("ok", suffice)
+
+
 def test_jobs_that_wait_for_other_jobs_pass(stage: Stage) -> None:
     stage.create(node("node-1", cpu="16"))
     for name in ("one", "two", "three"):
