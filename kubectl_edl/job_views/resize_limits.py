@@ -61,15 +61,15 @@ def pace(job: TrainingJob, usual: ReconcilerCooldowns) -> Pace | None:
 
 
 def text(found: Pace | None) -> str:
-    """`resizes at most every 60s (torchrun's default), first 10s after a start`; empty for None."""
+    """`60s after a resize (torchrun's default), 10s after a start`; empty for None."""
     if found is None:
         return ""
     source, own = found.source, found.source == contract.COOLDOWN
     whose = source if own else f"{'the ' * (source == _RECONCILER)}{source}'s default"
     first = found.after_start or found.least
-    sooner = f", first {duration(first)} after a start" if first < found.least else ""
-    again = f", scale-ups {duration(found.after_growth)}" if found.after_growth else ""
-    return f"resizes at most every {duration(found.least)}{again} ({whose}){sooner}"
+    sooner = f", {duration(first)} after a start" if first < found.least else ""
+    again = f", {duration(found.after_growth)} between scale-ups" if found.after_growth else ""
+    return f"{duration(found.least)} after a resize{again} ({whose}){sooner}"
 
 
 def document(found: Pace | None) -> CooldownDocument | None:

@@ -18,7 +18,7 @@ Phase:       Queued
 Reason:      not yet processed by the reconciler
 Queue:       first in the queue
 Starts:      unknown: default/small has no known end
-Cooldown:    resizes at most every 10s, scale-ups 3s (the reconciler's default)
+Cooldown:    10s after a resize, 3s between scale-ups (the reconciler's default)
 Decided by:  policy fair, load ceiling 97 % (from the reconciler)
 
 ROLE     NOW   NEXT   MIN   MAX   WHY THIS SIZE

@@ -15,9 +15,9 @@ from kubectl_edl.job_views.resize_limits import ReconcilerCooldowns, pace, publi
 from tests.edl.planner.states import worker
 from tests.kubectl_edl.stage import Stage, job, lease, node, pod
 
-TORCHRUN = "resizes at most every 60s (torchrun's default)"
-OWN = "resizes at most every 5m (edl.dev/cooldown)"
-SLOWER = "resizes at most every 2m (the reconciler's default)"
+TORCHRUN = "60s after a resize (torchrun's default)"
+OWN = "5m after a resize (edl.dev/cooldown)"
+SLOWER = "2m after a resize (the reconciler's default)"
 
 
 def torch(**notes: str) -> Json:
@@ -35,12 +35,12 @@ def cooldown(stage: Stage, command: str) -> str:
 def test_status_names_the_source_of_the_cooldown(command: str) -> None:
     stage = Stage()
     stage.put(torch())
-    assert cooldown(stage, command) == f"{TORCHRUN}, first 10s after a start"
+    assert cooldown(stage, command) == f"{TORCHRUN}, 10s after a start"
     lease(stage, '{"limits": {"growth_cooldown": 120}}')
     assert cooldown(stage, command) == SLOWER
     stage.delete("bert")
     stage.put(torch(cooldown="5m"))
-    assert cooldown(stage, command) == f"{OWN}, first 2m after a start"
+    assert cooldown(stage, command) == f"{OWN}, 2m after a start"
 
 
 @pytest.mark.parametrize("command", ["status", "explain"])
@@ -75,7 +75,7 @@ def test_published_cooldowns_are_read() -> None:
 def test_a_job_that_restarts_has_the_other_default() -> None:
     restarting = worker("mnist", 1, 4, resizing=ResizePolicy.RESTART)
     found = text(pace(restarting, ReconcilerCooldowns(10, 300)))
-    assert found == "resizes at most every 5m (the reconciler's default)"
+    assert found == "5m after a resize (the reconciler's default)"
 
 
 def test_documents_have_the_cooldown_with_its_source() -> None:

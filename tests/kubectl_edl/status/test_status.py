@@ -88,7 +88,7 @@ def test_a_training_job_in_detail(stage: Stage) -> None:
         "Priority:   0\n"
         "Created:    5m ago\n"
         "Started:    not yet\n"
-        "Cooldown:   resizes at most every 10s, scale-ups 3s (the reconciler's default)\n"
+        "Cooldown:   10s after a resize, 3s between scale-ups (the reconciler's default)\n"
         "Reason:     idle capacity: 4 of 12 fit\n"
         "\n"
         "NAME                      STATUS      SIZE                   LAST 5m            "
