@@ -47,7 +47,7 @@ def role_of(state: ClusterState, key: JobKey, name: str) -> Role:
 
 
 @law(STATES, seed=st.integers())
-def test_the_order_of_the_input_does_not_matter(
+def test_the_order_of_the_input_does_not_matter_and_each_job_is_named_once(
     reached: Reached, way: Way, state: ClusterState, seed: int
 ) -> None:
     random = Random(seed)  # noqa: S311 - it only mixes
@@ -60,6 +60,26 @@ def test_the_order_of_the_input_does_not_matter(
     plan = way.plan(state)
     reached(plan.resizes or plan.admissions)
     assert way.plan(mixed) == plan
+    check_that_each_job_is_named_once_and_every_queued_job_has_a_reason(plan, state)
+
+
+def check_that_each_job_is_named_once_and_every_queued_job_has_a_reason(
+    plan: Plan, state: ClusterState
+) -> None:
+    roles = [(found.job, found.role) for found in plan.resizes]
+    assert len(roles) == len(set(roles))
+    started = {found.job for found in plan.admissions}
+    held = [found.job for found in plan.held]
+    assert len(held) == len(set(held))
+    assert not started & set(held)
+    waiting = {job.key for job in state.jobs if all(role.status.suspended for role in job.roles)}
+    assert waiting <= started | set(held)
+    positions = [found.position for found in plan.held if found.position]
+    assert positions == list(range(1, len(positions) + 1))
+    given_reasons = [found.reason for found in plan.held]
+    given_reasons += [found.reason for found in plan.resizes]
+    given_reasons += [found.reason for found in plan.admissions]
+    assert all(given_reasons)
 
 
 @law(STARTING)
@@ -81,9 +101,13 @@ def test_what_is_started_now_fits_what_is_free_now(
 
 
 @law(GROWING)
-def test_sizes_stay_between_min_and_max(reached: Reached, way: Way, state: ClusterState) -> None:
+def test_sizes_stay_between_min_and_max_and_shrinks_come_before_growths(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
     plan = way.plan(state)
     reached(plan.resizes)
+    grows = [resize.after > resize.before for resize in plan.resizes]
+    assert grows == sorted(grows)
     for resize in plan.resizes:
         role = role_of(state, resize.job, resize.role)
         assert resize.before == role.status.size
@@ -107,35 +131,6 @@ def test_a_gang_starts_with_all_its_roles_or_none(
         assert [name for name, _ in admission.sizes] == [
             role.name for role in job.live if role.status.suspended
         ]
-
-
-@law(GROWING)
-def test_shrinks_come_before_growths(reached: Reached, way: Way, state: ClusterState) -> None:
-    grows = [resize.after > resize.before for resize in way.plan(state).resizes]
-    reached(grows)
-    assert grows == sorted(grows)
-
-
-@law(STATES)
-def test_a_plan_names_each_job_once_and_gives_every_queued_job_a_reason(
-    reached: Reached, way: Way, state: ClusterState
-) -> None:
-    plan = way.plan(state)
-    roles = [(found.job, found.role) for found in plan.resizes]
-    assert len(roles) == len(set(roles))
-    started = {found.job for found in plan.admissions}
-    held = [found.job for found in plan.held]
-    assert len(held) == len(set(held))
-    assert not started & set(held)
-    waiting = {job.key for job in state.jobs if all(role.status.suspended for role in job.roles)}
-    assert waiting <= started | set(held)
-    reached(waiting or plan.resizes)
-    positions = [found.position for found in plan.held if found.position]
-    assert positions == list(range(1, len(positions) + 1))
-    given_reasons = [found.reason for found in plan.held]
-    given_reasons += [found.reason for found in plan.resizes]
-    given_reasons += [found.reason for found in plan.admissions]
-    assert all(given_reasons)
 
 
 @law(PRESSED)

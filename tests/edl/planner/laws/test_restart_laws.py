@@ -1,6 +1,7 @@
 """Laws of those who take a new size by a restart: each one costs them work, so there are few."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -28,10 +29,6 @@ CORDON = Taint(CORDONED, "", "NoSchedule")
 _DRAINING = (Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE)
 
 
-def plan_for(state: ClusterState) -> Plan:
-    return WAYS["fair"].plan(state)
-
-
 def restarting(state: ClusterState) -> ClusterState:
     """The same cluster, where all whose size may change take it by a restart."""
     return replace(state, jobs=tuple(_restarting(one) for one in state.jobs))
@@ -50,6 +47,7 @@ def _restarting(one: TrainingJob) -> TrainingJob:
 def settle(
     state: ClusterState, *, way: Way = WAYS["fair"], rounds: int = 80, **acting: bool
 ) -> tuple[ClusterState, list[Plan]]:
+    """The last state and all plans. Whatever restarts, a size stays within its bounds."""
     plans: list[Plan] = []
     for _ in range(rounds):
         plan = way.plan(state)
@@ -58,10 +56,19 @@ def settle(
         leaving = any(pod.terminating for pod in pods(state))
         pause = timedelta(seconds=2) if leaving else wait(plan)
         state = act(state, plan, after=pause, **acting)
+        assert list(out_of_bounds(state)) == []
         same = (state.jobs, state.demands) == (before.jobs, before.demands)
         if quiet(plan) and plan.recheck_after is None and same:
             break
     return state, plans
+
+
+def out_of_bounds(state: ClusterState) -> Iterator[tuple[JobKey, str]]:
+    for one in state.jobs:
+        for part in one.roles:
+            within = part.spec.min <= part.status.size <= part.spec.max
+            if not (within or part.status.suspended):
+                yield one.key, part.name
 
 
 def pods(state: ClusterState) -> list[Pod]:
@@ -170,32 +177,15 @@ PUT_BACK_ON_A_NARROW_NODE = cluster(
 @example(state=IN_THE_WAY_OF_ITS_OWN, lingering=True)
 @example(state=AT_THE_SAME_TIME, lingering=True)
 @drawn(state=_FULL, lingering=st.booleans())
-def test_restarts_are_few(reached: Reached, state: ClusterState, *, lingering: bool) -> None:
+def test_restarts_are_few_and_sizes_stay_within_their_bounds(
+    reached: Reached, state: ClusterState, *, lingering: bool
+) -> None:
     """Two for what comes to nothing, then none for half an hour, for an hour, and so on."""
     settled, plans = settle(restarting(state), lingering=lingering)
     assume(not scheduled_otherwise(plans))
     reached(stops(plans))
     hours = (settled.observed_at - state.observed_at) / timedelta(hours=1)
     assert max(stops(plans).values(), default=0) <= 3 + 4 * hours
-
-
-@drawn(state=_FULL, lingering=st.booleans())
-def test_a_size_stays_within_its_bounds_whatever_restarts(
-    reached: Reached, state: ClusterState, *, lingering: bool
-) -> None:
-    state = restarting(state)
-    plans = []
-    for _ in range(10):
-        plan = plan_for(state)
-        plans.append(plan)
-        state = act(state, plan, after=wait(plan), lingering=lingering)
-        assert all(
-            role.spec.min <= role.status.size <= role.spec.max
-            for one in state.jobs
-            for role in one.roles
-            if not role.status.suspended
-        )
-    reached(stops(plans))
 
 
 @drawn(state=_FULL, lingering=st.booleans())
