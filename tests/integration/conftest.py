@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from dev.installation import install
 from sandbox import NodeGroup, Sandbox
@@ -23,12 +25,27 @@ if TYPE_CHECKING:
     from sandbox.cluster import Cluster
     from tests.integration.support.stage import Stage
 
+TOGETHER: Final = frozenset({"dashboard", "webhook"})
+"""Folders of tests that share a browser, or a cluster of their own."""
 PENDING_LIMIT = 8.0
 WAITS = ("--growth-cooldown=3", f"--pending-limit={PENDING_LIMIT:g}")
 """Shorter than the usual ones, which the planner's own tests hold."""
 NODES = NodeGroup(count=4, cpu="8", memory="32Gi", gpu=4)
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+    """The tests of a file run in one process, those of a folder in TOGETHER, too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = Path(str(super()._split_scope(nodeid)))
+        return str(file.parent if file.parent.name in TOGETHER else file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling | None:
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

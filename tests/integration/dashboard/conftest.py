@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.kubectl_edl.stage import Stage
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with ExitStack() as stack:
         try:
