@@ -42,7 +42,8 @@ def environ(installed: Stage, folder: Path) -> dict[str, str]:
     shutil.copy(installed.cluster.kubeconfig, kubeconfig)
     kubectl = Path(installed.cluster.kubectl_path)
     programs = (str(Path(sys.executable).parent), str(kubectl.parent), os.environ["PATH"])
-    found = {**os.environ, "KUBECONFIG": str(kubeconfig), "PATH": os.pathsep.join(programs)}
+    found = installed.cluster.kubectl_environment()
+    found |= {"KUBECONFIG": str(kubeconfig), "PATH": os.pathsep.join(programs)}
     found.pop("EDL_KUBECONFIG", None)
     subprocess.run(
         [kubectl, "config", "set-context", "--current", f"--namespace={installed.namespace}"],

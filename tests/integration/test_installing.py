@@ -52,7 +52,7 @@ COMPONENTS: dict[str, Json] = {
 }
 COMBINATIONS = [
     chosen
-    for count in range(len(COMPONENTS) + 1)
+    for count in (0, 1, 2, len(COMPONENTS))
     for chosen in itertools.combinations(COMPONENTS, count)
 ]
 

@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from tests.integration.support.plugin import printed
-from tests.integration.support.stage import Stage, elastic, pause_after
+from tests.integration.support.stage import Stage, elastic
+from tests.waiting import pause_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -75,11 +75,11 @@ def failed(at: Stage, job: str) -> int:
 
 
 def test_from_zero_nodes_a_gang_starts_whole(at: Stage) -> None:
-    at.apply(gang("gang", 16))
+    at.apply(gang("gang", 8))
     at.until(lambda: reason(at, "gang") == Code.WAITING_FOR_NODES, "it waits for nodes")
-    at.until_runs("gang", 16)
+    at.until_runs("gang", 8)
     at.until(lambda: not provisional(at), "its provisional pods are gone")
-    assert len(nodes(at)) == 4
+    assert len(nodes(at)) == 2
     assert failed(at, "gang") == 0
 
 
@@ -93,12 +93,12 @@ def test_a_gang_of_several_roles_starts_on_the_nodes_that_came(at: Stage) -> Non
 
 
 def test_a_burst_of_gangs_makes_no_more_nodes_than_they_need(at: Stage) -> None:
-    names = [f"gang-{number}" for number in range(20)]
+    names = [f"gang-{number}" for number in range(10)]
     at.apply(*(gang(name, 6) for name in names))
     for name in names:
         at.until_runs(name, 6)
     at.until(lambda: not provisional(at), "their provisional pods are gone")
-    assert len(nodes(at)) <= 33, "120 pods fill 30 nodes"
+    assert len(nodes(at)) <= 16, "60 pods fill 15 nodes"
 
 
 def test_extras_fill_what_is_left_of_the_nodes_that_came(at: Stage) -> None:
@@ -136,15 +136,15 @@ def test_a_gang_beyond_the_limits_of_the_pool_requests_no_nodes_until_they_are_r
 def test_a_reconciler_that_dies_in_the_middle_leaves_no_second_request(
     at: Stage, autoscaled: Installation
 ) -> None:
-    at.apply(gang("gang", 16))
+    at.apply(gang("gang", 8))
     at.until(lambda: provisional(at), "it asks for nodes")
     for _ in range(3):
         autoscaled.cluster.kill("reconciler")
         start_reconciler(autoscaled, "reconciler", *OPTIONS)
-        assert len(provisional(at)) <= 16
-    at.until_runs("gang", 16)
+        assert len(provisional(at)) <= 8
+    at.until_runs("gang", 8)
     at.until(lambda: not provisional(at), "its provisional pods are gone")
-    assert len(nodes(at)) == 4
+    assert len(nodes(at)) == 2
 
 
 @pytest.mark.parametrize("vanishes", [False, True], ids=["drained", "dead"])
@@ -152,8 +152,8 @@ def test_a_node_that_goes_before_its_gang_starts_is_replaced(
     at: Stage, autoscaled: Installation, *, vanishes: bool
 ) -> None:
     """The reconciler is away until then: the gang would start as soon as all nodes are there."""
-    at.apply(gang("gang", 16))
-    at.until(lambda: len(provisional(at)) == 16, "it asks for nodes")
+    at.apply(gang("gang", 8))
+    at.until(lambda: len(provisional(at)) == 8, "it asks for nodes")
     autoscaled.cluster.stop("reconciler")
     at.until(lambda: all("nodeName" in one["spec"] for one in provisional(at)), "they are bound")
     lost = nodes(at)[0]
@@ -161,8 +161,8 @@ def test_a_node_that_goes_before_its_gang_starts_is_replaced(
         at.kubectl("patch", lost, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     at.kubectl("delete", "--wait=false", lost)
     autoscaled.cluster.start("reconciler")
-    started_whole(at, "gang", 16)
-    at.until(lambda: len(nodes(at)) == 4, "what was deleted is gone")
+    started_whole(at, "gang", 8)
+    at.until(lambda: len(nodes(at)) == 2, "what was deleted is gone")
     assert lost not in nodes(at)
 
 

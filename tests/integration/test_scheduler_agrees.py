@@ -27,7 +27,7 @@ from tests.integration.support.stage import Stage, elastic
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
 SEED: Final = 20_26
-CLUSTERS: Final = 12
+CLUSTERS: Final = 8
 GANG_LIMIT: Final = 40
 """Seconds. A machine that needs longer to place a gang calls that a disagreement."""
 CLUSTER: Final = "agrees.edl.dev/cluster"
@@ -131,7 +131,7 @@ class Watch:
             stands = json.dumps(self.stands, sort_keys=True)
             if stands != before or self.halves:
                 before, since = stands, time.monotonic()
-            time.sleep(2)  # a look lists hundreds of pods
+            time.sleep(4)  # a look lists hundreds of pods
 
 
 def is_half(jobs: list[Json], pods: Counter[str]) -> bool:

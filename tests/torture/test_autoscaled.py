@@ -14,7 +14,8 @@ from edl.writes import Json
 from sandbox import Sandbox, temporary_sandbox
 from sandbox.autoscaler import NAME, add_karpenter
 from sandbox.objects.node_pools import NodePool
-from tests.integration.support.stage import Stage, elastic, pause_after, stage, web
+from tests.integration.support.stage import Stage, elastic, stage, web
+from tests.waiting import pause_after
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(900)]
 

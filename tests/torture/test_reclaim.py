@@ -15,8 +15,9 @@ from edl import contract
 from edl.annotations.job_history import Operation, entries
 from edl.writes import Json
 from sandbox import NodeGroup, temporary_sandbox
-from tests.integration.support.stage import Stage, elastic, pause_after, stage
+from tests.integration.support.stage import Stage, elastic, stage
 from tests.integration.test_teams import DOCUMENT, config_map, decided_by
+from tests.waiting import pause_after
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(1200)]
 

@@ -17,6 +17,7 @@ from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
 from tests.integration.support.first_apply import FirstApply
 from tests.temporary_namespace import temporary
+from tests.waiting import PAUSES, pause_after
 
 WITHIN = 120.0  # seconds until a test gives up: many lanes may run beside it
 INDEX = contract.COMPLETION_INDEX_ANNOTATION
@@ -26,7 +27,7 @@ class Stage:
     """Jobs, pods and services of one namespace; reads are always fresh."""
 
     within = WITHIN
-    pauses = (0.05, 0.3)
+    pauses = PAUSES
     """Seconds between two looks: the first ones, and those after some seconds of waiting."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
@@ -196,11 +197,6 @@ class Stage:
 
     def _target(self, kind: str, name: str) -> ObjectRef:
         return ObjectRef(kind, self.namespace, name)
-
-
-def pause_after(waited: float, shortest: float, longest: float) -> float:
-    """A tenth of what was waited already: looks cost the cluster more than what they look for."""
-    return min(max(waited / 10, shortest), longest)
 
 
 @contextmanager

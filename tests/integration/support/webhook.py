@@ -5,13 +5,14 @@ import re
 import ssl
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from dev.installation import Installation, install, start_webhook
 from edl import contract
-from edl.kube.api.client import connect
+from edl.errors import ClusterError
+from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
 from edl.writes import Json
 from manifests import render
@@ -50,7 +51,8 @@ class Webhook:
 
     def wait_until_called(self) -> None:
         """The API server sees a change of its webhook configurations a moment later."""
-        until(lambda: "suspend: true" in self.dry_run(labelled("probe")))
+        with closing(connect(str(self.cluster.kubeconfig))) as api:
+            until(lambda: _is_completed(api, labelled("probe")))
 
     def restore(self) -> None:
         """Have the configurations name this webhook and its authority, whatever they said."""
@@ -82,6 +84,15 @@ class Webhook:
         lines = self.metrics().splitlines()
         counted = (line for line in lines if line.startswith("edl_webhook_reviews_total"))
         return sum(float(line.rsplit(" ", 1)[1]) for line in counted)
+
+
+def _is_completed(api: ApiClient, job: Json) -> bool:
+    """Whether the API server would store the Job as the webhook completes it."""
+    target = ObjectRef("Job", job["metadata"]["namespace"], job["metadata"]["name"])
+    try:
+        return bool(api.create(target, job, dry_run=True)["spec"]["suspend"])
+    except ClusterError:
+        return False
 
 
 @contextmanager

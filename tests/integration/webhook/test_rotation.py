@@ -55,7 +55,7 @@ class Load:
 
     def __call__(self, client: int) -> None:
         number = 0
-        while not self._ended.wait(0.1):
+        while not self._ended.wait(0.2):
             number += 1
             job = labelled(f"mnist-{client}-{number}", self._namespace)
             target = ObjectRef("Job", self._namespace, job["metadata"]["name"])

@@ -9,6 +9,7 @@ from dev.installation import IMAGE
 from edl.inject import handlers
 from edl.inject.handlers import AdmissionRequest, Context
 from edl.kube.api.client import connect
+from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.cluster import Cluster
@@ -204,8 +205,9 @@ def test_running_pods_of_a_labelled_job_do_not_wait_for_it(
 
 def the_pod(cluster: Cluster, namespace: str) -> str:
     """The name of a pod that stays; empty while there is none."""
-    until(lambda: "pod/" in cluster.kubectl("get", "pods", "-n", namespace, "-o", "name"))
-    listed = json.loads(cluster.kubectl("get", "pods", "-n", namespace, "-o", "json"))["items"]
+    api, pods = connect(str(cluster.kubeconfig)), ListOptions("Pod", namespace)
+    until(lambda: api.list(pods).items)
+    listed = map(json.loads, api.list(pods).items)
     names = [
         each["metadata"]["name"] for each in listed if "deletionTimestamp" not in each["metadata"]
     ]
