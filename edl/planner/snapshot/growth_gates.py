@@ -209,11 +209,14 @@ def cool_down_after_restart(snapshot: Snapshot, allocation: RoleAllocation) -> N
 def _left_to_grow(snapshot: Snapshot, allocation: RoleAllocation, left: timedelta) -> timedelta:
     """The part of the remaining cooldown that holds growth; not above zero if it may grow now.
 
-    Capacity often becomes idle bit by bit, and the first bit would keep the others idle.
+    Capacity often becomes idle bit by bit, and the first bit would keep the others idle. A resize
+    before the last one is carried out would only add to the work of the Job controller.
     """
     job, role = allocation.job, allocation.role
     found = cooldown(job, usual_cooldown(snapshot, allocation))
     if found.after_growth is None or resized_at(job, role) is None or not last_resizes.grew(role):
+        return left
+    if any(one.pod is None or one.pod.unplaced for one in allocation.unscheduled):
         return left
     left -= found.least - found.after_growth
     if left > timedelta():

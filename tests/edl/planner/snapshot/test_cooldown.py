@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.contract import PLACEMENT_GATE
 from edl.cooldowns import cooldown
 from edl.frameworks.base import Cooldown
-from edl.model import Code, JobKey, ResizePolicy, TrainingJob
+from edl.model import Code, JobKey, Pod, ResizePolicy, TrainingJob
 from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
@@ -57,6 +58,33 @@ def test_growth_that_stalls_no_replica_soon_follows_growth() -> None:
     plan = plan_for(cluster(ROOM, grown(), seconds=2))
     assert (held(plan), plan.recheck_after) == ({"mnist": reasons.COOLDOWN}, timedelta(seconds=1))
     assert (grows(grown(), 2), grows(grown(), 3)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("last_pod", "seconds"),
+    [
+        ((pod(2, created_at=at(1)),), 3),
+        ((pod(2, created_at=at(1), gates=(PLACEMENT_GATE,)),), 10),
+        ((), 10),
+    ],
+)
+def test_growth_follows_growth_once_its_pods_exist_and_have_planned_nodes(
+    last_pod: tuple[Pod, ...], seconds: float
+) -> None:
+    """Else the Job controller would still be busy with the last resize, and this one delay it.
+
+    A whole cooldown at most: a quota or a webhook may refuse the pod.
+    """
+    mine = grown(on=None, suspended=False, size=3, pods=(pod(0, "a"), pod(1, "a"), *last_pod))
+    assert (grows(mine, seconds - 1), grows(mine, seconds)) == (False, True)
+
+
+def test_a_claim_and_a_manual_size_do_not_wait_for_pods_of_the_last_growth() -> None:
+    pods = (pod(0, "a"), pod(1, "a"))
+    given = {"on": None, "suspended": False, "size": 3, "pods": pods}
+    assert grows(grown(**given, replicas=5), 1)
+    claim = worker("queued", 7, 7)
+    assert sizes(plan_for(cluster(ROOM, grown(**given), claim, seconds=1))) == {"mnist": 1}
 
 
 @pytest.mark.parametrize(
