@@ -47,6 +47,10 @@ _PREEMPTS: Final = (
     "for it, with: kubectl edl upgrade{} --set reconciler.planning.preempt=true"
 )
 """Why a job waits although a lower priority runs, where preemption would give it capacity."""
+_PREEMPTS_NOTHING: Final = (
+    "only replicas above other jobs' minimum, as the PriorityClass of its pods has "
+    "preemptionPolicy: Never; whole jobs would make room for it"
+)
 
 
 def explain_report(explained: Explained, now: datetime) -> Report:
@@ -92,11 +96,9 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
 def administrator_facts(explained: Explained) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
     found, flags = explained.explanation, explained.view.scope.edl_flags
-    preempts = found is not None and found.preempts
-    return {
-        "Reclaims": _reclaims(explained),
-        "Preempts": _PREEMPTS.format(flags) if preempts else "",
-    }
+    preempts = _PREEMPTS.format(flags) if found and found.preempts else ""
+    forbids = _PREEMPTS_NOTHING if found and found.forbids_preemption else ""
+    return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 
 
 def domains_table(explained: Explained) -> Table:

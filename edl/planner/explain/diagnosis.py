@@ -223,6 +223,14 @@ def preempts(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bo
     return _helps(replace(given, limits=replace(given.limits, preempt=True)), builder, job)
 
 
+def forbids_preemption(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
+    """Whether the job would get capacity if no `preemptionPolicy` of its pods were Never."""
+    if job.preempts or all(one.suspended for one in given.state.jobs if one.key != job.key):
+        return False
+    roles = tuple(role.changed(preempts=True) for role in job.roles)
+    return _helps(given.with_job(job.key, lambda one: replace(one, roles=roles)), builder, job)
+
+
 def _helps(changed: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
     """Whether the changed input gives the job capacity that it does not get already."""
     return not _gets_room(builder, job) and _gets_room(changed.run_passes(), job)

@@ -26,6 +26,7 @@ from edl.planner.explain.diagnosis import (
     FINAL,
     Subject,
     allocation_of,
+    forbids_preemption,
     growth_blockers,
     is_last,
     preempts,
@@ -76,7 +77,8 @@ class Explanation(msgspec.Struct, frozen=True):
     """One training job. `start_blockers` is None unless it waits.
 
     `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
-    `preempts`: whether preemption, which is off, would.
+    `preempts`: whether preemption, which is off, would. `forbids_preemption`: whether it would if
+    the PriorityClass of its pods did not forbid it.
     """
 
     job: JobKey
@@ -87,6 +89,7 @@ class Explanation(msgspec.Struct, frozen=True):
     ahead: tuple[JobKey, ...] = ()
     reclaiming_team: str = ""
     preempts: bool = False
+    forbids_preemption: bool = False
 
     @property
     def may_gain(self) -> bool:
@@ -119,6 +122,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         ahead=held.ahead if held else (),
         reclaiming_team=reclaiming_team(given, builder, job) if waits else "",
         preempts=waits and preempts(given, builder, job),
+        forbids_preemption=waits and forbids_preemption(given, builder, job),
     )
 
 

@@ -402,6 +402,25 @@ def test_explain_names_the_preemption_that_would_help() -> None:
     assert 0 < found.index("fewer worker replicas (1 fit now)") < found.index(asks)
 
 
+def test_explain_names_the_preemption_policy_that_keeps_a_job_waiting() -> None:
+    stage = Stage()
+    lease(stage, '{"limits": {"preempt": true}}')
+    stage.create(node("node-1", cpu="16"))
+    never = {"kind": "PriorityClass", "metadata": {"name": "high"}, "preemptionPolicy": "Never"}
+    stage.create(never | {"value": 1000})
+    low = stage.put(job("low", framework="none", min="7", max="7"), suspend=False, parallelism=7)
+    for index in range(7):
+        stage.create(pod(low, index))
+    high = job("high", framework="none", min="4", max="4")
+    high["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    stage.put(high)
+    asks = (
+        "Preempts:    only replicas above other jobs' minimum, as the PriorityClass of its pods "
+        "has preemptionPolicy: Never; whole jobs would make room for it\n"
+    )
+    assert asks in stage.run("explain", "high").out
+
+
 def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:
     stage = Stage()
     lease(stage)

@@ -113,6 +113,21 @@ def test_preemption_is_named_where_only_it_would_help(
     assert found.preempts is helps
 
 
+@pytest.mark.parametrize(
+    ("preempts", "low", "helps"),
+    [(False, 4, True), (True, 4, False), (False, 1, False)],
+    ids=["its pods may not", "its pods may", "extras suffice"],
+)
+def test_a_policy_that_forbids_preemption_is_named_where_another_would_help(
+    low: int, *, preempts: bool, helps: bool
+) -> None:
+    waits = worker("high", 3, 3, priority=1000, preempts=preempts)
+    limits = replace(ALL, preempt=True)
+    found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
+    assert found.forbids_preemption is helps
+    assert not found.preempts
+
+
 def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     (blocker,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
     assert isinstance(blocker, InsufficientResources)
@@ -512,6 +527,14 @@ def test_a_cooldown_says_until_when() -> None:
     assert isinstance(blocker, TimedHold)
     assert blocker.until == at(6)
     assert messages.cause(blocker) == "cooldown after its last start or resize (until 12:00:06 UTC)"
+
+
+def test_a_cooldown_is_named_beside_what_else_holds_growth() -> None:
+    lack, bound = runs("mnist", 2, resized_at=at(-4)), runs("mnist", 2, high=2, resized_at=at(-4))
+    held = TimedHold(reasons.COOLDOWN, at(6))
+    first, second = growth("mnist", node("a", 2), lack)
+    assert (first, type(second)) == (held, InsufficientResources)
+    assert growth("mnist", node("a", 8), bound) == (AtBound("worker", SizeBound.MAX, 2), held)
 
 
 def lacking(there: tuple[int, ...], **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
