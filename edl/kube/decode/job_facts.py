@@ -108,9 +108,8 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
 
 def _runtime(manifest: Json) -> RuntimeReference:
     spec = _pod_spec(manifest)
-    return RuntimeReference(
-        spec.get("runtimeClassName") or "", Resources.parse(spec.get("overhead"))
-    )
+    overhead = Resources.parse(spec.get("overhead"))
+    return RuntimeReference(spec.get("runtimeClassName") or "", overhead)
 
 
 def _uncompleted(manifest: Json) -> str:
@@ -120,10 +119,11 @@ def _uncompleted(manifest: Json) -> str:
     """
     if contract.INJECTED_MAX in _notes(manifest) or job_status.ending(manifest) is not None:
         return ""
-    return (
-        f"{manifest['metadata']['name']} was created while no webhook completed it: delete it, and "
-        "create it again"
-    )
+    metadata = manifest["metadata"]
+    owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
+    name, adopt = metadata["name"], f"{metadata['name']} --recreate -n {metadata['namespace']}"
+    anew = "delete it, and create it again" if owned else f"recreate it: kubectl edl adopt {adopt}"
+    return f"{name} was created while no webhook completed it: {anew}"
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:

@@ -256,6 +256,7 @@ class JobMetadata(TypedDict, total=False):
     deletionTimestamp: str
     labels: Any
     annotations: Any
+    ownerReferences: Any
     managedFields: list[FieldManager]
 
 
