@@ -80,6 +80,9 @@ def mutate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
 def validate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """Validates after all mutating webhooks. Raises Denied if one of them undid our changes."""
     _check_shapes(request)
+    if request.manifest.get("kind") == "ConfigMap":
+        teams = team_config_map.check(request.manifest)
+        return AdmissionVerdict(request.manifest, team_config_map.overlaps(teams))
     _check(request, context)
     return AdmissionVerdict(request.manifest)
 
@@ -87,9 +90,6 @@ def validate(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
 def _check(request: AdmissionRequest, context: Context) -> None:
     if request.manifest.get("kind") == "Namespace":
         namespace_policy.check(request.manifest, request.old)
-        return
-    if request.manifest.get("kind") == "ConfigMap":
-        team_config_map.check(request.manifest)
         return
     if _is_unlabelled(request) or _is_made_from_template(request.manifest):
         return

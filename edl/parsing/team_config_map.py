@@ -1,6 +1,7 @@
 """Reads `Teams` from the `data` of the ConfigMap `edl-teams`, or reports every finding."""
 
 from collections.abc import Mapping
+from itertools import combinations, islice
 from typing import Final
 
 from edl import contract
@@ -10,6 +11,9 @@ from edl.parsing.team_document import parse_teams
 
 PATH: Final = f"data[{contract.TEAMS_KEY}]"
 _LONGEST: Final = 63
+_MOST_COMPARED: Final = 200_000
+"""Pairs of patterns, as a review has to be answered within seconds: all pairs of 600 patterns."""
+_MOST_WARNINGS: Final = 8
 
 
 def teams_of(data: Mapping[str, str]) -> Teams:
@@ -32,11 +36,37 @@ def teams_of(data: Mapping[str, str]) -> Teams:
     return found
 
 
-def check(manifest: Mapping[str, object]) -> None:
-    """Checks a manifest of the ConfigMap, as a client sent it. Raises Denied."""
+def check(manifest: Mapping[str, object]) -> Teams:
+    """The teams in a manifest of the ConfigMap, as a client sent it. Raises Denied."""
     data = manifest.get("data") or {}
     if manifest.get("binaryData"):
         raise Denied([Finding("binaryData", "is not read", f"write {PATH}")])
     if not isinstance(data, Mapping) or not all(isinstance(text, str) for text in data.values()):
         raise Denied([Finding("data", "is not a mapping of strings", f"write {PATH}")])
-    teams_of(data)
+    return teams_of(data)
+
+
+def overlaps(teams: Teams) -> tuple[str, ...]:
+    """Warnings about patterns of two teams that match the same namespaces; the first few.
+
+    Both contain an asterisk, so they do if their beginnings agree, and their ends. A namespace with
+    a name that a team lists is not concerned.
+    """
+    listed = [
+        (team.name, pattern) for team in teams for pattern in team.namespaces if "*" in pattern
+    ]
+    pairs = islice(combinations(listed, 2), _MOST_COMPARED)
+    found = (
+        f'the teams "{min(one, other)}" and "{max(one, other)}" both claim namespaces that match '
+        f'"{first}" and "{second}": each belongs to "{min(one, other)}", the first by name'
+        for (one, first), (other, second) in pairs
+        if one != other and _overlap(first, second)
+    )
+    return tuple(islice(found, _MOST_WARNINGS))
+
+
+def _overlap(one: str, other: str) -> bool:
+    begin, end = one.partition("*")[0], one.rpartition("*")[2]
+    begins, ends = other.partition("*")[0], other.rpartition("*")[2]
+    alike = begin.startswith(begins) or begins.startswith(begin)
+    return alike and (end.endswith(ends) or ends.endswith(end))

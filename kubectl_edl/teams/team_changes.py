@@ -10,7 +10,7 @@ from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef, Teams
-from edl.parsing.team_config_map import teams_of
+from edl.parsing.team_config_map import overlaps, teams_of
 from edl.parsing.team_document import parse_teams
 from edl.parsing.team_edits import taken_away
 from edl.parsing.team_fields import resource_name
@@ -51,7 +51,7 @@ def change_teams(
         teams_of({contract.TEAMS_KEY: new})
         if before == after:
             return f"unchanged{REMARKS[how.dry_run]}"
-        for warning in _unknown_resources(cluster, before, after):
+        for warning in (*_unknown_resources(cluster, before, after), *_overlaps(before, after)):
             if warning not in warned:
                 cli.warn(warning)
             warned.add(warning)
@@ -89,6 +89,11 @@ def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> I
             close = _similar(name, there) or _similar(name, named)
             meant = f": did you mean {resource_name(close[0])}?" if close else ""
             yield f"warning: no node has {name}, and no other team names it{meant}"
+
+
+def _overlaps(before: Teams, after: Teams) -> Iterator[str]:
+    known = overlaps(before)
+    return (f"warning: {one}" for one in overlaps(after) if one not in known)
 
 
 def _similar(name: str, names: Iterable[str]) -> list[str]:

@@ -1,6 +1,9 @@
 """The ConfigMap with the teams is read as a whole, and every finding names its place in it."""
 
+from collections.abc import Sequence
+
 import pytest
+import yaml
 
 from edl import contract
 from edl.errors import Denied
@@ -18,8 +21,9 @@ def manifest(data: object, **fields: object) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, **fields}
 
 
-def review(body: Json) -> None:
-    validate(AdmissionRequest("CREATE", body, None, "ann"), CONTEXT)
+def review(body: Json) -> tuple[str, ...]:
+    """The warnings of a review."""
+    return validate(AdmissionRequest("CREATE", body, None, "ann"), CONTEXT).warnings
 
 
 def findings(body: Json) -> list[str]:
@@ -65,3 +69,43 @@ def test_data_of_another_type_is_refused(data: object) -> None:
 def test_binary_data_is_refused() -> None:
     (said,) = findings(manifest({}, binaryData={contract.TEAMS_KEY: "AA=="}))
     assert said.startswith("binaryData: is not read")
+
+
+def warned(first: str, second: str) -> tuple[str, ...]:
+    both = ("vision", [first, "lab"]), ("audio", [second])
+    return warnings([{"name": name, "namespaces": found} for name, found in both])
+
+
+def warnings(teams: Sequence[object]) -> tuple[str, ...]:
+    return review(manifest({contract.TEAMS_KEY: yaml.safe_dump({"teams": [*teams]})}))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "witness"),
+    [
+        ("ml-*", "ml-audio-*", "ml-audio-x"),
+        ("*", "ml-*", "ml-x"),
+        ("ml-*", "*-dev", "ml-dev"),
+        ("a*b*c", "a-x*y-c", "a-xbyy-c"),
+        ("ml-*", "web-*", ""),
+        ("*-dev", "*-prod", ""),
+        ("ml-*", "ml-lab", ""),
+    ],
+)
+def test_patterns_of_two_teams_that_match_the_same_namespaces_are_a_warning(
+    first: str, second: str, witness: str
+) -> None:
+    said = (
+        f'the teams "audio" and "vision" both claim namespaces that match "{second}" and '
+        f'"{first}": each belongs to "audio", the first by name'
+    )
+    assert warned(first, second) == ((said,) if witness else ())
+    both = [Team("vision", namespaces=(first,)), Team("audio", namespaces=(second,))]
+    assert not witness or Teams.of(both).matches(witness, {}) == ("audio", "vision")
+
+
+def test_patterns_of_one_team_may_overlap_and_the_first_few_warnings_suffice() -> None:
+    many = [{"name": f"t{number}", "namespaces": [f"{'a' * number}*"]} for number in range(40)]
+    own = {"name": "own", "namespaces": ["b*", "bb*"]}
+    for teams, count in ([own], 0), (many[1:], 8):
+        assert len(warnings(teams)) == count

@@ -237,6 +237,17 @@ def test_a_resource_that_no_node_has_and_no_other_team_names_is_warned_of(
     assert stage.run("teams", "set", "new", option, "cpu=1,nvidia.com/gpu=4").err == ""
 
 
+def test_patterns_that_match_those_of_another_team_are_warned_of_once(stage: Stage) -> None:
+    put(stage, "teams: [{name: vision, namespaces: ['ml-*']}]")
+    found = stage.run("teams", "set", "speech", "--namespace", "ml-s-*", "--yes")
+    assert found.code == 0
+    assert found.err == (
+        'warning: the teams "speech" and "vision" both claim namespaces that match "ml-s-*" and '
+        '"ml-*": each belongs to "speech", the first by name\n'
+    )
+    assert stage.run("teams", "set", "speech", "--weight", "2", "--yes").err == ""
+
+
 def test_a_resource_is_warned_of_once_and_another_misspelling_is_not_suggested(
     stage: Stage,
 ) -> None:
