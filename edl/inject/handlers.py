@@ -18,7 +18,14 @@ from edl.inject import (
     update_policy,
     webhook_version_skew,
 )
-from edl.inject.manifest_parts import annotations, labels, pod_of
+from edl.inject.manifest_parts import (
+    JOB_TEMPLATE,
+    annotations,
+    job_template,
+    labels,
+    made_job,
+    pod_of,
+)
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import (
@@ -110,8 +117,9 @@ def _check(request: AdmissionRequest, context: Context) -> None:
 
 def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
     """Warnings for an object that does not train. It is never refused."""
-    del context
     warnings: tuple[str, ...] = ()
+    if request.manifest.get("kind") == "CronJob":
+        return AdmissionVerdict(request.manifest, _of_cron_job(request, context))
     if not unknown_keys.trains(request.manifest):
         with suppress(Denied):
             _check_shapes(request)
@@ -121,6 +129,25 @@ def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
                 else unknown_keys.on_creation(request.manifest)
             )
     return AdmissionVerdict(request.manifest, warnings)
+
+
+def _of_cron_job(request: AdmissionRequest, context: Context) -> tuple[str, ...]:
+    """Warnings about a CronJob and its Jobs: only its controller sees what these are told."""
+    own = unknown_keys.on_cron_job(request.manifest)
+    known = unknown_keys.on_cron_job(request.old or {})
+    texts = (own,) if own and own != known else ()
+    made = job_template(request.manifest)
+    if made is None or made == job_template(request.old or {}):
+        return texts
+    try:
+        manifest_schema.check({**made, "kind": "Job"})
+        job = made_job(request.manifest)
+        decide = mutate if unknown_keys.trains(job) else advise
+        new = decide(AdmissionRequest("CREATE", job, None, request.user), context).warnings
+    except Denied as denied:
+        refusals = (f"its Jobs are refused: {JOB_TEMPLATE}.{one}" for one in denied.findings)
+        return (*texts, *refusals)
+    return (*texts, *(f"{JOB_TEMPLATE}: {text}" for text in new))
 
 
 def _check_shapes(request: AdmissionRequest) -> None:

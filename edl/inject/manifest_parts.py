@@ -1,8 +1,12 @@
 """Parts of a Job, a bare pod or a pod template; an absent part is empty."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from edl.writes import Json
+
+JOB_TEMPLATE: Final = "spec.jobTemplate"
+"""The path of the metadata and spec of a CronJob's Jobs."""
 
 
 def labels(part: Json) -> Mapping[str, str]:
@@ -35,6 +39,31 @@ def pod_of(manifest: Json) -> Json:
 
 def template(job: Json) -> Json:
     return (job.get("spec") or {}).get("template") or {}
+
+
+def job_template(cron_job: Json) -> Json | None:
+    """A CronJob's jobTemplate; None if it is not an object."""
+    spec = cron_job.get("spec")
+    found = spec.get("jobTemplate") if isinstance(spec, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def made_job(cron_job: Json) -> Json:
+    """A Job as the CronJob creates it, with the name of the first one in 1970."""
+    template = cron_job["spec"]["jobTemplate"]
+    above, own = cron_job.get("metadata") or {}, template.get("metadata") or {}
+    metadata = {
+        "name": f"{above.get('name') or ''}-00000000",
+        "namespace": above.get("namespace"),
+        "labels": own.get("labels"),
+        "annotations": own.get("annotations"),
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {name: value for name, value in metadata.items() if value},
+        "spec": template.get("spec") or {},
+    }
 
 
 def with_first_container(pod: Json, **fields: object) -> Json:

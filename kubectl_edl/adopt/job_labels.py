@@ -10,11 +10,12 @@ import click
 from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
+from edl.inject.manifest_parts import JOB_TEMPLATE, made_job
 from edl.kube.option_group import option, option_group
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.resources.manifest_items import JOB_TEMPLATE, made_job, name_of, prefixed
+from kubectl_edl.resources.manifest_items import name_of, prefixed
 
 _LABELS: Final[Mapping[str, str]] = {
     "framework": contract.FRAMEWORK,

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Final
 
 from edl.errors import Denied, findings_of
 from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
-from edl.inject.manifest_parts import labels, template, with_metadata, with_spec
+from edl.inject.manifest_parts import (
+    JOB_TEMPLATE,
+    job_template,
+    labels,
+    made_job,
+    template,
+    with_metadata,
+    with_spec,
+)
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
 from kubectl_edl.resources.manifest_items import (
-    JOB_TEMPLATE,
     changed,
-    job_template,
-    made_job,
     misshapen,
     name_of,
     prefixed,

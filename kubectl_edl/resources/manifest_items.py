@@ -8,14 +8,13 @@ from typing import Final
 
 from edl.errors import Finding, findings_of
 from edl.inject import manifest_schema
+from edl.inject.manifest_parts import JOB_TEMPLATE, job_template
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.resources.yaml_reader import Document
 
 JOB_KINDS: Final = ("Job", "CronJob", "Pod")
 """Kinds on which our labels and annotations have an effect."""
-JOB_TEMPLATE: Final = "spec.jobTemplate"
-"""The path of the metadata and spec of a CronJob's Jobs."""
 
 
 def changed(document: Document, change: Callable[[Json, str], Json | None]) -> Json | None:
@@ -47,27 +46,6 @@ def name_of(manifest: Json) -> str:
     """The name; empty if there is none, or if the manifest is malformed."""
     metadata = manifest.get("metadata")
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
-
-
-def job_template(cron_job: Json) -> Json | None:
-    """A CronJob's jobTemplate; None if it is not an object."""
-    spec = cron_job.get("spec")
-    found = spec.get("jobTemplate") if isinstance(spec, dict) else None
-    return found if isinstance(found, dict) else None
-
-
-def made_job(cron_job: Json) -> Json:
-    """A Job as the CronJob creates it, with the name of the first one in 1970."""
-    template = cron_job["spec"]["jobTemplate"]
-    above, own = cron_job.get("metadata") or {}, template.get("metadata") or {}
-    metadata = {"name": f"{name_of(cron_job)}-00000000", "namespace": above.get("namespace")}
-    metadata |= {place: own.get(place) for place in ("labels", "annotations")}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {name: value for name, value in metadata.items() if value},
-        "spec": template.get("spec") or {},
-    }
 
 
 def prefixed(place: str, findings: Iterable[Finding]) -> list[Finding]:

@@ -101,7 +101,7 @@ def test_other_objects_reach_us_only_where_they_name_us_and_none_waits_for_us() 
         assert f"'{text}'" in conditions(webhook)
     assert f"'{contract.FRAMEWORK}' in object.spec.template.metadata.labels" in conditions(webhook)
     assert [(rule["resources"], rule["operations"]) for rule in webhook["rules"]] == [
-        (["jobs"], ["CREATE", "UPDATE"]),
+        (["jobs", "cronjobs"], ["CREATE", "UPDATE"]),
         (["pods"], ["CREATE"]),
         (["deployments", "statefulsets", "daemonsets"], ["CREATE", "UPDATE"]),
     ]

@@ -110,8 +110,7 @@ def corrected(manifest: Json) -> Json:
 def on_cron_job(manifest: Json) -> str:
     """A warning about names with our prefix on a CronJob itself; empty if it has none.
 
-    Its Jobs take theirs from jobTemplate. No webhook of ours sees CronJobs, so the types in the
-    manifest are unchecked.
+    Its Jobs take theirs from jobTemplate. The types in the manifest are unchecked.
     """
     metadata = manifest.get("metadata")
     places = [metadata.get(place) for place in _PLACES] if isinstance(metadata, dict) else []

@@ -7,6 +7,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Denied, Forbidden
 from edl.inject import immutable_names, update_policy
+from edl.inject.manifest_parts import job_template
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions
@@ -22,7 +23,6 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 from kubectl_edl.inject.injector import refused_jobs
-from kubectl_edl.resources.manifest_items import job_template
 from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _NAMESPACES: Final = ListOptions("Namespace")

@@ -233,3 +233,31 @@ def test_what_is_said_is_bounded() -> None:
 @pytest.mark.parametrize("golden", goldens(), ids=lambda golden: golden.name)
 def test_nothing_that_is_written_is_a_slip(golden: Golden) -> None:
     assert unknown_keys.on_creation(golden.stored) == unknown_keys.on_creation(golden.given)
+
+
+def daily(template: Json, **fields: object) -> Json:
+    made = {"metadata": template["metadata"], "spec": template["spec"]}
+    metadata = {"name": "daily", "namespace": "default"}
+    return {"kind": "CronJob", "metadata": metadata | fields, "spec": {"jobTemplate": made}}
+
+
+def test_a_cron_job_is_told_once_what_its_jobs_would_be_told() -> None:
+    slip = daily(job(framework="none", maxx="4"))
+    (said,) = (text for text in advised(slip) if "maxx" in text)
+    unknown = "edl.dev/maxx is unknown, and does nothing: did you mean edl.dev/max?"
+    assert said == f"spec.jobTemplate: {unknown}"
+    assert advised(changed(slip, "spec suspend", value=True), slip) == ()
+    assert advised(daily(job(max="4"))) == (
+        "spec.jobTemplate: edl.dev/max does nothing without the label edl.dev/framework",
+    )
+    (said,) = advised(daily(job(framework="none", max="4")))
+    assert said.startswith("spec.jobTemplate: no container of worker requests CPU or memory: ")
+    assert advised(daily(job())) == ()
+
+
+def test_a_cron_job_whose_jobs_are_refused_is_told_why() -> None:
+    (said,) = advised(daily(job(framework="caffe")))
+    path = "spec.jobTemplate.metadata.labels[edl.dev/framework]"
+    assert said.startswith(f'its Jobs are refused: {path}: unknown "caffe"; one of tensorflow')
+    (said,) = advised(daily(job(), labels={"edl.dev/framework": "none"}))
+    assert said.startswith("edl.dev/framework does nothing on a CronJob itself")
