@@ -30,8 +30,6 @@ class PlanBuilder:
     ceiling: GrowthCeiling
     results: PassResults
     _fit_errors: dict[PodClass, Reason] = field(default_factory=dict)
-    _waiting_teams: set[int] | None = None
-    """`Snapshot.teams_waiting_for_moves` after all passes."""
 
     def plan(self) -> Plan:
         suspended = self.results.suspended
@@ -125,9 +123,9 @@ class PlanBuilder:
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""
-        if allocation.pipelined and self._waits_for_moves(allocation):
-            return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
         if allocation.pipelined:
+            if self.snapshot.waits_for_moves(allocation, allocation.allocated):
+                return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
             return reasons.leaving(allocation.pipelined)
         if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
             return reasons.insufficient_quota(
@@ -137,14 +135,6 @@ class PlanBuilder:
         if pod_class not in self._fit_errors:
             self._fit_errors[pod_class] = self._fit_error(pod_class)
         return self._fit_errors[pod_class]
-
-    def _waits_for_moves(self, allocation: RoleAllocation) -> bool:
-        recipients = self.snapshot.moves.recipients
-        if not recipients:
-            return self.snapshot.waits_for_moves(allocation, allocation.allocated)
-        if self._waiting_teams is None:
-            self._waiting_teams = self.snapshot.teams_waiting_for_moves()
-        return allocation.team in self._waiting_teams and allocation.job.key not in recipients
 
     def _fit_error(self, pod_class: PodClass) -> Reason:
         capacity = self.snapshot.capacity

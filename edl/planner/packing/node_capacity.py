@@ -147,11 +147,6 @@ class NodeCapacity:
             return soon
         return [(self._idle[row], amount) for row, amount in amounts] + soon
 
-    def fits(self, node: int, amounts: ResourceAmounts, horizon: Horizon) -> bool:
-        return all(
-            cells[node] >= amount for cells, amount in self.cells_to_compare(amounts, horizon)
-        )
-
     def reserve(
         self, node: int, cells: Sequence[ResourceCells], horizon: Horizon, pods: int
     ) -> None:
@@ -174,25 +169,13 @@ class NodeCapacity:
                 idle_soon[row] -= less
                 idle_now[row] -= less
 
-    def release_observed(self, node: int, amounts: ResourceAmounts) -> None:
-        """Add idle capacity to a node, also to `observed_idle`."""
-        self._add_observed(node, amounts)
-        self.freed_nodes.append(node)
-
-    def reserve_observed(self, node: int, amounts: ResourceAmounts) -> None:
-        """Undo `release_observed`."""
-        self._add_observed(node, tuple((row, -amount) for row, amount in amounts))
-
-    def _add_observed(self, node: int, amounts: ResourceAmounts) -> None:
-        counted = self._schedulable[node]
+    def reserve_observed(self, node: int, amounts: ResourceAmounts, pods: int) -> None:
+        """Reserve idle capacity for `pods` pods, also in `observed_idle`; free it if negative."""
+        self.reserve(node, self.cells_to_change(amounts), IDLE, pods)
         for row, amount in amounts:
-            self.observed_idle[row, node] += amount
-            self._future_idle[row][node] += amount
-            self._idle[row][node] += amount
-            if counted:
-                self.total_future_idle[row] += amount
-                self.total_idle[row] += amount
-        self.changed_nodes.append(node)
+            self.observed_idle[row, node] -= amount * pods
+        if pods < 0:
+            self.freed_nodes.append(node)
 
     def defer(self, nodes: Sequence[int], pod_class: "PodClass") -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""

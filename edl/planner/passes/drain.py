@@ -159,11 +159,6 @@ def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
     return cordoned.union(going)
 
 
-def movable_allocations(snapshot: Snapshot) -> list[RoleAllocation]:
-    """Started roles of which one pod may be replaced while the others train."""
-    return [one for one in snapshot.allocations if not one.job.problem and is_movable(one)]
-
-
 def _interruption(node: Node) -> str:
     """The taint that announces the removal of this node, or ""."""
     keys = (
@@ -176,11 +171,10 @@ def _interruption(node: Node) -> str:
 
 
 def is_movable(allocation: RoleAllocation) -> bool:
-    """Whether one pod of a role may be replaced while the others train."""
+    """Whether one pod of a started role may be replaced while the others train."""
     role = allocation.role
-    if role.status.suspended or role.request.removing:
-        return False
-    return may_lose_pods(allocation.job, role)
+    changes = role.status.suspended or role.request.removing
+    return not changes and _may_move(allocation.job, role)
 
 
 def may_lose_pods(job: TrainingJob, role: Role) -> bool:

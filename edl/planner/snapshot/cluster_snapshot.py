@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from math import inf
 
 from edl.feasibility.eligibility import Eligibility, Ints
@@ -22,7 +22,7 @@ from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
 @dataclass(slots=True)
@@ -106,12 +106,12 @@ class Snapshot:
     def release_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
         """Release the capacity that provisional pods hold."""
         for node, amounts in self._held(pods):
-            self.capacity.release_observed(node, amounts)
+            self.capacity.reserve_observed(node, amounts, -1)
 
     def reserve_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
         """Undo `release_provisional`."""
         for node, amounts in self._held(pods):
-            self.capacity.reserve_observed(node, amounts)
+            self.capacity.reserve_observed(node, amounts, 1)
 
     def _held(self, pods: Iterable[ProvisionalPod]) -> Iterator[tuple[int, ResourceAmounts]]:
         for pod in pods:
@@ -151,15 +151,16 @@ class Snapshot:
 
         That is `waits_for_moves` by the current usage of teams.
         """
-        teams, recipients = self.teams, set(self.moves.recipients.values())
-        return set().union(*(_above(teams, one) for one in recipients)) if teams else set()
+        if (teams := self.teams) is None:
+            return set()
+        recipients, every = set(self.moves.recipients.values()), range(len(teams.names))
+        return {one for one in every if not all(teams.has_less(one, team) for team in recipients)}
 
-    def demand_charge(self, demand: Demand, pods: int) -> TeamCharge:
-        """What `pods` pods of a demand count in their team. ValueError without teams."""
+    def demand_charge(self, demand: Demand) -> TeamCharge:
+        """What one pod of a demand counts in its team. ValueError without teams."""
         if self.teams is None:
             raise ValueError("no teams are configured")
-        amounts = (demand.shape.requests * pods).items
-        return self.teams.charge(self.teams.number(demand.team), amounts)
+        return self.teams.charge(self.teams.number(demand.team), demand.shape.requests.items)
 
     def is_stuck(self, pod: Pod) -> bool:
         """Whether a deleted pod is still there `queue_patience` after its grace period.
@@ -226,20 +227,3 @@ class Snapshot:
         for pod_class, found in nodes.items():
             pod_class.release_in(room, found)
         return room
-
-
-def _above(balance: TeamBalance, other: int) -> Iterator[int]:
-    """The teams that do not have less than another one (`TeamBalance.has_less`)."""
-    path = balance.paths[other]
-    # By parent, the share of its child on the path: that is compared with the shares of siblings.
-    shares = {parent: balance.share(team) for team, parent in pairwise((*path, NO_TEAM))}
-    found = set[int]()
-    for team, above in enumerate(balance.paths):
-        parent = above[1] if len(above) > 1 else NO_TEAM
-        if parent in shares:
-            more = team in path or balance.share(team) > shares[parent]
-        else:
-            more = parent in found
-        if more:
-            found.add(team)
-            yield team

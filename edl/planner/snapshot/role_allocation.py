@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -261,6 +262,12 @@ class RoleAllocation:
             self.quota_request.reserve(placement.quota_horizon)
         self.placements.append(placement)
         self._count(placement, 1)
+
+
+def by_job(allocations: Iterable[RoleAllocation]) -> list[list[RoleAllocation]]:
+    """The roles of each job, in the total order."""
+    ordered = sorted(allocations, key=attrgetter("rank"))
+    return [list(roles) for _, roles in groupby(ordered, key=attrgetter("queue_rank"))]
 
 
 def manual_size(role: Role) -> int | None:

@@ -3,14 +3,14 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import chain
 
 from edl import phases
 from edl.lost_pods import has_lost_any
 from edl.model import Demand, JobKey, TrainingJob
 from edl.planner.gangs.gang import Gang, gang_to_start, is_restarting
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.admission.claim_order import Claim, claim_order, in_team_order, priority_of
+from edl.planner.passes.admission.claim_order import Claim, claim_order, priority_of
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.gang_claims import GangClaims
 from edl.planner.passes.admission.lost_domains import leave_lost_domains
@@ -21,6 +21,7 @@ from edl.planner.passes.admission.pod_claims import (
     raise_to_minimum,
     reserve_replacements,
 )
+from edl.planner.passes.admission.team_turns import in_team_order
 from edl.planner.passes.admission.unreachable_minimums import hold_unreachable_minimums
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
@@ -28,7 +29,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
 from edl.planner.snapshot.last_resizes import stopped_to_grow
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
 
 
@@ -67,7 +68,7 @@ class AdmissionQueue:
         outranked = self._outranked(gangs)
         later = frozenset(chain.from_iterable(outranked))
         assign_pending_pods(snapshot, later)
-        for roles in _by_job(snapshot.unsettled):
+        for roles in by_job(snapshot.unsettled):
             if roles[0] not in later:
                 place_minimum(self._sources, roles)
         place_replacements(self._sources, self._gangs.nodes)
@@ -126,7 +127,7 @@ class AdmissionQueue:
             return deque()
         return deque(
             roles
-            for roles in _by_job(self.snapshot.unsettled)
+            for roles in by_job(self.snapshot.unsettled)
             if roles[0].job.priority < highest and any(map(self._yields_lost_pods, roles))
         )
 
@@ -158,7 +159,7 @@ class AdmissionQueue:
     def _charge(self, claim: Claim) -> TeamCharge:
         """What the whole claim counts in its team; for other owners' pods, what one pod does."""
         if isinstance(claim, Demand):
-            charge = self.snapshot.demand_charge(claim, 1)
+            charge = self.snapshot.demand_charge(claim)
             return self._sources.charge(minimum_priority(claim.priority), charge)
         request = claim.quota_request
         if isinstance(claim, RoleAllocation):
@@ -179,9 +180,3 @@ class AdmissionQueue:
                     self.results.hold(job.key, unready)
                 else:
                     yield job
-
-
-def _by_job(allocations: Iterable[RoleAllocation]) -> list[list[RoleAllocation]]:
-    """The allocations of each job, in the total order."""
-    ordered = sorted(allocations, key=lambda one: one.rank)
-    return [list(found) for _, found in groupby(ordered, key=lambda one: one.queue_rank)]

@@ -153,10 +153,10 @@ class ClaimSources:
             yield gathered
 
     def _gathered(self, gang: Gang, scope: ReclaimScope) -> Ints | None:
-        """`Reclaimable.with_gathered` for the domains that a gang requires."""
+        """`MinimumNodes.with_gathered` for the domains that a gang requires."""
         labels = dict.fromkeys(label for _, label in gang.job.topology.required)
         domains = [*map(self.snapshot.domains.by_label, labels)]
-        return self.reclaimable.with_gathered(domains, scope)
+        return self.reclaimable.minimums.with_gathered(domains, scope)
 
     def _reserve_close(self, kept: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
         """Reserve for a gang in its required domains: in few preferred ones, if that is possible.
@@ -242,13 +242,6 @@ class ClaimSources:
                 self.snapshot, self.results, self.reclaimable, self.standing_still
             )
         return self._preempting
-
-    def preempt(self, job: TrainingJob, preemptor: Preemptor) -> list[list[int]]:
-        """Preempt gangs for the whole claim; the nodes of each request's pods, [] if that fails."""
-        if not self.may_preempt(job, preemptor.scope):
-            return []
-        reservation = self.preemption.run(preemptor)
-        return reservation.nodes if reservation else []
 
     def may_preempt(self, claimant: TrainingJob | Demand, scope: ReclaimScope) -> bool:
         """Whether a claim may stop whole jobs; never with `preemptionPolicy: Never`."""

@@ -15,8 +15,8 @@ from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.drain import (
     exceeded_by_replacement,
+    is_movable,
     is_whole,
-    movable_allocations,
     nodes_that_go,
     others_are_ready,
     pods_that_may_leave,
@@ -39,7 +39,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
     snapshot = sources.snapshot
     pod_class = snapshot.pod_class(demand.shape)
     nodes = pod_class.idle.reserve_pods(demand.count)
-    charge = snapshot.demand_charge(demand, 1) if snapshot.teams else None
+    charge = snapshot.demand_charge(demand) if snapshot.teams else None
     if charge:
         charge.reserve(len(nodes))
     if len(nodes) < demand.count:
@@ -116,7 +116,9 @@ def _claim_for_minimum(
         nodes = reservation.nodes
     else:
         backs_off = len(lacking) > sum(map(len, positions.values()))
-        nodes = [] if backs_off else sources.preempt(job, preemptor)
+        may = not backs_off and sources.may_preempt(job, scope)
+        preempted = sources.preemption.run(preemptor) if may else None
+        nodes = preempted.nodes if preempted else []
     for one, taken in zip(roles, nodes, strict=False):
         for position, node in zip(positions[one], taken, strict=True):
             one.assign(position, Placement(node, holds_idle=False, is_new=False))
@@ -155,7 +157,7 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
     for hours. If that fails, nodes are requested, for all of the role's pods that are to move.
     """
     going, cordoned = nodes_that_go(sources.snapshot.state.nodes)
-    for one in movable_allocations(sources.snapshot) if cordoned else ():
+    for one in filter(is_movable, sources.snapshot.allocations) if cordoned else ():
         pods = pods_that_may_leave(sources.snapshot, one, cordoned)
         least = [pod for pod in pods if pod.index < one.min_replicas]
         if not least:
@@ -207,7 +209,7 @@ def reserve_replacements(sources: ClaimSources) -> None:
     """
     snapshot, leaving = sources.snapshot, sources.results.leaving
     going, cordoned = nodes_that_go(snapshot.state.nodes)
-    movable = movable_allocations(snapshot) if going or cordoned else []
+    movable = [*filter(is_movable, snapshot.allocations)] if going or cordoned else []
     for one in movable:
         if pods := pods_that_must_leave(snapshot, one, going):
             one.pod_class.idle.reserve_pods(len(pods))

@@ -212,8 +212,8 @@ def _pods(gang: Gang) -> Mapping[str, int]:
 def has_room_for(snapshot: Snapshot, pod: ProvisionalPod) -> bool:
     """Whether the pod's node has idle capacity for it."""
     node = snapshot.capacity.index.get(pod.node, NO_NODE)
-    amounts = snapshot.capacity.amounts(pod.requests)
-    return node != NO_NODE and snapshot.capacity.fits(node, amounts, IDLE)
+    cells = snapshot.capacity.cells_to_compare(snapshot.capacity.amounts(pod.requests), IDLE)
+    return node != NO_NODE and all(idle[node] >= amount for idle, amount in cells)
 
 
 def allowed_pods(request: QuotaRequest, most: int) -> int:

@@ -5,7 +5,6 @@ claims never take, and it would not reach that minimum with them.
 """
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
@@ -14,17 +13,15 @@ from edl.model.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import scarcest
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
+from edl.planner.snapshot.role_allocation import RoleAllocation, by_job, with_work
 
 
 def hold_unreachable_minimums(snapshot: Snapshot) -> None:
     """Deny growth to jobs with such a minimum, unless an autoscaler may add nodes."""
     if snapshot.autoscaled:
         return
-    below = [one for one in snapshot.allocations if one.resizable and _lacks(one)]
-    below.sort(key=lambda one: one.rank)
-    for _, group in groupby(below, key=lambda one: one.queue_rank):
-        roles = list(group)
+    below = (one for one in snapshot.allocations if one.resizable and _lacks(one))
+    for roles in by_job(below):
         if why := _why_unreachable(snapshot, roles):
             for one in roles:
                 one.hold.deny_as_well(why)

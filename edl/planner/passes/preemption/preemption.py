@@ -213,19 +213,20 @@ class Preemption:
     def _evict(self, *chosen: Victim) -> None:
         for victim in chosen:
             for allocation in victim.allocations:
-                while allocation.placements:
-                    extra = (
-                        allocation in self._resizable and allocation.size > allocation.min_replicas
-                    )
+                while (size := allocation.size) > 0:
+                    extra = self._is_extra(allocation, size - 1)
                     placement = self.reclaimable.evict(allocation) if extra else allocation.evict()
-                    victim.evicted.append((allocation, placement, extra))
+                    victim.evicted.append((allocation, placement))
                 self.reclaimable.queue.requeue(allocation)
+
+    def _is_extra(self, allocation: RoleAllocation, position: int) -> bool:
+        return allocation in self._resizable and position >= allocation.min_replicas
 
     def _restore(self, *chosen: Victim) -> None:
         for victim in reversed(chosen):
             while victim.evicted:
-                allocation, placement, extra = victim.evicted.pop()
-                if extra:
+                allocation, placement = victim.evicted.pop()
+                if self._is_extra(allocation, allocation.size):
                     self.reclaimable.restore(allocation, placement)
                 else:
                     allocation.restore(placement)

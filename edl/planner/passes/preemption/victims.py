@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,13 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.model import TrainingJob
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, start_size
+from edl.planner.snapshot.role_allocation import (
+    NO_NODE,
+    Placement,
+    RoleAllocation,
+    by_job,
+    start_size,
+)
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
 
@@ -33,8 +38,8 @@ class Victim:
     allocations: list[RoleAllocation]
     holdings: list[PodsByNode]
     """Its pods without extras, which claims may reclaim anyway."""
-    evicted: list[tuple[RoleAllocation, Placement, bool]] = field(default_factory=list)
-    """Evicted replicas in order; the flag says whether it was an extra."""
+    evicted: list[tuple[RoleAllocation, Placement]] = field(default_factory=list)
+    """Evicted replicas in order."""
 
     def charge(self, balance: TeamBalance) -> TeamCharge:
         """What it counts in its team, without extras."""
@@ -63,14 +68,12 @@ def victim_candidates(
     allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
 ) -> Iterator[Victim]:
     """Completely started jobs that the API server does not refuse to suspend, in total order."""
-    started = [
+    started = (
         found
         for found in allocations
         if not (found.starts or found.job.problem or found.job.keeps_running)
-    ]
-    started.sort(key=lambda found: found.rank)
-    for _, group in groupby(started, key=lambda found: found.queue_rank):
-        roles = list(group)
+    )
+    for roles in by_job(started):
         if not any(role.status.suspended for role in roles[0].job.live):
             yield Victim(
                 roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]

@@ -6,9 +6,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from edl.feasibility.eligibility import Ints, Mask
+from edl.feasibility.eligibility import Mask
 from edl.model import TrainingJob
-from edl.planner.packing.domain_ranking import TopologyDomains
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
@@ -92,7 +91,8 @@ class Reclaimable:
         extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
         self.quotas = ReclaimableQuotas(allocations, least)
-        self._minimums = MinimumNodes(self.capacity, allocations, least)
+        gathering = allocations if rules.gathers_minimums else ()
+        self.minimums = MinimumNodes(self.capacity, gathering, least)
 
     def queue_on(self, nodes: Mask) -> YieldQueue:
         """The queue of the roles with extras on these nodes, if those are few; else of all roles.
@@ -124,14 +124,10 @@ class Reclaimable:
         self, requests: Sequence[PodSetRequest], scope: ReclaimScope
     ) -> list[int] | None:
         """Keep interchangeable minimums together for a claim; see `MinimumNodes.gather`."""
-        fit = self._minimums.gather(requests, scope) if self._order.gathers_minimums else None
+        fit = self.minimums.gather(requests, scope)
         if fit is not None:
             self._on_node.clear()
         return fit
-
-    def with_gathered(self, labels: Sequence[TopologyDomains], scope: ReclaimScope) -> Ints | None:
-        """What a claim for one domain may reach; see `MinimumNodes.with_gathered`."""
-        return self._minimums.with_gathered(labels, scope) if self._order.gathers_minimums else None
 
     def move(self, allocation: RoleAllocation, position: int, to: Placement) -> int:
         """Move an extra; see `RoleAllocation.move`."""
