@@ -60,7 +60,9 @@ def _extras(sources: ClaimSources, scope: ReclaimScope) -> Mapping[int, list[Rol
     """By team, the roles with extras that would yield to a claim if there were no guarantees."""
     found = defaultdict[int, list[RoleAllocation]](list)
     for one in sources.reclaimable.allocations:
-        if one.extras and (one.reclaim_priority <= scope.priority or scope.includes(one)):
+        if one.extras and (
+            one.reclaim_priority <= scope.priority or scope.includes(one.team, one.reclaim_priority)
+        ):
             found[one.team].append(one)
     return found
 

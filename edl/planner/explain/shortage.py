@@ -128,8 +128,7 @@ def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExc
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
     """Subtract from `room` as many pods of this class as fit; returns their number per node."""
     capacity = pod_class.pods_per_node(room, FUTURE_IDLE)
-    for row, amount in pod_class.amounts:
-        room[row] -= capacity * amount
+    pod_class.subtract(room, capacity)
     return capacity
 
 

@@ -30,10 +30,6 @@ class NodeDomains:
         """Pod classes restricted to one domain, by (pod class, label, number of the domain)."""
         self._kept_to: dict[PodClass, tuple[Domain, ...]] = {}
 
-    def forget_rankings(self) -> None:
-        """Drop cached rankings, after a change of capacity that `changed_nodes` does not list."""
-        self._rankings.clear()
-
     def by_label(self, label: str) -> TopologyDomains:
         """The domains of a label."""
         found = self._by_label.get(label)

@@ -151,6 +151,11 @@ class PodClass:
         for row, amount in self.amounts:
             np.subtract.at(room[row], there, amount)
 
+    def subtract(self, room: Ints, pods: Ints) -> None:
+        """Subtract the requests of `pods`, int64[nodes], from `room`, int64[resources, nodes]."""
+        for row, amount in self.amounts:
+            room[row] -= pods * amount
+
     def defer(self, nodes: Sequence[int]) -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""
         self._capacity.defer(nodes, self)

@@ -74,7 +74,7 @@ class PlacementOrder:
         self._come_first((one.pod_class, one.job.key) for one in jobs)
         left: list[RoleAllocation] = []
         for one in stuck:
-            if one.role.template.gated or not kept.hinders(0, {one.pod_class: 1}, {}):
+            if one.role.template.gated or not kept.hinders({one.pod_class: 1}, {}):
                 left.append(one)
             else:
                 one.hold.defer(self._why([one.pod_class]))
@@ -179,7 +179,7 @@ class PlacementOrder:
         late = late_minimum_pods(self.snapshot)
         waiting = (one for one in self.snapshot.unsettled if one.pod_class in late)
         self._come_first((one.pod_class, one.job.key) for one in waiting)
-        promises = [one._replace(admitted_before=0) for one in (*claims, *self._deferred)]
+        promises = [*claims, *self._deferred]
         kept = Precedence(self.snapshot, promises, gated + late, self._cost)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
@@ -188,7 +188,7 @@ class PlacementOrder:
                 one.defer(one.created - part)
             pods = Counter({one.pod_class: one.created})
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
-            if waits or kept.hinders(0, pods, self._ahead) or self._collides(pods):
+            if waits or kept.hinders(pods, self._ahead) or self._collides(pods):
                 refused[one.pod_class] = min(one.created, refused.get(one.pod_class, one.created))
                 defer_growth(one, self._why([one.pod_class]))
             else:

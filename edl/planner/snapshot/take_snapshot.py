@@ -54,8 +54,7 @@ def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
     leaving = {snapshot.pod_class(shape): nodes for shape, nodes in pods.leaving.items()}
     for pod_class, nodes in leaving.items():
         pod_class.release_in(snapshot.capacity.future_idle, nodes)
-    if leaving:
-        snapshot.domains.forget_rankings()
+        snapshot.capacity.changed_nodes += nodes
     snapshot.capacity.sum_idle()
     for pod_class, nodes in leaving.items():
         pod_class.count_leaving(nodes)

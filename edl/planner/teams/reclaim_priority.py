@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 
@@ -37,16 +37,6 @@ class Reach(Enum):
     BY_PRIORITY = auto()
     ALL = auto()
     """At any priority: borrowed capacity returns to its owner."""
-
-
-class Holder(Protocol):
-    """A role with replicas above its minimum."""
-
-    @property
-    def team(self) -> int: ...
-
-    @property
-    def reclaim_priority(self) -> ReclaimPriority: ...
 
 
 class TeamRight(NamedTuple):
@@ -132,10 +122,11 @@ class ReclaimScope(NamedTuple):
     def reach(self, team: int) -> Reach:
         return Reach.BY_PRIORITY if self.right is None else self.right.reach(team)
 
-    def includes(self, allocation: Holder) -> bool:
-        reach = self.reach(allocation.team)
+    def includes(self, team: int, priority: ReclaimPriority) -> bool:
+        """Whether it may take extras of this team and reclaim priority."""
+        reach = self.reach(team)
         if reach is Reach.BY_PRIORITY:
-            return allocation.reclaim_priority <= self.priority
+            return priority <= self.priority
         return reach is Reach.ALL
 
     @property

@@ -65,30 +65,30 @@ class Precedence:
             spare = int(self._pods_per_node(pod_class).sum()) - pods
             self._spare[self.snapshot.pod_class(pod_class.shape)][pod_class] = spare
 
-    def hinders(
-        self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
-    ) -> bool:
-        """Whether the start with this number may take capacity that was reserved before it.
+    def hinders(self, pods: Mapping[PodClass, int], ahead: Mapping[PodClass, int]) -> bool:
+        """Whether growth by these pods, by class, may take capacity that is reserved.
 
-        `starts`: its pods by class. `ahead`: ungated pods by class that are not bound yet.
+        `ahead`: ungated pods by class that are not bound yet.
         """
-        return (
-            self.takes_claimed(number, starts, ahead)
-            or next(self.displaced(starts, ahead), None) is not None
-        )
+        claims = range(len(self.pipelined))
+        takes = any(self.takes(index, pods, ahead, self.gated) for index in claims)
+        return takes or next(self.displaced(pods, ahead), None) is not None
 
     def harmless(self, pod_class: PodClass, pods: int, ahead: Mapping[PodClass, int]) -> int:
         """How many of these pods may be created without taking capacity that was reserved."""
 
         def hinders(count: int) -> bool:
-            return self.hinders(0, {pod_class: count}, ahead)
+            return self.hinders({pod_class: count}, ahead)
 
         return bisect_left(range(1, pods + 1), 1, key=hinders)
 
     def takes_claimed(
         self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
     ) -> bool:
-        """Whether it may take capacity that was reserved before it for a claim."""
+        """Whether the start with this number may take capacity reserved before it for a claim.
+
+        `starts`: its pods by class.
+        """
         return any(
             claim.admitted_before <= number and self.takes(index, starts, ahead, self.gated)
             for index, claim in enumerate(self.pipelined)
@@ -146,8 +146,7 @@ class Precedence:
             classes = [pod_class, *(one.pod_class for one in requests)]
             if may.any() and not all(one.is_unconstrained for one in classes):
                 return False
-            for row, amount in pod_class.amounts:
-                left[row] -= count * amount * may
+            pod_class.subtract(left, count * may)
         return nodes.size > 0 and not (left < 0).any()
 
     def _harm(

@@ -13,11 +13,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.node_capacity import by_scarcest_resource
-from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
+from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.passes.admission.claim_sources import ClaimSources
 
 
@@ -105,7 +104,7 @@ class QueueHeads:
         left = room.copy()
         for request in gang.requests:
             pods = np.minimum(request.pod_class.pods_by_resources(room), request.pods)
-            _subtract(left, request.pod_class, pods)
+            request.pod_class.subtract(left, pods)
         others = []
         for pod_class, count in head.requests:
             if unshared.isdisjoint(row for row, _ in pod_class.amounts):
@@ -115,7 +114,7 @@ class QueueHeads:
                 capacity.allocatable[row] // amount for row, amount in pod_class.amounts
             )
             most = np.where(pod_class.eligible, np.minimum(most, count * waiting), 0)
-            _subtract(left, pod_class, most)
+            pod_class.subtract(left, most)
         shared = [row for row in _rows(head) if row not in unshared]
         reach = np.logical_or.reduce([request.pod_class.large_enough for request in gang.requests])
         if (left[shared][:, reach] < 0).any() or (others and head.job.topology.required):
@@ -126,12 +125,6 @@ class QueueHeads:
 def _rows(gang: Gang) -> set[int]:
     """The rows of the resources that its pods request."""
     return {row for one in gang.requests for row, _ in one.pod_class.amounts}
-
-
-def _subtract(room: Ints, pod_class: PodClass, pods: Ints) -> None:
-    """Subtract what `pods`, int64[nodes], request from `room`, int64[resources, nodes]."""
-    for row, amount in pod_class.amounts:
-        room[row] -= pods * amount
 
 
 def _takes_quota(gang: Gang, head: Gang) -> bool:

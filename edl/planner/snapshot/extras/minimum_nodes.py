@@ -88,7 +88,9 @@ class MinimumNodes:
         useful = reduce(np.logical_or, helps).tolist()
         swaps, kept_on = list[_Swap](), set[int]()
         for one in self._choices():
-            if scope.includes(one) and one.size > self._least(one):  # not preempted since
+            if scope.includes(one.team, one.reclaim_priority) and one.size > self._least(
+                one
+            ):  # not preempted since
                 swaps += self._chosen(one, useful, kept_on)
         self._apply(swaps)
         after = pack(self._capacity.with_idle(scope), requests, Horizon.EMPTY)
@@ -111,7 +113,7 @@ class MinimumNodes:
         for domains in labels:
             freed = np.zeros_like(reach)
             for one, nodes in self._replaceable(domains):
-                if scope.includes(one):
+                if scope.includes(one.team, one.reclaim_priority):
                     one.pod_class.release_in(freed, nodes)
             np.maximum(most, freed, out=most)
         return reach + most if most.any() else None

@@ -123,7 +123,7 @@ class ReclaimableQuotas:
         freed = [
             (team, extras)
             for one in self.allocations
-            if (extras := self._extras(one)) and scope.includes(one)
+            if (extras := self._extras(one)) and scope.includes(one.team, one.reclaim_priority)
             if (team := one.quota_request.team)
         ]
         for team, extras in freed:
@@ -152,7 +152,7 @@ class ReclaimableQuotas:
         return sum(
             self._extras(one) * one.quota_request.amount(quota)
             for one in self.allocations
-            if scope.includes(one)
+            if scope.includes(one.team, one.reclaim_priority)
         )
 
     def _extras(self, allocation: RoleAllocation) -> int:

@@ -275,7 +275,7 @@ def _reclaimed(snapshot: Snapshot, scope: ReclaimScope) -> int:
             if one.resizable
             and one.size - gone.count(one) > one.min_replicas
             and not one.starts
-            and scope.includes(one)
+            and scope.includes(one.team, one.reclaim_priority)
         )
         if (found := next(may, None)) is None or found.quota_request is None:
             break
