@@ -69,19 +69,19 @@ class PlanBuilder:
     def _admissions(self) -> Iterator[Admission]:
         for key, (reason, allocations) in self.results.admitted.items():
             sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
-            all_roles = [role.name for role in allocations[0].job.roles if role.name in sizes]
+            names = (role.name for role in allocations[0].job.roles if role.name in sizes)
             gated = (allocation for allocation in allocations if allocation.role.template.gated)
             nodes = tuple(
                 (allocation.role.name, self._assigned(allocation, _created(allocation)))
                 for allocation in gated
             )
-            found = tuple((name, sizes[name]) for name in all_roles)
             grown = [
                 reasons.grown(allocation.allocated, allocation.role.spec.max)
                 for allocation in allocations
                 if allocation.allocated > allocation.min_replicas
             ]
             why = reasons.grew_smaller(reason) if _growth_reverted(allocations) else reason
+            found = tuple((name, sizes[name]) for name in names)
             yield Admission(key, found, why, tuple(grown), nodes)
 
     def _assigned(

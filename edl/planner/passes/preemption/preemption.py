@@ -213,20 +213,19 @@ class Preemption:
     def _evict(self, *chosen: Victim) -> None:
         for victim in chosen:
             for allocation in victim.allocations:
-                while (size := allocation.size) > 0:
-                    extra = self._is_extra(allocation, size - 1)
+                extras = allocation in self._resizable
+                while allocation.placements:
+                    extra = extras and allocation.size > allocation.min_replicas
                     placement = self.reclaimable.evict(allocation) if extra else allocation.evict()
                     victim.evicted.append((allocation, placement))
                 self.reclaimable.queue.requeue(allocation)
-
-    def _is_extra(self, allocation: RoleAllocation, position: int) -> bool:
-        return allocation in self._resizable and position >= allocation.min_replicas
 
     def _restore(self, *chosen: Victim) -> None:
         for victim in reversed(chosen):
             while victim.evicted:
                 allocation, placement = victim.evicted.pop()
-                if self._is_extra(allocation, allocation.size):
+                extras = allocation in self._resizable
+                if extras and allocation.size >= allocation.min_replicas:
                     self.reclaimable.restore(allocation, placement)
                 else:
                     allocation.restore(placement)
