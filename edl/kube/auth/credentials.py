@@ -7,8 +7,6 @@ client-go, the CA of the API server is read once.
 """
 
 import base64
-import ssl
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -26,6 +24,7 @@ from edl.kube.auth import kubeconfig as files
 from edl.kube.auth.connection_pool import connection_pool, proxy
 from edl.kube.auth.impersonation import Headers, impersonate
 from edl.kube.auth.kubeconfig import ConfigOverrides, KubeconfigSection, SelectedContext
+from edl.kube.auth.tls import ClientContext, client_context, identify
 
 if TYPE_CHECKING:
     from edl.kube.auth.exec_plugin import ExecPlugin
@@ -82,7 +81,7 @@ def _log_in(
     chosen = files.choose(path, overrides)
     try:
         return _of_file(chosen, environ)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+    except (OSError, ValueError) as error:
         raise Unreachable(
             f"the credentials of context {chosen.context} in {path} cannot be used: {error}"
         ) from error
@@ -93,7 +92,7 @@ def _of_pod(environ: Mapping[str, str], user: KubeconfigSection) -> ClientConfig
     return ClientConfig(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         namespace=(_POD / "namespace").read_text().strip(),
-        pool=connection_pool(ssl.create_default_context(cafile=_POD / "ca.crt"), None),
+        pool=connection_pool(client_context(str(_POD / "ca.crt")), None),
         authorization=TokenFile(_POD / "token", time.monotonic).authorization,
         impersonation=_impersonated(user),
     )
@@ -113,14 +112,16 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
     server = str(cluster["server"]).rstrip("/")
     context = _trust(cluster)
     if certificate := _pem(user, "client-certificate"):
-        _identify(context, certificate, _pem(user, "client-key"))
+        identify(context, certificate, _pem(user, "client-key"))
     pool = connection_pool(context, proxy(server, cluster.get("proxy-url") or "", environ))
     if server_name := cluster.get("tls-server-name"):
         pool.connection_pool_kw |= {"server_hostname": server_name, "assert_hostname": server_name}
 
     def renew(certificate: bytes, key: bytes) -> None:
         """Installs a certificate, and drops connections, which keep their old one."""
-        _identify(context, certificate, key)
+        renewed = _trust(cluster)
+        identify(renewed, certificate, key)
+        pool.connection_pool_kw |= {"ssl_context": renewed}
         pool.clear()
 
     plugin: ExecPlugin | None = None
@@ -136,22 +137,11 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
     )
 
 
-def _trust(cluster: KubeconfigSection) -> ssl.SSLContext:
+def _trust(cluster: KubeconfigSection) -> ClientContext:
     if data := cluster.get("certificate-authority-data"):
-        return ssl.create_default_context(cadata=base64.b64decode(data).decode())
-    context = ssl.create_default_context(cafile=cluster.get("certificate-authority"))
-    if cluster.get("insecure-skip-tls-verify"):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Loads a client certificate through a temporary file (0600): OpenSSL reads only files."""
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(certificate + b"\n" + key)
-        file.flush()
-        context.load_cert_chain(file.name)
+        return client_context(pem=base64.b64decode(data).decode())
+    verifies = not cluster.get("insecure-skip-tls-verify")
+    return client_context(cluster.get("certificate-authority"), verifies=verifies)
 
 
 def _pem(user: KubeconfigSection, name: str) -> bytes:
