@@ -13,6 +13,7 @@ import pytest
 
 from dev.installation import start_webhook
 from edl import contract
+from tests.integration.support.plugin import printed
 from tests.integration.support.rights import Grant, without
 from tests.integration.support.stage import elastic
 from tests.integration.test_plugin import Shell, limited_user, running, sweep
@@ -32,9 +33,12 @@ def shell(installed: Stage) -> Shell:
 
 def checks(shell: Shell, kubeconfig: Path | None = None) -> dict[str, Json]:
     """What doctor found, by check; of several findings the last."""
-    found = shell.edl("doctor", "-o", "json", kubeconfig=kubeconfig)
-    assert found.returncode in (0, 1), found.stderr
-    return {one["name"]: one for one in json.loads(found.stdout)["checks"]}
+    words = ("doctor", "-o", "json")
+    if kubeconfig is None:
+        found = printed(shell.cluster, *words, "-n", shell.namespace, codes=(0, 1))
+    else:
+        found = shell.edl(*words, kubeconfig=kubeconfig).stdout
+    return {one["name"]: one for one in json.loads(found)["checks"]}
 
 
 def test_a_real_installation_is_well(shell: Shell) -> None:
@@ -116,7 +120,8 @@ def test_a_reconciler_that_may_not_write_says_so_until_it_may(
         said = checks(shell)["writes"]["message"]
         assert f'runs as "system:serviceaccount:{account}", which {what}: ' in said
         assert f"hint: the reconciler {what}: " in shell.edl("status").stderr
-        installed.until(lambda: what in shell.edl("events", "sweep").stdout, "an Event")
+        events = ("events", "sweep", "-n", shell.namespace)
+        installed.until(lambda: what in printed(installed.cluster, *events), "an Event")
     shell.until("sweep", running(4))
     installed.until(lambda: checks(shell)["writes"]["result"] == "ok", "all is well again")
     assert shell.edl("status").stderr == ""
