@@ -102,20 +102,23 @@ def webhook_command(installation: Installation) -> list[str]:
 
 
 def start_reconciler(installation: Installation, name: str, *options: str) -> None:
-    """Start another reconciler; all of them compete for the same Lease."""
+    """Start another reconciler, which holds the Lease by its name; all of them compete for it."""
     port = installation.reconcilers[name]
-    command = [*reconciler_command(installation, name), *options]
+    command = [*reconciler_command(installation, name), "--identity", name, *options]
     installation.cluster.launch(name, command, port=port)
     _await_ready(f"http://127.0.0.1:{port}/readyz", name, installation)
 
 
 def reconciler_command(installation: Installation, name: str) -> list[str]:
-    """A reconciler's command line, with the kubeconfig that `write_reconciler_kubeconfig` wrote."""
+    """A reconciler's command line, with the kubeconfig that `write_reconciler_kubeconfig` wrote.
+
+    Its identity is the default, of which each process has its own: two of one identity both lead.
+    """
     kubeconfig = _kubeconfig(installation, _RECONCILER)
     return [
         *(sys.executable, "-m", "reconciler", "--kubeconfig", str(kubeconfig)),
         *("--namespace", installation.namespace),
-        *("--identity", name, "--metrics-port", str(installation.reconcilers[name])),
+        *("--metrics-port", str(installation.reconcilers[name])),
     ]
 
 

@@ -68,7 +68,9 @@ class ProcessOptions:
         help="Act only while holding the Lease, so that one of several replicas leads.",
     )
     identity: str = option(
-        default="", help="Holder's name in the Lease. Default: host name and a random suffix."
+        default="",
+        help="Holder's name in the Lease, its own for each process: two of one name both lead. "
+        "Default: host name and a random suffix.",
     )
     lease_duration: int = option(
         type=click.IntRange(max=3600),

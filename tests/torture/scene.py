@@ -99,7 +99,8 @@ def _scene(sandbox: Sandbox, folder: Path) -> Scene:
 
 def _command(installation: Installation, name: str, ports: Mapping[str, int]) -> list[str]:
     if name in RECONCILERS:
-        return _clocked([*reconciler_command(installation, name), *_OPTIONS])
+        named = (*reconciler_command(installation, name), "--identity", name)
+        return _clocked([*named, *_OPTIONS])
     return _clocked(webhook_command(replace(installation, webhook_port=ports[name])))
 
 
