@@ -1,6 +1,6 @@
 """`kubectl edl uninstall`: deletes everything of kubectl-edl and keeps all Jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import click
@@ -27,6 +27,9 @@ number, and commands that start them by hand, are printed first. Each Job gets i
 ttlSecondsAfterFinished back. If new pods of a Job would have a scheduling gate of kubectl-edl, a
 hint shows how to remove it. The namespace is kept if it contains objects of others, such as the
 teams; everything else is deleted.
+
+An installation by Helm is uninstalled by helm uninstall, and then by this command: Helm leaves what
+the reconciler created, such as PodDisruptionBudgets, which would block drains.
 
 \b
 Examples:
@@ -69,13 +72,12 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
     stays = [target for target in installed if target.kind == "Namespace" and theirs]
     installed = tuple(target for target in installed if target not in stays)
     targets = tuple(dict.fromkeys((*installed, *created(cluster))))
+    _warn(cli, uninstall_summary.teams_stay(theirs, scope.cluster_flags))
     if not targets:
         cli.say("nothing of kubectl-edl is installed in this cluster")
         return
-    for sentence in uninstall_summary.sentences(cluster, scope.cluster_flags):
-        cli.warn(sentence)
-    for namespace in stays:
-        cli.warn(uninstall_summary.stays(namespace, theirs, scope.cluster_flags))
+    _warn(cli, uninstall_summary.sentences(cluster, scope.cluster_flags))
+    _warn(cli, uninstall_summary.namespaces_stay(stays, theirs, scope.cluster_flags))
     if how.dry_run != "none":
         client = how.dry_run == "client"
         for target in targets if client else prune.remove(cluster, targets, dry_run=True):
@@ -98,6 +100,11 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
         prune.wait_until_gone(cli, cluster, ours, how.timeout, scope.cluster_flags)
 
 
+def _warn(cli: CliContext, sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        cli.warn(sentence)
+
+
 def _check_installer(cluster: PluginCluster, scope: Scope) -> None:
     """Raise Refused for an installation by Helm, or in another namespace.
 
@@ -105,8 +112,13 @@ def _check_installer(cluster: PluginCluster, scope: Scope) -> None:
     Raises ClusterError.
     """
     if helm := helm_release(cluster):
-        again = FixCommand(f"helm uninstall {helm.name} -n {helm.namespace}")
-        raise Refused(f"Helm installed kubectl-edl here: {with_flags(again, scope)}")
+        release = f"{helm.name} -n {helm.namespace}"
+        steps = FixCommand(f"helm uninstall {release}; kubectl edl uninstall")
+        raise Refused(
+            "Helm installed kubectl-edl here, and leaves what the reconciler created (such as "
+            f"PodDisruptionBudgets, which would block drains); in two steps: "
+            f"{with_flags(steps, scope)}"
+        )
     if where := elsewhere(cluster):
         raise Refused(applies_in(where, "uninstall", scope))
 

@@ -88,13 +88,28 @@ def kept(job: Json, why: str, flags: str) -> str:
     return ". ".join(sentences)
 
 
-def stays(namespace: ObjectRef, theirs: Sequence[ObjectRef], flags: str) -> str:
-    """Why the namespace is kept, and the command that deletes it with users' objects."""
-    return (
-        f"{name_of(namespace)} stays, with what is not kubectl-edl's: "
-        f"{listed(list(map(name_of, theirs)), most=_SHOWN)}. "
-        f"To delete that too: kubectl delete namespace {namespace.name}{flags}"
-    )
+def teams_stay(theirs: Iterable[ObjectRef], flags: str) -> Iterator[str]:
+    """The sentence on teams that a later installation would apply."""
+    for target in theirs:
+        if (target.kind, target.name) == ("ConfigMap", contract.TEAMS_CONFIG_MAP):
+            where = f"{target.name} -n {target.namespace}{flags}"
+            yield (
+                f"{name_of(target)} in namespace {target.namespace} stays, and a later "
+                f"installation there applies its teams. To delete it: kubectl delete configmap "
+                f"{where}"
+            )
+
+
+def namespaces_stay(
+    namespaces: Iterable[ObjectRef], theirs: Sequence[ObjectRef], flags: str
+) -> Iterator[str]:
+    """Why a namespace is kept, and the command that deletes it with users' objects."""
+    for namespace in namespaces:
+        yield (
+            f"{name_of(namespace)} stays, with what is not kubectl-edl's: "
+            f"{listed(list(map(name_of, theirs)), most=_SHOWN)}. "
+            f"To delete that too: kubectl delete namespace {namespace.name}{flags}"
+        )
 
 
 def _names(jobs: Sequence[Json]) -> str:

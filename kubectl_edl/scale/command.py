@@ -19,9 +19,12 @@ _HELP: Final = """Set a manual size, return to automatic scaling, or change min 
 A manual size stays until --auto, and must be within min..max. Scaling up waits for idle capacity;
 other jobs are not scaled down for it.
 
---remove names workers to remove (worker-3, or the name of a pod or host): they are removed from the
-host list, then terminated. A Job always drops its highest index, so the highest worker is removed
-as well, and the removed index is created again when capacity is free.
+--remove ends the pods of the named workers (worker-3, or the name of a pod or host), after they
+have left the host list, and sets the size lower by their number. The indexes of an Indexed Job have
+no gaps: the pod of worker-3 is replaced by a new one, and the highest worker ends instead, so two
+pods are disrupted. With the current size, --remove only replaces the pod. The new pod may run on
+the same node. To get workers off a node, cordon it: they move at the same size, without --remove.
+Pods that process work items (framework none) have no such index: the named one ends, no other.
 
 --wait has no time limit of its own, as kubectl rollout status. If a ResourceQuota is too small for
 the size even without other pods, the command ends with an error instead, unless --timeout is given.
@@ -44,8 +47,10 @@ Examples:
   kubectl edl scale mnist 6 --timeout 60s --wait
   # Return to automatic scaling
   kubectl edl scale mnist --auto
-  # Remove the worker of a node that is about to be drained
+  # Replace the pod of worker-3, and drop the highest worker
   kubectl edl scale mnist --remove worker-3 --wait
+  # Only replace the pod of worker-3 of 6
+  kubectl edl scale mnist 6 --remove worker-3 --wait
   # Run a script in the launcher
   kubectl edl scale mnist 4 --script '/app/scaler.sh --quiet' --env LEVEL=1
   # Change min and max; max is limited by edl.dev/injected-max

@@ -150,12 +150,17 @@ def _write(task: ResizeTask) -> _Decided:
     hints = unattended(task.connection, now, task.writing.dry_run)
     then = next_step(decided.job, decided.scaling, attended=not hints)
     decided = replace(decided, limits=_limits(task, decided))
-    hints = (*hints, *decided.limits.hints)
+    hints = (*hints, *_same_node_hint(decided.scaling, task.request), *decided.limits.hints)
     command = "resume" if decided.job.paused and not decided.job.problem else "status"
     where = f"kubectl edl {command} {decided.job.key.name}{task.request.scope.job_flags}"
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, [sentence], [manifest], hints)
     return decided
+
+
+def _same_node_hint(change: Scaling, request: SizeRequest) -> tuple[str, ...]:
+    again = worker_removal.replaced(change.role, change.removed, change.size)
+    return worker_removal.same_node_hint(change.role, again, request.scope.cluster_flags)
 
 
 def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:

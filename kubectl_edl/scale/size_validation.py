@@ -21,7 +21,7 @@ from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.job_views.job_reasons import problem_text
-from kubectl_edl.scale.worker_removal import named_pods
+from kubectl_edl.scale.worker_removal import named_pods, removal_sentence
 
 
 @option_group
@@ -37,7 +37,7 @@ class SizeRequest:
     min: int | None = option(type=click.IntRange(min=1), help="Minimum replicas.")
     max: int | None = option(type=click.IntRange(min=1), help="Maximum replicas.")
     role: str = option(shell_complete=role_names, help="Role to resize, if several can be resized.")
-    remove: str = option(metavar="WORKER[,…]", help="Names of the workers to remove.")
+    remove: str = option(metavar="WORKER[,…]", help="Names of the workers whose pods end.")
     timeout: timedelta | None = option(
         type=Duration(above_zero=True),
         help="Revert a scale-up that is not ready in this time; also limits --wait.",
@@ -128,6 +128,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     body = {"metadata": {"labels": _new_bounds(request), "annotations": noted}}
     target = ObjectRef("Job", job.key.namespace, role.job)
     sentence = _sentence(job, role, request, bounds)
+    if removed:
+        sentence += f": {removal_sentence(role, removed, request.size)}"
     goal = min(role.status.size, high) if held is None else held
     shrinks = goal < role.status.size and not role.status.suspended
     bounds_alone = held is None and not (request.auto or role.status.suspended)
@@ -235,8 +237,6 @@ def _sentence(job: TrainingJob, role: Role, request: SizeRequest, bounds: tuple[
         before = role.spec.min, role.spec.max
         was = "as before" if bounds == before else f"was {before[0]}..{before[1]}"
         parts.append(f"may be {low}..{high} ({was})")
-    if request.remove:
-        parts.append(f"{request.remove} {'are' if ',' in request.remove else 'is'} removed")
     if request.size is not None:
         parts.append(f"set to {request.size} (manual; min {low}, max {high})")
     if request.timeout and request.size is not None and request.size > role.status.size:

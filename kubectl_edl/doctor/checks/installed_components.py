@@ -1,9 +1,13 @@
 """Checks that kubectl-edl is installed: its webhook configurations, Deployments and release."""
 
+from collections import Counter
 from importlib.metadata import version as installed
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
+from edl.errors import Forbidden
+from edl.kube.cluster import RESOURCES
+from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
@@ -15,6 +19,7 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 from kubectl_edl.install.installer import INSTALL, readable_elsewhere
+from kubectl_edl.install.prune import created
 from kubectl_edl.install.rollout import DEPLOYMENTS
 
 
@@ -31,8 +36,28 @@ def configurations(context: CheckContext) -> CheckResults:
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
         fix = context.reinstall_or(INSTALL) if whole else context.reinstall
         yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", fix)
+        if whole:
+            yield from _remains(context)
         return
     yield ok("kubectl-edl is installed: both webhook configurations are there")
+
+
+def _remains(context: CheckContext) -> CheckResults:
+    """What the reconciler of an earlier installation created, and only `uninstall` deletes."""
+    try:
+        if any(map(context.deployment, DEPLOYMENTS)):
+            return
+        counts = Counter(target.kind for target in created(context.connection.cluster))
+    except Forbidden:
+        return
+    if not counts:
+        return
+    kinds = [f"{RESOURCES[kind].plural} ({count})" for kind, count in sorted(counts.items())]
+    drains = "; its poddisruptionbudgets block drains" if counts["PodDisruptionBudget"] else ""
+    yield warning(
+        f"an earlier installation has left {listed(kinds)}{drains}",
+        FixCommand("kubectl edl uninstall"),
+    )
 
 
 def deployments(context: CheckContext) -> CheckResults:

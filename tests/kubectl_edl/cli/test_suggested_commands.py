@@ -47,7 +47,7 @@ class Situation:
 def commands(text: str) -> Iterator[tuple[str, bool]]:
     """Each command of a text, up to the next one or the end of the line; whether the user's own."""
     for line in text.splitlines():
-        for command in re.findall(r"(?:kubectl|helm) .*?(?=kubectl |helm |$)", line):
+        for command in re.findall(r"(?:kubectl|helm) .*?(?=; kubectl |kubectl |helm |$)", line):
             yield command, " administrator" not in line
 
 

@@ -121,8 +121,24 @@ def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, server: Fak
     assert probe["metadata"]["namespace"] == "team"
 
 
+def test_what_an_uninstalled_kubectl_edl_has_left_is_reported_with_uninstall() -> None:
+    stage = replace(Stage(), wrapped=FakeApi())
+    managed = {"app.kubernetes.io/managed-by": contract.MANAGED_BY, contract.JOB: "train"}
+    metadata = {"name": "train-first-2", "labels": managed}
+    stage.create({"kind": "PodDisruptionBudget", "metadata": metadata})
+    found = stage.run("doctor", "--context", "prod")
+    assert found.code == 1
+    assert (
+        "  ! an earlier installation has left leases (1), poddisruptionbudgets (1); its "
+        "poddisruptionbudgets block drains\n"
+        "      fix: kubectl edl uninstall --context prod\n"
+    ) in found.out
+
+
 def test_a_missing_installation_is_a_failure_with_the_install_command() -> None:
-    found = replace(Stage(), wrapped=FakeApi()).run("doctor")
+    stage = replace(Stage(), wrapped=FakeApi())
+    stage.cluster.delete(ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE))
+    found = stage.run("doctor")
     assert found.code == 1
     assert found.out.endswith(
         "Installation\n"

@@ -667,7 +667,41 @@ def test_an_installation_by_helm_is_refused() -> None:
     on.cluster.patch(CONFIGURATION, {"metadata": {"annotations": notes}})
     run = on.run("upgrade")
     assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n ops" in run.err
-    assert "helm uninstall edl -n ops" in on.run("uninstall", "--yes").err
+    for words in (("--yes",), ("--dry-run", "client")):
+        assert on.run("uninstall", *words).err == (
+            "error: Helm installed kubectl-edl here, and leaves what the reconciler created (such "
+            "as PodDisruptionBudgets, which would block drains); in two steps: "
+            "helm uninstall edl -n ops; kubectl edl uninstall\n"
+        )
+
+
+def test_the_charts_notes_name_doctor_and_both_steps_of_uninstalling() -> None:
+    notes = Path("manifests/chart/templates/NOTES.txt").read_text()
+    assert "kubectl edl doctor" in notes
+    first = notes.index("helm uninstall {{ .Release.Name }} -n {{ .Release.Namespace }}")
+    assert notes.index("kubectl edl uninstall") > first
+
+
+@pytest.mark.parametrize("mode", ["client", "none"])
+def test_teams_that_stay_in_a_namespace_of_helm_are_named(mode: str) -> None:
+    on = stage()
+    install(on)
+    on.run("uninstall", "--yes")
+    on.cluster.create(ObjectRef("Namespace", "", SYSTEM), {"metadata": {"name": SYSTEM}})
+    teams = {"name": contract.TEAMS_CONFIG_MAP, "namespace": SYSTEM}
+    on.create({"kind": "ConfigMap", "metadata": teams})
+    words = ("--yes",) if mode == "none" else ("--dry-run", mode)
+    for lease_left in (True, False):
+        if lease_left:
+            on.create(
+                {"kind": "Lease", "metadata": {"name": "edl-reconciler", "namespace": SYSTEM}}
+            )
+        found = on.run("uninstall", *words)
+        assert found.err.splitlines()[0] == (
+            "configmap/edl-teams in namespace edl-system stays, and a later installation there "
+            "applies its teams. To delete it: kubectl delete configmap edl-teams -n edl-system"
+        )
+        assert on.cluster.get(ObjectRef("ConfigMap", SYSTEM, contract.TEAMS_CONFIG_MAP))
 
 
 def test_values_come_from_a_file_and_the_command_line_wins(tmp_path: Path) -> None:

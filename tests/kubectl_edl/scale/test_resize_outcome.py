@@ -21,7 +21,15 @@ from tests.kubectl_edl.stage import NOW, Run, Stage, job, lease, mnist, pod
 if TYPE_CHECKING:
     import io
 
-FOUND = "set to 3 (manual; min 1, max 12); the reconciler will apply it: kubectl edl status"
+REMOVED = (
+    "mnist: worker set to 3 (manual; min 1, max 12): worker-1 is replaced by a new pod, and "
+    "worker-3 (the highest index) ends instead; the reconciler will apply it: "
+    "kubectl edl status mnist\n"
+)
+AGAIN = (
+    "a new pod may run on node-2 again, unless you cordon first: kubectl cordon node-2; that alone "
+    "also moves workers off, at the same size\n"
+)
 
 
 def horovod(stage: Stage, workers: int = 12, name: str = "hvd") -> None:
@@ -65,15 +73,39 @@ def noted(stage: Stage, name: str, **annotations: str | None) -> Callable[[], Js
 )
 def test_a_worker_is_removed_by_any_of_its_names(stage: Stage, name: str) -> None:
     found = stage.run("scale", "mnist", "--remove", name)
-    assert found == Run(0, f"mnist: worker {name} is removed, {FOUND} mnist\n", "")
+    assert found == Run(0, REMOVED, AGAIN)
     assert notes(stage)[contract.REMOVE] == "mnist-worker-1-x1"
     assert notes(stage)[contract.REPLICAS] == "3"
 
 
 def test_several_are_removed_together_each_once(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "--remove", "worker-2,worker-0,mnist-worker-0")
-    assert "worker worker-2,worker-0,mnist-worker-0 are removed, set to 2" in found.out
+    assert (
+        "worker set to 2 (manual; min 1, max 12): worker-2 is removed, and worker-0 is replaced by "
+        "a new pod, and worker-3 (the highest index) ends instead;"
+    ) in found.out
     assert notes(stage)[contract.REMOVE] == "mnist-worker-0-x0,mnist-worker-2-x2"
+
+
+def test_the_highest_worker_is_removed_and_no_other(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "--remove", "worker-3")
+    assert "max 12): worker-3 is removed; the reconciler will apply it" in found.out
+    assert found.err == ""
+
+
+def test_a_pod_of_work_items_is_removed_and_no_other() -> None:
+    stage = Stage()
+    owner = stage.put(job("sweep", framework="none", max="4"), suspend=False, parallelism=3)
+    for index in range(3):
+        stage.create(pod(owner, index))
+    found = stage.run("scale", "sweep", "--remove", "worker-0")
+    assert found.code == 0, found.err
+    assert "worker-0 is removed; the reconciler will apply it" in found.out
+
+
+def test_a_worker_is_replaced_at_the_same_size(stage: Stage) -> None:
+    found = stage.run("scale", "mnist", "4", "--remove", "worker-1")
+    assert "max 12): worker-1 is replaced by a new pod; the reconciler will" in found.out
 
 
 def test_workers_are_removed_without_a_right_to_quotas_while_another_job_lacks_pods(
@@ -82,7 +114,7 @@ def test_workers_are_removed_without_a_right_to_quotas_while_another_job_lacks_p
     stage.put(job("other", framework="none"), suspend=False)
     stage.wrapped = fenced("ResourceQuota", "LimitRange")
     found = stage.run("scale", "mnist", "--remove", "worker-1")
-    assert found == Run(0, f"mnist: worker worker-1 is removed, {FOUND} mnist\n", "")
+    assert found == Run(0, REMOVED, AGAIN)
 
 
 def test_one_is_not_ten() -> None:

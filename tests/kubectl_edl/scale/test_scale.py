@@ -205,7 +205,7 @@ def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
 def test_only_growth_waits_for_capacity(stage: Stage, wish: list[str], then: str) -> None:
     found = stage.run("scale", "mnist", *wish)
     assert found.code == 0
-    assert found.out.endswith(f"); {then}")
+    assert found.out.endswith(f"; {then}")
 
 
 def test_a_restarting_framework_restarts_at_once_to_scale_down(stage: Stage) -> None:
