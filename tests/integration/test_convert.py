@@ -1,7 +1,8 @@
 """What `kubectl edl convert` prints, as the real API server and our webhook take it."""
 
-import subprocess
-import sys
+import io
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from edl import contract
 from edl.writes import Json
+from kubectl_edl.main import run, this_process
 from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
@@ -18,11 +20,12 @@ SOURCES = sorted(path for path in EXAMPLES.glob("*.yaml") if not path.name.endsw
 
 
 def converted(source: Path) -> str:
-    """By the plugin's own command line."""
-    command = [sys.executable, "-m", "kubectl_edl", "convert", "-f", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 3), done.stderr
-    return done.stdout
+    """By the plugin's own command line, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    cli = replace(this_process(), out=out, err=err)
+    code = run(["convert", "-f", str(source)], cli, os.environ)
+    assert code in (0, 3), err.getvalue()
+    return out.getvalue()
 
 
 def documents(text: str) -> list[Json]:
