@@ -38,7 +38,7 @@ from edl.model.reason_codes import (
     Size,
     Usage,
 )
-from edl.model.scarcity import Lack, NodePoolLimit, NoEligibleNode, NoRoom, Shortage
+from edl.model.scarcity import Lack, NodePoolLimit, NodeRule, NoEligibleNode, NoRoom, Shortage
 from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
@@ -226,9 +226,12 @@ def over_quota(quota: Quota) -> Reason:
     return Reason(Code.QUOTA_EXCEEDED, OverQuota(quota))
 
 
-def waits_for_nodes(pods: int, message: str) -> Reason:
-    """An autoscaler was asked for nodes for this many pods; `message` is the autoscaler's."""
-    return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, message))
+def waits_for_nodes(pods: int, message: str, unfit: Reason | None = None) -> Reason:
+    """An autoscaler was asked for nodes for these pods, for which present nodes are `unfit`."""
+    labels: tuple[str, ...] = ()
+    if unfit and isinstance(about := unfit.about, NoEligibleNode):
+        labels = tuple(label for label, _ in about.selector if about.rule is NodeRule.TOPOLOGY)
+    return Reason(Code.WAITING_FOR_NODES, NodesAsked(pods, message, labels))
 
 
 def not_provisioned(message: str) -> Reason:

@@ -153,11 +153,9 @@ class _Estimates(msgspec.Struct, frozen=True):
         job, after = self.jobs[key], times.get(key)
         if own := _own(job):
             return Estimate(Certainty.UNKNOWN, reason=own)
-        if key in self.never:
-            return Estimate(Certainty.NEVER, reason=messages.lasting(self.never[key]))
-        endless = self._endless(key, after)
         if after is None:
-            return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))
+            return self._without_time(key)
+        endless = self._endless(key, after)
         if not after:
             return Estimate(Certainty.NOW, self.now)
         sooner = f"{_names(endless)} ends" if endless else _ends_earlier(job)
@@ -165,6 +163,15 @@ class _Estimates(msgspec.Struct, frozen=True):
         if sooner:
             return Estimate(Certainty.LATEST, at, f"sooner if {sooner}")
         return Estimate(Certainty.ABOUT, at)
+
+    def _without_time(self, key: JobKey) -> Estimate:
+        asked, never = self.jobs[key].provisioning, self.never.get(key)
+        if asked.has_requests:
+            requested = reasons.waits_for_nodes(0, asked.message, never)
+            return Estimate(Certainty.UNKNOWN, reason=messages.lasting(requested))
+        if never:
+            return Estimate(Certainty.NEVER, reason=messages.lasting(never))
+        return Estimate(Certainty.UNKNOWN, reason=self._why(key, self._endless(key, None)))
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
         """Jobs without a known end that run before that time and compete with it, by name."""
@@ -184,7 +191,7 @@ class _Estimates(msgspec.Struct, frozen=True):
 
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
         if self.stopped:
-            return "it takes too long to compute"
+            return "it was not computed within the time limit"
         if key in self.seen.never:
             return messages.lasting(self.seen.never[key])
         reason = self.seen.reason.get(key)

@@ -272,4 +272,7 @@ def _of(amounts: Resources, names: Resources) -> Resources:
 
 def _places(found: InsufficientResources | TooLarge | ConstraintsUnsatisfied) -> str:
     nodes = "the only node" if found.nodes == 1 else f"the {found.nodes} nodes"
-    return f"{nodes} that it may use{kept_to(found.domains)}"
+    taints = found.taints if isinstance(found, InsufficientResources) else ()
+    noun = "taint" if len(taints) == 1 else "taints"
+    why = f" (it does not tolerate the {noun} {listed(taints)} of others)" if taints else ""
+    return f"{nodes} that it may use{kept_to(found.domains)}{why}"

@@ -241,7 +241,9 @@ def _about_capacity(about: AboutCapacity, code: Code) -> str:
             quoted = f"; the autoscaler: {about.message}" if about.message else ""
             if code is Code.NODES_NOT_PROVISIONED:
                 return f"the requested nodes were not provisioned in time{quoted}"
-            return f"waiting for nodes from the autoscaler{quoted}"
+            labels = ", ".join(about.unlabelled)
+            lacking = f", as no node has the label {labels} of its topology" if labels else ""
+            return f"waiting for nodes from the autoscaler{lacking}{quoted}"
 
 
 def _names(reason: Reason) -> str:

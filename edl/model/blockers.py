@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from edl.model.nodes import Domain
+from edl.model.nodes import Domain, Taint
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Code, Reason
@@ -110,7 +110,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
     topology domains to which a required topology limits the pods. `most`: how many would fit if
     only this training job ran, or beside what borrowers keep. `kept`: teams whose guarantee covers
-    extras that would make room.
+    extras that would make room. `taints`: if one node is eligible, untolerated ones of the others.
     """
 
     kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES
@@ -127,6 +127,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     most: int
     domains: tuple[Domain, ...] = ()
     kept: tuple[str, ...] = ()
+    taints: tuple[Taint, ...] = ()
 
     @property
     def needs_nodes(self) -> bool:

@@ -238,11 +238,12 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
     refusal: str = ""
 
 
-class NodesAsked(msgspec.Struct, frozen=True, tag=True):
-    """A pending request for nodes: how many pods wait for them, and the autoscaler's message."""
+class NodesAsked(msgspec.Struct, frozen=True, omit_defaults=True, tag=True):
+    """A request for nodes: pods that wait, the autoscaler's message, labels that no node has."""
 
     pods: int
     message: str = ""
+    unlabelled: tuple[str, ...] = ()
 
 
 class QuotedText(msgspec.Struct, frozen=True, tag=True):

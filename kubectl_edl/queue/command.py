@@ -33,10 +33,10 @@ minimum, the team with the position among its queued jobs (vision#2), and SHARE:
 the cluster that the team borrows, by its weight. The team with the smallest share is next.
 
 STARTS is an estimate: ~25m is in about 25 minutes; <~25m is within 25 minutes, sooner if a job with
-an unknown end finishes; unknown depends on such a job (-o json and kubectl edl explain name it);
-never means that even empty nodes would not suffice. It is computed from the progress of running
-jobs, completed work items and declared durations (annotation edl.dev/duration: 2h30m), and assumes
-that no further jobs are created.
+an unknown end finishes; unknown depends on such a job (-o json and kubectl edl explain name it), or
+on requested nodes; never means that even empty nodes would not suffice. It is computed from the
+progress of running jobs, completed work items and declared durations (annotation edl.dev/duration:
+2h30m), and assumes that no further jobs are created.
 
 Without the right to read the whole cluster you see the queued jobs of the namespace as the
 reconciler last published them (ConfigMap edl-queue), with the age of that data; AHEAD then counts
@@ -55,11 +55,17 @@ Examples:
 """
 
 
-@click.command("queue", help=_HELP)
+@click.command("queue", help=_HELP, context_settings={"allow_extra_args": True})
 @all_namespaces_options
 @output_options
-@click.pass_obj
-def queue(cli: CliContext, scope: Scope, output: OutputOptions) -> None:
+@click.pass_context
+def queue(ctx: click.Context, scope: Scope, output: OutputOptions) -> None:
+    if ctx.args:
+        raise click.UsageError(
+            f"queue lists all jobs; of one: kubectl edl status {ctx.args[0]}, or kubectl edl "
+            f"explain {ctx.args[0]}"
+        )
+    cli = ctx.ensure_object(CliContext)
     connection = cli.connect(scope)
 
     def read() -> Report:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Final
 
 from edl import contract
@@ -51,7 +52,7 @@ def change_teams(
         teams_of({contract.TEAMS_KEY: new})
         if before == after:
             return f"unchanged{REMARKS[how.dry_run]}"
-        for warning in (*_unknown_resources(cluster, before, after), *_overlaps(before, after)):
+        for warning in _warnings(cluster, before, after):
             if warning not in warned:
                 cli.warn(warning)
             warned.add(warning)
@@ -67,6 +68,12 @@ def change_teams(
         return done
 
     return with_fresh_state(once, cli.sleep)
+
+
+def _warnings(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
+    yield from _unknown_resources(cluster, before, after)
+    yield from _overlaps(before, after)
+    yield from _absent_namespaces(cluster, before, after)
 
 
 def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
@@ -94,6 +101,26 @@ def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> I
 def _overlaps(before: Teams, after: Teams) -> Iterator[str]:
     known = overlaps(before)
     return (f"warning: {one}" for one in overlaps(after) if one not in known)
+
+
+def _absent_namespaces(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
+    """Hints at new names and patterns that no namespace matches; it may be created later."""
+    known = {name for team in before for name in team.namespaces}
+    new = sorted({name for team in after for name in team.namespaces} - known)
+    if not new:
+        return
+    there, _ = read_if_allowed(
+        lambda: [
+            str(one["metadata"]["name"])
+            for one in cluster.list(ListOptions("Namespace")).manifests()
+        ],
+        "",
+    )
+    for pattern in new if there else ():
+        if not any(fnmatchcase(name, pattern) for name in there):
+            close = _similar(pattern, there)
+            meant = f": did you mean {close[0]}?" if close else ""
+            yield f"hint: no namespace matches {pattern} now{meant}"
 
 
 def _similar(name: str, names: Iterable[str]) -> list[str]:

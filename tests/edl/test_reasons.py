@@ -71,7 +71,7 @@ STORED = {
     "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes", "names"),
     "NodePoolLimit": ("resource", "needs", "add"),
     "Attempt": ("what", "scheduler", "refusal"),
-    "NodesAsked": ("pods", "message"),
+    "NodesAsked": ("pods", "message", "unlabelled"),
     "QuotedText": ("text",),
 }
 

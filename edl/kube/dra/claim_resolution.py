@@ -184,6 +184,7 @@ class _Resolution:
         classes = {one.name: one for one in view.kinds.classes}
         if kind.device_class not in classes:
             self.problems.append(_missing("DeviceClass", kind.device_class))
+            self.count(view.kinds.resource(kind), max(wanted.count, 1))
             return
         name, count = view.kinds.resource(kind), wanted.count
         if not count:

@@ -8,7 +8,7 @@ import numpy as np
 
 from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
-from edl.model import JobKey, Role
+from edl.model import JobKey, Role, Taint
 from edl.model.blockers import (
     Blocker,
     ConstraintsUnsatisfied,
@@ -184,6 +184,7 @@ def _insufficient(
         most=most,
         kept=kept,
         domains=snapshot.domains.kept_to(pod_class),
+        taints=_taints_of_others(snapshot, pod_class),
     )
 
 
@@ -203,6 +204,14 @@ def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -
         node=snapshot.capacity.node_names[_closest_node(snapshot, offered, pod_class, nodes)],
         domains=snapshot.domains.kept_to(pod_class),
     )
+
+
+def _taints_of_others(snapshot: Snapshot, pod_class: PodClass) -> tuple[Taint, ...]:
+    """The taints that keep the pods off all selected nodes but one; empty if several remain."""
+    if len(pod_class.nodes) != 1:
+        return ()
+    eligibility, shape = snapshot.eligibility, pod_class.shape
+    return eligibility.untolerated(shape, eligibility.selected(shape))
 
 
 def _closest_node(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints) -> int:

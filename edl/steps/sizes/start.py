@@ -31,11 +31,11 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     Dependents come first, since pods fail without their ServiceAccount.
     """
     sizes, nodes, starting = dict(admission.sizes), dict(admission.nodes), _starting(job, admission)
-    why = messages.messages((admission.reason, *admission.grown))
     all_sizes = {role.name: sizes.get(role.name, role.status.size) for role in job.roles}
     members = member_annotations(job, all_sizes)
     consumed = capacity_requests.consumption(job)
     changes = {role.name: _template(members, consumed, role) for role in starting}
+    why = {role.name: _why(admission, role) for role in starting}
     if any(changes[role.name] and not role.status.settled for role in starting):
         return Step(job.key, ())  # the API server refuses template changes until pods are gone
     writes = [
@@ -45,9 +45,9 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             size_spec(role, sizes[role.name]) | {"suspend": False} | changes[role.name],
             _begun(role, now, job.provisioning.failure)
             | _consumed(role, consumed)
-            | last_change_annotations(admission.reason, why)
+            | last_change_annotations(admission.reason, why[role.name])
             | assigned_nodes_annotation(role, 0, nodes.get(role.name, ()))
-            | _history(job, role, sizes[role.name], (admission.reason, why), now),
+            | _history(job, role, sizes[role.name], (admission.reason, why[role.name]), now),
         )
         for role in starting
     ]
@@ -57,11 +57,17 @@ def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
             role,
             Action.STARTED,
             admission.reason,
-            f"{role.name} × {sizes[role.name]}: {why}",
+            f"{role.name} × {sizes[role.name]}: {why[role.name]}",
         )
         for role in starting
     )
     return Step(job.key, (*dependents_of(job), *keys(job), *writes), events, starts=True)
+
+
+def _why(admission: Admission, role: Role) -> str:
+    """The sentence on one role: growth beyond the minimum does not concern those of fixed size."""
+    grown = () if role.spec.resizing is ResizePolicy.FIXED else admission.grown
+    return messages.messages((admission.reason, *grown))
 
 
 def _starting(job: TrainingJob, admission: Admission) -> list[Role]:

@@ -96,7 +96,8 @@ def settings(context: CheckContext) -> CheckResults:
         raise lease.refusal
     by = deciding(context.connection, context.now)
     if by.source == "reconciler" and not by.settings.unknown:
-        yield ok(f"it decides by {by.settings}")
+        who = "the last leader decided" if by.stalled else "it decides"
+        yield ok(f"{who} by {by.settings}")
         return
     if by.stalled:
         fix = reconciler_remedy(context, "start it")

@@ -25,6 +25,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
+from kubectl_edl.install.rollout import DEPLOYMENTS
 
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
@@ -41,10 +42,16 @@ def trusted(context: CheckContext) -> CheckResults:
     """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
     cluster = context.connection.cluster
     found, fix = list(entries(cluster)), _fix(context, certificate_owner(cluster))
-    bad = [(one, problem) for one in found if (problem := _problem(one, context))]
+    empty = [one for one in found if not each_certificate(one.certificates)]
+    if empty:
+        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
+        what = "no caBundle, so the API server trusts no certificate of the webhook"
+        yield failure(f"{empty[0]}{more}: {what}", _rollout(context) or fix)
+    trusting = [one for one in found if one not in empty]
+    bad = [(one, problem) for one in trusting if (problem := _problem(one, context))]
     for one, problem in bad:
         yield failure(f"{one}: {problem}", fix)
-    if bad or not found:
+    if empty or bad or not found:
         return
     if len({one.certificates for one in found}) > 1:
         yield failure("the webhooks' entries trust different authorities", fix)
@@ -86,12 +93,18 @@ def _fix(context: CheckContext, by: CertificateStore) -> str:
     return fix if by is CertificateStore.DIRECTORY else FixCommand(fix)
 
 
+def _rollout(context: CheckContext) -> str:
+    """The command that waits for a reconciler that starts, which writes the bundle; or empty."""
+    deployment = context.deployment("edl-reconciler")
+    if deployment is None or (deployment.get("status") or {}).get("readyReplicas"):
+        return ""
+    rollout = f"rollout status {' '.join(f'deployment/{name}' for name in DEPLOYMENTS)}"
+    return FixCommand(f"wait for the rollout: kubectl {rollout} -n {context.system_namespace}")
+
+
 def _problem(one: Trusted, context: CheckContext) -> str:
-    authorities = each_certificate(one.certificates)
-    if not authorities:
-        return "it has no caBundle, so the API server trusts no certificate of it"
     try:
-        facts = [facts_of(authority) for authority in authorities]
+        facts = [facts_of(authority) for authority in each_certificate(one.certificates)]
     except CertificateError as error:
         return f"its caBundle: {error}"
     if all(each.left(context.now).total_seconds() < 0 for each in facts):

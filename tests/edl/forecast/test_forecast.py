@@ -12,6 +12,8 @@ from edl.model import (
     ClusterState,
     JobKey,
     Node,
+    ProvisionalPod,
+    Provisioning,
     Quota,
     QuotaCharge,
     ResizePolicy,
@@ -162,7 +164,7 @@ def test_work_items_that_are_all_done_before_their_job_is_recorded_as_complete_a
 def test_a_forecast_cut_short_gives_no_estimate() -> None:
     state = full(runs("first", duration=30 * MINUTE))
     found = forecast(state, Settings(), [WAITS], enough=lambda: True).starts[WAITS]
-    assert found == Estimate(Certainty.UNKNOWN, None, "it takes too long to compute")
+    assert found == Estimate(Certainty.UNKNOWN, None, "it was not computed within the time limit")
 
 
 def test_a_job_that_is_not_there_is_left_out() -> None:
@@ -266,6 +268,14 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
     settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
     found = forecast(cluster(node("a", 4), worker("waits", 9, 9)), settings, [WAITS])
     assert found.starts[WAITS].reason.startswith("Insufficient cpu")
+
+
+def test_while_nodes_are_requested_for_a_job_its_start_is_unknown_and_not_never() -> None:
+    asked = Provisioning(pods=(ProvisionalPod("waits-1", "uid", "worker", "", NOON),))
+    waits = replace(worker("waits", 9, 9), provisioning=asked)
+    settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
+    found = forecast(cluster(node("a", 4), waits), settings, [WAITS]).starts[WAITS]
+    assert found == Estimate(Certainty.UNKNOWN, None, "waiting for nodes from the autoscaler")
 
 
 def test_a_resumed_job_starts_when_the_grace_period_of_its_pods_is_over() -> None:

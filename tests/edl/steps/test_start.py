@@ -82,6 +82,14 @@ def test_a_start_says_when_and_why() -> None:
         }
 
 
+def test_a_role_of_fixed_size_is_not_said_to_have_grown() -> None:
+    job = training(CHIEF.changed(resizing=ResizePolicy.FIXED), WORKER)
+    sizes, fits = (("chief", 1), ("worker", 3)), reasons.grown(3, 4)
+    step = start(job, Admission(KEY, sizes, because("room"), (fits,)), NOW)
+    said = {patch.target.name: written(patch)[contract.MESSAGE] for patch in patches(step)}
+    assert said == {"mnist-chief": "room", "mnist-worker": "room; idle capacity: 3 of 4 fit"}
+
+
 def test_every_patch_has_its_precondition() -> None:
     for patch in patches(started(*ALL)):
         assert patch.version == patch.target.name.replace("mnist", "v")

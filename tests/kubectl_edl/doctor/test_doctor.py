@@ -451,7 +451,35 @@ def test_a_configuration_without_an_authority_is_a_failure(stage: Stage) -> None
     stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
     (one,) = checked(stage)["trust"]
     assert one["result"] == "failure"
-    assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: it has no ca")
+    assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: no caBundle,")
+    assert one["remediation"] == "kubectl edl certs renew"
+
+
+def test_entries_without_an_authority_are_one_failure_and_the_rollout_mends_it(
+    stage: Stage,
+) -> None:
+    total = 0
+    for kind in WEBHOOK_KINDS:
+        webhooks = stage.cluster.get(target(kind, "edl"))["webhooks"]
+        for webhook in webhooks:
+            del webhook["clientConfig"]["caBundle"]
+        total += len(webhooks)
+        stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+    stage.cluster.patch(target("Deployment", "edl-reconciler"), {"status": {"readyReplicas": None}})
+    (one,) = checked(stage)["trust"]
+    assert one["message"].startswith(
+        f"MutatingWebhookConfiguration edl, jobs.edl.dev and {total - 1} more: no caBundle,"
+    )
+    assert one["remediation"] == (
+        "wait for the rollout: kubectl rollout status deployment/edl-webhook "
+        "deployment/edl-reconciler -n edl-system"
+    )
+
+
+def test_without_a_leader_the_settings_are_those_of_the_last_one(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(hours=1)]
+    assert only(stage, "leader")[0] == "failure"
+    assert only(stage, "settings")[1].startswith("the last leader decided by policy fair, load")
 
 
 def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:

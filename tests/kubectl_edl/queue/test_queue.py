@@ -293,6 +293,12 @@ def test_without_a_reconciler_startable_jobs_have_no_position(stage: Stage) -> N
     assert one["position"] is None
 
 
+def test_a_job_after_queue_gets_the_commands_about_one_job(stage: Stage) -> None:
+    found = stage.run("queue", "mnist")
+    assert found.code == 2
+    assert "of one: kubectl edl status mnist, or kubectl edl explain mnist" in found.err
+
+
 def test_the_queue_of_the_cluster_reads_each_kind_once(stage: Stage) -> None:
     kinds: list[str] = []
 

@@ -123,6 +123,7 @@ def test_an_empty_list_of_teams_prints_a_message(stage: Stage) -> None:
 
 
 def test_a_first_team_is_made_with_its_config_map(stage: Stage) -> None:
+    stage.cluster.create(ObjectRef("Namespace", "", "vision-a"), {})
     found = stage.run(
         *("teams", "set", "vision", "--namespace", "vision-*", "--guaranteed", "cpu=8"),
         *("--limit", "cpu=12", "--weight", "2", "--no-lend", "--reclaim", "jobs"),
@@ -237,8 +238,21 @@ def test_a_resource_that_no_node_has_and_no_other_team_names_is_warned_of(
     assert stage.run("teams", "set", "new", option, "cpu=1,nvidia.com/gpu=4").err == ""
 
 
+def test_a_pattern_that_no_namespace_matches_is_a_hint(stage: Stage) -> None:
+    put(stage, "teams: [{name: speech, namespaces: [later]}]")
+    stage.cluster.create(ObjectRef("Namespace", "", "vision"), {})
+    names = ("--namespace", "visin", "--namespace", "vis*")
+    found = stage.run("teams", "set", "vision", *names, "--yes")
+    assert (found.code, found.err) == (
+        0,
+        "hint: no namespace matches visin now: did you mean vision?\n",
+    )
+    assert stage.run("teams", "set", "vision", "--weight", "2").err == ""
+
+
 def test_patterns_that_match_those_of_another_team_are_warned_of_once(stage: Stage) -> None:
     put(stage, "teams: [{name: vision, namespaces: ['ml-*']}]")
+    stage.cluster.create(ObjectRef("Namespace", "", "ml-s-1"), {})
     found = stage.run("teams", "set", "speech", "--namespace", "ml-s-*", "--yes")
     assert found.code == 0
     assert found.err == (

@@ -107,7 +107,7 @@ class NodeRequests:
         gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         until = self.provisioner.deadline(gang)
-        return reasons.waits_for_nodes(waiting, job.provisioning.message), until
+        return reasons.waits_for_nodes(waiting, job.provisioning.message, reason), until
 
     def _pool_limit(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]

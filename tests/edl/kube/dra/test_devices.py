@@ -391,6 +391,11 @@ def test_a_training_job_says_what_its_claims_lack(spec: Json, problem: str) -> N
     assert role(cluster, pod=spec)[2] == problem
 
 
+def test_devices_of_a_missing_class_count_among_what_a_training_job_requests() -> None:
+    cluster = Cluster(devices.template("other", asking(2, of="other")))
+    assert role(cluster, pod=claiming("other"))[0][f"{DEVICE_CLASS}other"] == 2
+
+
 def classed(**pod: Json) -> Json:
     """A Job for two GPUs of the class, as the webhook completes it."""
     body = job("net", pod=pod)

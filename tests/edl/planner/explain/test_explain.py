@@ -289,6 +289,15 @@ def test_the_only_node_is_not_one_of_several() -> None:
     assert messages.cause(blocker).endswith("at most 3 CPU free on the only node that it may use")
 
 
+def test_the_only_node_comes_with_the_taint_of_the_others() -> None:
+    tainted = replace(node("b", 8), taints=(Taint("gpu", "yes", "NoSchedule"),))
+    (blocker,) = start("mnist", node("a", 8), tainted, worker("mnist", 2, 2, shape=shape(5)))
+    assert messages.cause(blocker).endswith(
+        "free on the only node that it may use (it does not tolerate the taint gpu=yes:NoSchedule "
+        "of others)"
+    )
+
+
 def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
     """In a full cluster, with others ahead, it is still one pod that is too large."""
     others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]

@@ -6,8 +6,9 @@ from msgspec.structs import replace
 from edl import messages
 from edl.messages import message
 from edl.model import Domain, JobKey, Topology
-from edl.model.blockers import Blocker, InsufficientResources, NoUsableNode, TooLarge
+from edl.model.blockers import Blocker, InProgress, InsufficientResources, NoUsableNode, TooLarge
 from edl.model.scarcity import NodeRule, NoRoom
+from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
@@ -174,4 +175,19 @@ def test_a_label_that_no_node_has_is_what_is_missing() -> None:
     )
     assert messages.remedy(first).startswith(
         "a node with the label example.com/pod that ps may use, with "
+    )
+
+
+def test_a_request_for_nodes_names_the_label_that_no_node_has() -> None:
+    placed = role("worker", 2, 2, gated=True, topology=Topology(required=(("", "exmaple.com/r"),)))
+    state = cluster(node("a", 8), job("mnist", placed))
+    limits = Limits(autoscaler=Autoscaler.PRESENT)
+    found = explain(DecisionInput(state, POLICIES["fair"], limits), JobKey("ns", "mnist"))
+    assert found is not None
+    assert found.start_blockers is not None
+    (waits,) = found.start_blockers.blockers
+    assert isinstance(waits, InProgress)
+    assert message(waits.reason).startswith(
+        "waiting for nodes from the autoscaler, as no node has the label exmaple.com/r of its "
+        "topology; "
     )
