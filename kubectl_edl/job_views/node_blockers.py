@@ -18,6 +18,8 @@ UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _SILENT: Final = (UNREACHABLE, "node.kubernetes.io/not-ready")
 _DEFAULT_SECONDS: Final = 300
 """What the admission plugin DefaultTolerationSeconds adds to pods without such a toleration."""
+_MOST_SECONDS: Final = 100 * 365 * 86_400
+"""A hundred years: tolerationSeconds may be any int64, of which a timedelta holds but a part."""
 _OUT_OF_SERVICE: Final = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
 _AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
 _LATE: Final = timedelta(seconds=30)
@@ -119,7 +121,7 @@ def _tolerated(role: Role, node: Node) -> timedelta | None:
     if None in found:
         return timedelta()
     times = [one.seconds for one in found if one and one.seconds is not None]
-    return timedelta(seconds=max(min(times), 0)) if times else None
+    return timedelta(seconds=min(max(min(times), 0), _MOST_SECONDS)) if times else None
 
 
 def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:

@@ -64,6 +64,8 @@ def test_pods_that_tolerate_the_taint_may_never_be_evicted(key: str, remedy: str
         ([Toleration(UNREACHABLE, "Exists", seconds=30), Toleration("", "Exists")], "after 30s"),
         ([Toleration("", "Exists", effect="NoSchedule")], "after 5m"),
         ([Toleration(UNREACHABLE, "Exists", effect="NoExecute", seconds=0)], "at once"),
+        ([Toleration(UNREACHABLE, "Exists", effect="NoExecute", seconds=-5)], "at once"),
+        ([Toleration(UNREACHABLE, "Exists", seconds=2**63 - 1)], "after 36500d"),
         ([Toleration(UNREACHABLE, "Equal", "other", "NoExecute")], "at once"),
     ],
 )
