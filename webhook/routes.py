@@ -26,7 +26,7 @@ from webhook.rejection_log import RateLimitedLog
 from webhook.webhook_metrics import WebhookMetrics
 
 ADVISE: Final = "/advise"
-"""Reviews of objects that are not managed: an unreadable namespace never delays them."""
+"""Reviews of objects that are not managed: a namespace that is not known never delays them."""
 _WITHOUT_POLICY: Final = ("Namespace", "ConfigMap")
 """Kinds whose reviews do not depend on a namespace's settings."""
 _JSON: Final = "application/json"
@@ -121,9 +121,11 @@ def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
 
     None if the namespace must be fetched first, for which a deferred call is left.
     """
-    if review.kind in _WITHOUT_POLICY or request.path == ADVISE:
+    if review.kind in _WITHOUT_POLICY:
         return SILENT
     known = routes.policies.known(review.namespace)
+    if request.path == ADVISE:
+        return known or SILENT
     if known is None:
         fetch = partial(routes.policies.fetch, review.namespace)
         request.environ[DEFERRED_CALL] = _Deferred(review, PolicyFetch(fetch))

@@ -141,9 +141,10 @@ def _of_cron_job(request: AdmissionRequest, context: Context) -> tuple[str, ...]
         return texts
     try:
         manifest_schema.check({**made, "kind": "Job"})
-        job = made_job(request.manifest)
-        decide = mutate if unknown_keys.trains(job) else advise
-        new = decide(AdmissionRequest("CREATE", job, None, request.user), context).warnings
+        job, policy = made_job(request.manifest), request.policy
+        trains = unknown_keys.trains(job) or namespace_defaults.adopts(job, policy)
+        creation = AdmissionRequest("CREATE", job, None, request.user, policy)
+        new = (mutate if trains else advise)(creation, context).warnings
     except Denied as denied:
         refusals = (f"its Jobs are refused: {JOB_TEMPLATE}.{one}" for one in denied.findings)
         return (*texts, *refusals)

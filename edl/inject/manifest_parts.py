@@ -49,20 +49,23 @@ def job_template(cron_job: Json) -> Json | None:
 
 
 def made_job(cron_job: Json) -> Json:
-    """A Job as the CronJob creates it, with the name of the first one in 1970."""
-    template = cron_job["spec"]["jobTemplate"]
-    above, own = cron_job.get("metadata") or {}, template.get("metadata") or {}
+    """A Job as the CronJob creates it, with the name of the first one in 1970.
+
+    The API server gives a Job without labels those of its pods (batch/v1, SetDefaults_Job).
+    """
+    made = cron_job["spec"]["jobTemplate"]
+    above, own = cron_job.get("metadata") or {}, made.get("metadata") or {}
     metadata = {
         "name": f"{above.get('name') or ''}-00000000",
         "namespace": above.get("namespace"),
-        "labels": own.get("labels"),
+        "labels": own.get("labels") or labels(template(made)),
         "annotations": own.get("annotations"),
     }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {name: value for name, value in metadata.items() if value},
-        "spec": template.get("spec") or {},
+        "spec": made.get("spec") or {},
     }
 
 

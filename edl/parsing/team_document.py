@@ -107,7 +107,7 @@ def _check_parents(teams: _Placed, names: Collection[str], findings: Findings) -
 def _check_namespaces(teams: _Placed, findings: Findings) -> None:
     """Whether two teams claim the same namespace.
 
-    Overlapping patterns are found only in a cluster.
+    Overlapping patterns are allowed: `team_config_map.overlaps` warns of them.
     """
     first: dict[object, Team] = {}
     left = MOST_PATTERNS

@@ -260,6 +260,23 @@ def test_an_object_that_is_not_ours_waits_for_no_namespace() -> None:
     assert not policies.threads
 
 
+class Known(NoPolicies):
+    """Every namespace has a limit."""
+
+    def known(self, namespace: str) -> NamespacePolicy | None:
+        return NamespacePolicy(namespace, largest_max=4)
+
+
+def test_advice_about_a_cron_job_follows_a_namespace_that_is_known() -> None:
+    made = reviews.job(framework="none", max="5")
+    template = {"metadata": {"labels": made["metadata"]["labels"]}, "spec": made["spec"]}
+    daily = {"kind": "CronJob", "metadata": {"name": "daily"}, "spec": {"jobTemplate": template}}
+    _, answer = Conversation(Known(), "/advise", reviews.review(daily, namespace="lab")).answer()
+    found = reviews.response(answer)
+    assert found["allowed"]
+    assert "above 4, the edl.dev/largest-max of namespace" in found["warnings"][0]
+
+
 def test_a_defect_in_fetching_a_namespace_is_an_internal_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -40,7 +40,7 @@ def unheeded(context: CheckContext) -> CheckResults:
 
 
 def cron_jobs(context: CheckContext) -> CheckResults:
-    """Keys on CronJobs and in their templates, which no webhook reviews.
+    """Keys on CronJobs and in their templates: the webhook's warnings reach only their users.
 
     Only Events say that the webhook refuses the Jobs of a CronJob.
     """

@@ -8,6 +8,7 @@ import pytest
 from edl.inject.handlers import AdmissionRequest, advise
 from edl.inject.update_policy import is_released
 from edl.inject.warnings import unknown_keys
+from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, changed, create, created, job, pod, update
 from tests.golden.cases import Golden, goldens
@@ -133,8 +134,10 @@ def test_a_slip_on_a_live_job_is_told_once(path: str, warning: str) -> None:
     assert update(changed(slip, f"metadata {path}", "4"), slip).warnings == (warning,)
 
 
-def advised(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
-    request = AdmissionRequest("UPDATE" if old else "CREATE", manifest, old, USER)
+def advised(
+    manifest: Json, old: Json | None = None, policy: NamespacePolicy = SILENT
+) -> tuple[str, ...]:
+    request = AdmissionRequest("UPDATE" if old else "CREATE", manifest, old, USER, policy)
     return advise(request, CONTEXT).warnings
 
 
@@ -261,3 +264,21 @@ def test_a_cron_job_whose_jobs_are_refused_is_told_why() -> None:
     assert said.startswith(f'its Jobs are refused: {path}: unknown "caffe"; one of tensorflow')
     (said,) = advised(daily(job(), labels={"edl.dev/framework": "none"}))
     assert said.startswith("edl.dev/framework does nothing on a CronJob itself")
+
+
+def test_a_cron_job_is_told_what_its_namespace_makes_of_its_jobs() -> None:
+    adopting = NamespacePolicy("default", adopts=True, framework="none", largest_max=3)
+    several = {"parallelism": 2}
+    bounded = daily(job(max="2", spec=several))
+    assert any("does nothing without" in text for text in advised(bounded))
+    assert not any("does nothing without" in text for text in advised(bounded, policy=adopting))
+    (said,) = advised(daily(job(framework="none", max="4", spec=several)), policy=adopting)
+    refused = "its Jobs are refused: spec.jobTemplate.metadata.labels[edl.dev/max]: 4 is above 3"
+    assert said.startswith(refused)
+
+
+def test_a_job_template_without_labels_has_those_of_its_pods() -> None:
+    template = job(annotations={"cooldown": "5m"})
+    del template["metadata"]["labels"]
+    template["spec"]["template"]["metadata"] = {"labels": {"edl.dev/framework": "none"}}
+    assert not any("does nothing" in text for text in advised(daily(template)))
