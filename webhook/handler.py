@@ -53,6 +53,8 @@ class AdmissionCore(msgspec.Struct, frozen=True):
 
 INTERNAL_ERROR: Final = "internal error handling"
 """Begins each answer that a defect of ours caused."""
+_COMPLETED: Final = ("Job", "Pod")
+"""Kinds that a release completes: one of them must not be stored as it is."""
 _WARNED: Final = 4_096
 """Characters of all warnings of an answer: the API server drops further ones."""
 _UNCHANGED: Final = ReviewResult(ReviewOutcome.UNCHANGED, ReviewResponse())
@@ -100,9 +102,10 @@ def _passed_on(warnings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _failed(review: Review, error: Exception) -> ReviewResult:
-    """The answer to an internal error: a labelled object is refused, others are admitted."""
+    """The answer to an internal error: a labelled Job or pod is refused, others are admitted."""
     what = f"{INTERNAL_ERROR} {review} ({type(error).__name__}: {error})"
-    if not is_labelled(review.manifest) and not is_labelled(review.old):
+    labelled = is_labelled(review.manifest) or is_labelled(review.old)
+    if review.kind not in _COMPLETED or not labelled:
         answer = ReviewResponse(warnings=_passed_on((f"{what}; the object was left as it is",)))
         return ReviewResult(ReviewOutcome.FAILED, answer, error)
     message = f"{what}; nothing was written. The webhook's log has the details, under {review.uid}"

@@ -150,6 +150,15 @@ def test_a_defect_lets_an_unlabelled_object_pass_with_a_warning() -> None:
     assert "left as it is" in found.answer.warnings[0]
 
 
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
+def test_a_defect_refuses_no_labelled_object_that_only_gets_advice(kind: str) -> None:
+    types = {"group": "", "version": "v1", "kind": kind}
+    asked = question(reviews.job(framework="none"), kind=types)
+    found = handle(asked, SILENT, failing(KeyError("spec")).advise, CONTEXT)
+    assert (found.outcome, found.answer.refusal) == (ReviewOutcome.FAILED, None)
+    assert "left as it is" in found.answer.warnings[0]
+
+
 @pytest.mark.parametrize("metadata", [None, [], "x", {"labels": None}, {"labels": []}])
 def test_a_defect_on_an_object_out_of_shape_is_answered_too(metadata: object) -> None:
     found = handle(
