@@ -36,6 +36,4 @@ def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
 
 
 def _empty(node: Node) -> Node:
-    return replace(
-        node, used=Resources(), releasing=Resources(), cordoned=False, ready=True, evictable_pods=0
-    )
+    return replace(node.restored, used=Resources(), releasing=Resources(), evictable_pods=0)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from edl.model.devices import ClaimRef, Device, Share
 from edl.model.pod_constraints import PodConstraints
@@ -12,6 +13,10 @@ from edl.model.selectors import Requirement, compares
 from edl.quantities import Amount, Resources
 
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+_STATES: Final = tuple(
+    f"node.kubernetes.io/{state}" for state in ("unschedulable", "not-ready", "unreachable")
+)
+"""Taints that Kubernetes sets while a node is cordoned, or not ready."""
 
 
 class Toleration(msgspec.Struct, frozen=True):
@@ -129,6 +134,12 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def schedulable(self) -> bool:
         return self.ready and not self.cordoned
+
+    @property
+    def restored(self) -> "Node":
+        """The node once it is ready again and not cordoned, without the taints of these states."""
+        taints = tuple(one for one in self.taints if one.key not in _STATES)
+        return replace(self, cordoned=False, ready=True, unready_since=None, taints=taints)
 
     @property
     def status(self) -> str:

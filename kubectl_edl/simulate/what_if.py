@@ -58,7 +58,7 @@ def _pattern(state: ClusterState, like: str, flags: str) -> Node:
     if found is None:
         most, _ = Counter(_kind(node) for node in usable).most_common(1)[0]
         found = next(node for node in usable if _kind(node) == most)
-    return replace(found, used=Resources(), releasing=Resources(), cordoned=False, ready=True)
+    return replace(found.restored, used=Resources(), releasing=Resources())
 
 
 def _kind(node: Node) -> tuple[object, ...]:

@@ -17,6 +17,7 @@ from edl.model import (
     Quota,
     QuotaCharge,
     ResizePolicy,
+    Taint,
     Team,
     Teams,
     Topology,
@@ -228,8 +229,15 @@ def test_a_gang_that_no_topology_domain_can_hold_never_starts() -> None:
     assert "even if no training job ran" in found.reason
 
 
-def test_a_node_that_is_cordoned_may_come_back() -> None:
-    away = replace(node("b", 4), cordoned=True)
+@pytest.mark.parametrize(
+    ("state", "taint"),
+    [({"cordoned": True}, "unschedulable"), ({"ready": False}, "unreachable")],
+)
+def test_a_node_that_is_cordoned_or_not_ready_may_come_back(
+    state: dict[str, Any], taint: str
+) -> None:
+    own = Taint(f"node.kubernetes.io/{taint}", effect="NoSchedule")
+    away = node("b", 4, taints=(own,), **state)
     found = start(cluster(node("a", 1), away, worker("waits", 2, 2)))
     assert found.certainty is Certainty.UNKNOWN
     assert found.reason.startswith("Insufficient cpu, even if no training job ran: ")

@@ -302,6 +302,14 @@ def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
     assert large["what-if"]["startSeconds"] == 1
 
 
+def test_nodes_like_a_cordoned_one_take_pods(stage: Stage) -> None:
+    away = node("away", cpu="64")
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    stage.create(away | {"spec": {"unschedulable": True, "taints": [taint]}})
+    found = what_if(stage, "--add-nodes", "1", "--like", "away")["bert"]
+    assert found["what-if"]["startSeconds"] == 1
+
+
 def with_gpus(manifest: Json) -> Json:
     manifest["status"]["allocatable"]["nvidia.com/gpu"] = "4"
     return manifest
