@@ -2,8 +2,8 @@
 
 The kubernetes package could load these too. But importing its loader, with all kinds of the API,
 takes 0.4 s of CPU time and 20 MiB per process, which is too slow for the plugin, and saves no code
-here. It is used only for auth providers and the rules of NO_PROXY, which are rare. As with
-client-go, the CA of the API server is read once.
+here. It is used only for auth providers and the rules of NO_PROXY, which are rare. The CA of the
+API server is read once, and again only with a renewed client certificate.
 """
 
 import base64
@@ -139,7 +139,8 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
 
 def _trust(cluster: KubeconfigSection) -> ClientContext:
     if data := cluster.get("certificate-authority-data"):
-        return client_context(pem=base64.b64decode(data).decode())
+        # Comments between certificates may be of any encoding.
+        return client_context(pem=base64.b64decode(data).decode("ascii", "ignore"))
     verifies = not cluster.get("insecure-skip-tls-verify")
     return client_context(cluster.get("certificate-authority"), verifies=verifies)
 

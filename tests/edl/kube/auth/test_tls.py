@@ -148,6 +148,28 @@ def test_connections_leave_the_context_unchanged(
     assert changes == []
 
 
+def kubeconfig(folder: Path, address: str, trust: bytes, user: dict[str, object]) -> Path:
+    trusted = base64.b64encode(trust).decode()
+    cluster = {"server": address, "certificate-authority-data": trusted}
+    document: dict[str, object] = {
+        "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": cluster}],
+        "users": [{"name": "a", "user": user}],
+    }
+    (folder / "kubeconfig").write_text(yaml.safe_dump(document))
+    return folder / "kubeconfig"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_comments_beside_an_authority_may_be_of_any_encoding(
+    address: str, tmp_path: Path, encoding: str
+) -> None:
+    commented = "# Autorité\n".encode(encoding) + ROOT.pem
+    login = log_in(str(kubeconfig(tmp_path, address, commented, {})), None, os.environ)
+    assert login.pool.request("GET", address).status == 200
+
+
 def logging_in(folder: Path, address: str) -> Path:
     """A kubeconfig whose plugin prints a certificate that has expired, then another one."""
     version = "client.authentication.k8s.io/v1"
@@ -162,16 +184,8 @@ def logging_in(folder: Path, address: str) -> Path:
         (folder / f"{number}.json").write_text(json.dumps(printed))
     script = f"cd {folder}; cat 1.json; mv -f 2.json 1.json || true"
     command = {"command": "sh", "args": ["-c", script], "interactiveMode": "Never"}
-    trust = base64.b64encode(ROOT.pem).decode()
-    cluster = {"server": address, "certificate-authority-data": trust}
-    document: dict[str, object] = {
-        "current-context": "a",
-        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        "clusters": [{"name": "a", "cluster": cluster}],
-        "users": [{"name": "a", "user": {"exec": {"apiVersion": version, **command}}}],
-    }
-    (folder / "kubeconfig").write_text(yaml.safe_dump(document))
-    return folder / "kubeconfig"
+    plugin: dict[str, object] = {"exec": {"apiVersion": version, **command}}
+    return kubeconfig(folder, address, ROOT.pem, plugin)
 
 
 def test_a_renewed_certificate_leaves_the_context_of_other_connections_unchanged(
