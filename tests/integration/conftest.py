@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sandbox.cluster import Cluster
     from tests.integration.support.stage import Stage
 
-TOGETHER: Final = frozenset({"dashboard", "webhook"})
-"""Folders of tests that share a browser, or a cluster of their own."""
+TOGETHER: Final = frozenset({"dashboard"})
+"""Folders of tests that share what takes seconds to start: a browser."""
 PENDING_LIMIT = 8.0
 WAITS = ("--growth-cooldown=3", f"--pending-limit={PENDING_LIMIT:g}")
 """Shorter than the usual ones, which the planner's own tests hold."""
