@@ -318,7 +318,7 @@ def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
 def test_roles_wait_for_moves_to_recipients_if_their_team_does(
     reached: Reached, state: ClusterState, random: Random
 ) -> None:
-    """Whether it is computed for one role, or for all teams at once."""
+    """They wait for a team with a smaller share, whether asked for one role or for all teams."""
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     assert snapshot.teams
     numbers = range(len(snapshot.teams.names))
@@ -329,7 +329,21 @@ def test_roles_wait_for_moves_to_recipients_if_their_team_does(
     others = [one for one in snapshot.allocations if one.job not in recipients]
     reached(others)
     for one in others:
-        assert snapshot.waits_for_moves(one, one.size) == (one.team in waiting)
+        has_least = all(
+            has_at_most_the_share(snapshot.teams, one.team, other)
+            for other in snapshot.moves.recipients.values()
+        )
+        assert snapshot.waits_for_moves(one, one.size) == (not has_least)
+        assert (one.team in waiting) == (not has_least)
+
+
+def has_at_most_the_share(balance: TeamBalance, team: int, other: int) -> bool:
+    """Compared where their paths part, from the top; False if one is above the other, or both."""
+    levels = zip(reversed(balance.paths[team]), reversed(balance.paths[other]), strict=False)
+    for mine, theirs in levels:
+        if mine != theirs:
+            return balance.share(mine) <= balance.share(theirs)
+    return False
 
 
 @example(state=TWO_REPLICAS_APART)
