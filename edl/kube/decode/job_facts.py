@@ -121,9 +121,8 @@ def _uncompleted(manifest: Json) -> str:
         return ""
     metadata = manifest["metadata"]
     owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
-    name, adopt = metadata["name"], f"{metadata['name']} --recreate -n {metadata['namespace']}"
-    anew = "delete it, and create it again" if owned else f"recreate it: kubectl edl adopt {adopt}"
-    return f"{name} was created while no webhook completed it: {anew}"
+    anew = "delete it" if owned else "recreate it (kubectl edl adopt --recreate)"
+    return f"{metadata['name']} was created while no webhook completed it: once one runs, {anew}"
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:

@@ -350,12 +350,12 @@ def test_a_job_that_no_webhook_completed_is_a_problem() -> None:
     del raw["metadata"]["annotations"][contract.INJECTED_MAX]
     found = only(look(snapshot([member("chief"), member("ps"), raw])))
     assert problem_of(found) == (
-        "mnist-worker was created while no webhook completed it: recreate it: "
-        "kubectl edl adopt mnist-worker --recreate -n web"
+        "mnist-worker was created while no webhook completed it: "
+        "once one runs, recreate it (kubectl edl adopt --recreate)"
     )
     raw["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "daily", "controller": True}]
     found = only(look(snapshot([member("chief"), member("ps"), raw])))
-    assert problem_of(found).endswith(": delete it, and create it again")
+    assert problem_of(found).endswith(": once one runs, delete it")
     del raw["metadata"]["ownerReferences"]
     raw["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
     assert problem_of(only(look(snapshot([member("chief"), member("ps"), raw])))) == ""
