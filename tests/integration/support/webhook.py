@@ -5,13 +5,13 @@ import re
 import ssl
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dev.installation import Installation, install, start_webhook
 from edl import contract
-from edl.errors import ClusterError
+from edl.errors import ClusterError, NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -147,6 +147,14 @@ def stored(cluster: Cluster, kind: str) -> str:
 def read(cluster: Cluster, target: ObjectRef) -> Json:
     """An object as the API server has it; raises NotFound."""
     return connect(str(cluster.kubeconfig)).get(target)
+
+
+def emptied(webhook: Webhook, *secrets: ObjectRef) -> None:
+    """Tests share a cluster: Secrets may hold the certificates of a test before this one."""
+    api = connect(str(webhook.cluster.kubeconfig))
+    for secret in secrets:
+        with suppress(NotFound):
+            api.patch(secret, {"data": None})
 
 
 def as_account(

@@ -18,7 +18,7 @@ from edl.errors import Forbidden
 from edl.kube.api.client import connect
 from edl.model import ObjectRef
 from manifests import render
-from tests.integration.support.webhook import Webhook, as_account, labelled, read
+from tests.integration.support.webhook import Webhook, as_account, emptied, labelled, read
 from tests.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
@@ -37,12 +37,6 @@ def trusted(webhook: Webhook) -> set[bytes]:
 def kept(webhook: Webhook) -> Bundle:
     api = connect(str(webhook.cluster.kubeconfig))
     return Bundle(read_issuer(api, AUTHORITY), read_pair(api, SERVING))
-
-
-def emptied(webhook: Webhook, *secrets: ObjectRef) -> None:
-    api = connect(str(webhook.cluster.kubeconfig))
-    for secret in secrets:
-        api.patch(secret, {"data": None})
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from edl.errors import NotFound
 from edl.kube.api.client import ApiClient, connect
 from edl.model import ObjectRef
 from sandbox.layout import free_ports
-from tests.integration.support.webhook import Webhook, as_account, labelled, read
+from tests.integration.support.webhook import Webhook, as_account, emptied, labelled, read
 from tests.temporary_namespace import temporary
 from tests.waiting import until
 
@@ -117,6 +117,7 @@ def replicas(webhook: Webhook, tmp_path: Path) -> Iterator[tuple[int, int]]:
     cluster, called = webhook.cluster, webhook.installation.webhook_port
     (beside,) = free_ports(1)
     cluster.stop("webhook")
+    emptied(webhook, AUTHORITY, SERVING)
     names = list(leaders(webhook, tmp_path))
     until(lambda: filled(webhook, SERVING))
     kubeconfig = as_account(cluster, "edl-webhook", tmp_path)
