@@ -1,7 +1,7 @@
 """Reads `Teams` from the `data` of the ConfigMap `edl-teams`, or reports every finding."""
 
 from collections.abc import Mapping
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import Final
 
 from edl import contract
@@ -52,15 +52,19 @@ def overlaps(teams: Teams) -> tuple[str, ...]:
     Both contain an asterisk, so they do if their beginnings agree, and their ends. A namespace with
     a name that a team lists is not concerned.
     """
-    listed = [
-        (team.name, pattern) for team in teams for pattern in team.namespaces if "*" in pattern
-    ]
-    pairs = islice(combinations(listed, 2), _MOST_COMPARED)
+    listed = {
+        team.name: [pattern for pattern in team.namespaces if "*" in pattern] for team in teams
+    }
+    pairs = (
+        (one, first, other, second)
+        for one, other in combinations(sorted(name for name in listed if listed[name]), 2)
+        for first, second in product(listed[one], listed[other])
+    )
     found = (
-        f'the teams "{min(one, other)}" and "{max(one, other)}" both claim namespaces that match '
-        f'"{first}" and "{second}": each belongs to "{min(one, other)}", the first by name'
-        for (one, first), (other, second) in pairs
-        if one != other and _overlap(first, second)
+        f'the teams "{one}" and "{other}" both claim namespaces that match "{first}" and '
+        f'"{second}": of these teams, each belongs to "{one}", the first by name'
+        for one, first, other, second in islice(pairs, _MOST_COMPARED)
+        if _overlap(first, second)
     )
     return tuple(islice(found, _MOST_WARNINGS))
 

@@ -173,8 +173,9 @@ def _interruption(node: Node) -> str:
 def is_movable(allocation: RoleAllocation) -> bool:
     """Whether one pod of a started role may be replaced while the others train."""
     role = allocation.role
-    changes = role.status.suspended or role.request.removing
-    return not changes and _may_move(allocation.job, role)
+    if role.status.suspended or role.request.removing:
+        return False
+    return _may_move(allocation.job, role)
 
 
 def may_lose_pods(job: TrainingJob, role: Role) -> bool:

@@ -153,8 +153,12 @@ class Snapshot:
         """
         if (teams := self.teams) is None:
             return set()
-        recipients, every = set(self.moves.recipients.values()), range(len(teams.names))
-        return {one for one in every if not all(teams.has_less(one, team) for team in recipients)}
+        recipients = set(self.moves.recipients.values())
+        return {
+            team
+            for team in range(len(teams.names))
+            if not all(teams.has_less(team, recipient) for recipient in recipients)
+        }
 
     def demand_charge(self, demand: Demand) -> TeamCharge:
         """What one pod of a demand counts in its team. ValueError without teams."""

@@ -97,7 +97,7 @@ def test_patterns_of_two_teams_that_match_the_same_namespaces_are_a_warning(
 ) -> None:
     said = (
         f'the teams "audio" and "vision" both claim namespaces that match "{second}" and '
-        f'"{first}": each belongs to "audio", the first by name'
+        f'"{first}": of these teams, each belongs to "audio", the first by name'
     )
     assert warned(first, second) == ((said,) if witness else ())
     both = [Team("vision", namespaces=(first,)), Team("audio", namespaces=(second,))]
@@ -107,5 +107,6 @@ def test_patterns_of_two_teams_that_match_the_same_namespaces_are_a_warning(
 def test_patterns_of_one_team_may_overlap_and_the_first_few_warnings_suffice() -> None:
     many = [{"name": f"t{number}", "namespaces": [f"{'a' * number}*"]} for number in range(40)]
     own = {"name": "own", "namespaces": ["b*", "bb*"]}
-    for teams, count in ([own], 0), (many[1:], 8):
+    wide = {"name": "a", "namespaces": [f"w{number:03}-*" for number in range(1000)]}
+    for teams, count in ([own], 0), (many[1:], 8), ([wide, *many[1:3]], 1):
         assert len(warnings(teams)) == count

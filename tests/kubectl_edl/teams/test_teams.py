@@ -257,7 +257,7 @@ def test_patterns_that_match_those_of_another_team_are_warned_of_once(stage: Sta
     assert found.code == 0
     assert found.err == (
         'warning: the teams "speech" and "vision" both claim namespaces that match "ml-s-*" and '
-        '"ml-*": each belongs to "speech", the first by name\n'
+        '"ml-*": of these teams, each belongs to "speech", the first by name\n'
     )
     assert stage.run("teams", "set", "speech", "--weight", "2", "--yes").err == ""
 

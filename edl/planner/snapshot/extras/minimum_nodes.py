@@ -88,9 +88,8 @@ class MinimumNodes:
         useful = reduce(np.logical_or, helps).tolist()
         swaps, kept_on = list[_Swap](), set[int]()
         for one in self._choices():
-            if scope.includes(one.team, one.reclaim_priority) and one.size > self._least(
-                one
-            ):  # not preempted since
+            yields = scope.includes(one.team, one.reclaim_priority)
+            if yields and one.size > self._least(one):  # not preempted since
                 swaps += self._chosen(one, useful, kept_on)
         self._apply(swaps)
         after = pack(self._capacity.with_idle(scope), requests, Horizon.EMPTY)
