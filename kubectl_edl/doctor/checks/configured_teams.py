@@ -44,6 +44,9 @@ def teams(context: CheckContext) -> CheckResults:
         if (more := len(denied.findings) - _MOST) > 0:
             yield failure(f"{where}: and {more} more", edit)
         return
+    if not found:
+        yield ok(_NONE)
+        return
     claims = _claims(context, found)
     results = [
         *_above_nodes(context, found),

@@ -1648,7 +1648,9 @@ def test_a_cluster_without_teams_passes(stage: Stage) -> None:
 
 
 def test_an_empty_list_of_teams_passes(stage: Stage) -> None:
+    """Deleting the last team leaves one."""
     teams(stage, "teams: []")
+    stage.cluster.create(ObjectRef("Namespace", "", "vision"), {})
     assert only(stage, "teams") == ("ok", "no teams are configured", "")
 
 
