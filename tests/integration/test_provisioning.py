@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -61,9 +62,19 @@ def provisional(at: Stage) -> list[Json]:
     return [one for one in at.all("Pod") if contract.PROVISIONAL in one["metadata"]["labels"]]
 
 
-def limit(at: Stage, cpu: str) -> None:
-    patch = json.dumps({"spec": {"limits": {"cpu": cpu}}})
-    at.kubectl("patch", "nodepool", POOL.name, "--type=merge", "-p", patch)
+@contextmanager
+def limited(at: Stage, cpu: str) -> Iterator[None]:
+    """The pool has a lower limit meanwhile."""
+
+    def limit(cpu: str) -> None:
+        patch = json.dumps({"spec": {"limits": {"cpu": cpu}}})
+        at.kubectl("patch", "nodepool", POOL.name, "--type=merge", "-p", patch)
+
+    limit(cpu)
+    try:
+        yield
+    finally:
+        limit(POOL.cpu_limit)
 
 
 def reason(at: Stage, job: str) -> Any:  # noqa: ANN401 - JSON
@@ -121,14 +132,13 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_and_others_pass(at: St
 def test_a_gang_beyond_the_limits_of_the_pool_requests_no_nodes_until_they_are_raised(
     at: Stage,
 ) -> None:
-    limit(at, "16")
-    at.apply(gang("gang", 8))
-    at.until(lambda: reason(at, "gang") == Code.NODES_NOT_PROVISIONED, "its nodes cannot come")
-    assert "NodePools" in at.message("gang")
-    at.apply(gang("small", 4))
-    at.until_runs("small", 4)
-    assert not provisional(at)
-    limit(at, POOL.cpu_limit)
+    with limited(at, "16"):
+        at.apply(gang("gang", 8))
+        at.until(lambda: reason(at, "gang") == Code.NODES_NOT_PROVISIONED, "its nodes cannot come")
+        assert "NodePools" in at.message("gang")
+        at.apply(gang("small", 4))
+        at.until_runs("small", 4)
+        assert not provisional(at)
     at.until_runs("gang", 8)
     assert len(nodes(at)) == 3
 
