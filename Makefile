@@ -7,8 +7,6 @@ BIN := $(VENV)/bin
 WITHOUT_CLUSTERS := --ignore=tests/integration --ignore=tests/e2e
 # Each process has a sandbox of its own. With EDL_KUBECONFIG all tests share one cluster, so they run in one process.
 SIDE_BY_SIDE = $(if $(EDL_KUBECONFIG),-n 0,-n $(1) --dist loadfile --no-loadscope-reorder)
-# Three keep two processors busy. A further sandbox would cost their time to start, and two seconds a minute.
-CLUSTERS = $(if $(filter 1 2,$(shell nproc)),3,4)
 READY := $(VENV)/ready
 # A lane that ran fewer tests than this has lost some: it fails.
 LEAST_UNIT_EDL := 5200
@@ -108,7 +106,7 @@ webhook-slow: setup
 	$(BIN)/pytest -q -n 2 --least $(LEAST_WEBHOOK_SLOW) -m slow tests/webhook
 
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
-	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,$(CLUSTERS)) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
+	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
 		$(or $(TESTS),tests/integration tests/torture $(wildcard tests/attack))
 
 matrix: setup ## the integration tests on every supported Kubernetes, into docs/compatibility.md; RELEASES="1.33 1.37" some
