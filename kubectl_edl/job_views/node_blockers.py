@@ -19,7 +19,7 @@ _SILENT: Final = (UNREACHABLE, "node.kubernetes.io/not-ready")
 _DEFAULT_SECONDS: Final = 300
 """What the admission plugin DefaultTolerationSeconds adds to pods without such a toleration."""
 _MOST_SECONDS: Final = 100 * 365 * 86_400
-"""A hundred years: tolerationSeconds may be any int64, of which a timedelta holds but a part."""
+"""A hundred years: tolerationSeconds may be any int64, and a timedelta holds fewer days."""
 _OUT_OF_SERVICE: Final = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
 _AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
 _LATE: Final = timedelta(seconds=30)
@@ -134,7 +134,7 @@ def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:
 
 
 def _unterminated(view: JobView, now: datetime) -> Iterator[JobBlocker]:
-    """Pods that should have terminated, for a user who may not read nodes."""
+    """Pods whose deletion is overdue, for a user who may not read nodes."""
     for node in view.nodes:
         there = [one for role in view.job.live for one in _awaited(role, node) if one.evicted]
         late = [pod for one in there for pod in one.pods if _is_overdue(pod, now)]

@@ -54,8 +54,8 @@ def removal_sentence(role: Role, removed: Sequence[Pod], size: int | None) -> st
         parts.append(f"{_named(role, again)} {_is(again)} replaced by {_new(again)}")
     above = [pod for pod in _alive(role) if again and pod.index >= (size or 0)]
     if highest := [pod for pod in above if pod not in removed]:
-        which = "the highest index) ends" if len(highest) == 1 else "the highest indexes) end"
-        parts.append(f"{_named(role, highest)} ({which} instead")
+        which, end = ("index", "ends") if len(highest) == 1 else ("indexes", "end")
+        parts.append(f"{_named(role, highest)} (the highest {which}) {end} instead")
     return ", and ".join(parts)
 
 

@@ -96,8 +96,8 @@ def settings(context: CheckContext) -> CheckResults:
         raise lease.refusal
     by = deciding(context.connection, context.now)
     if by.source == "reconciler" and not by.settings.unknown:
-        who = "the last leader decided" if by.stalled else "it decides"
-        yield ok(f"{who} by {by.settings}")
+        decides = "the last leader decided" if by.stalled else "it decides"
+        yield ok(f"{decides} by {by.settings}")
         return
     if by.stalled:
         fix = reconciler_remedy(context, "start it")
