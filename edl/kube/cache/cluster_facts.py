@@ -15,8 +15,9 @@ from edl.kube.decode.object_facts import (
 )
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.device_index import DeviceChanges
+from edl.kube.provisioning.node_pool_facts import NodePoolFacts
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
-from edl.model import Node, NodePoolHeadroom, Teams
+from edl.model import Node, Teams
 
 
 class ClusterFacts(msgspec.Struct, frozen=True):
@@ -41,7 +42,7 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     requests: Sequence[CapacityRequestFacts] | None = None
     """ProvisioningRequests; None if the API server does not serve them, or if they may not be
     read."""
-    node_pools: Sequence[NodePoolHeadroom] = ()
+    node_pools: Sequence[NodePoolFacts] = ()
     """Karpenter's NodePools: it removes the nodes of these, and no others."""
     owned_objects: Sequence[OwnedObjectRef] = ()
     """Every Service, and our other objects around training jobs."""

@@ -26,7 +26,7 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
 from edl.kube.dra.device_index import DeviceChanges
-from edl.kube.provisioning import node_pool_limits, request_facts
+from edl.kube.provisioning import node_pool_facts, request_facts
 from edl.writes import Json
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Stores:
         self.classes = self._of("DeviceClass", dra.device_class)
         self.resource_claims = self._of("ResourceClaim", dra.resource_claim)
         self.templates = self._of("ResourceClaimTemplate", dra.template)
-        self.pools = self._of("NodePool", node_pool_limits.headroom)
+        self.pools = self._of("NodePool", node_pool_facts.node_pool)
         self.requests = self._of("ProvisioningRequest", request_facts.capacity_request)
         services = self._of("Service", partial(object_facts.owned_object, "Service"))
         self.owned_objects = {"Service": services}

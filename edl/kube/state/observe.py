@@ -20,6 +20,7 @@ from edl.kube.state.affinity_index import AffinityIndex
 from edl.kube.state.clock_skew import OwnTimes
 from edl.kube.state.jobs.job_index import JobIndex
 from edl.kube.state.jobs.training_job_inputs import ClusterScope
+from edl.kube.state.node_pool_usage import NodePoolUsage
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.quota_usage import QuotaIndex
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
@@ -51,6 +52,7 @@ class ClusterIndex:
 
     def __init__(self) -> None:
         self._nodes = NodeUsageIndex()
+        self._pools = NodePoolUsage()
         self._jobs = JobIndex()
         self._times = OwnTimes()
         self._affinities = AffinityIndex()
@@ -69,6 +71,7 @@ class ClusterIndex:
             self._jobs.scope(changes.scope)
         for node in changes.nodes:
             self._nodes.node(node)
+            self._pools.node(node)
         for job in changes.jobs:
             self._job(job)
         for namespace in changes.namespaces:
@@ -152,7 +155,7 @@ class ClusterIndex:
             team_usage=self._team_usage(teams, pods),
             autoscaled=seen.autoscaled,
             takes_requests=seen.requests is not None,
-            node_pools=tuple(sorted(seen.node_pools)),
+            node_pools=self._pools.headroom(seen.node_pools),
             orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
             foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
         )

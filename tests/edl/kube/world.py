@@ -180,8 +180,20 @@ def others() -> Iterator[tuple[str, Json]]:
         )
 
 
+def node_pools() -> Iterator[tuple[str, Json]]:
+    """Karpenter's pool of two nodes, which may also belong to none."""
+    for name in ("n0", "n1"):
+        body = manifests.node(name)
+        body["metadata"]["labels"][contract.NODE_POOL] = "default"
+        yield "Node", body
+    for used in ("0", "6"):
+        body = {"metadata": manifests.metadata("default"), "spec": {"limits": {"cpu": "20"}}}
+        yield "NodePool", body | {"status": {"resources": {"cpu": used}}}
+
+
 BODIES: list[tuple[str, Json]] = [
     *(("Pod", body) for body in pods()),
     *(("Job", body) for body in jobs()),
     *others(),
+    *node_pools(),
 ]

@@ -66,11 +66,11 @@ class AutoscaledCluster:
     def create(self, kind: str, namespace: str, body: Json) -> Json:
         return self.api.create(ObjectRef(kind, namespace, body["metadata"]["name"]), body)
 
-    def node(self, name: str, cpu: int = PER_NODE) -> None:
+    def node(self, name: str, cpu: int = PER_NODE, **labels: str) -> None:
         capacity = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
         ready = [{"type": "Ready", "status": "True"}]
         body = {
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | labels},
             "spec": {},
             "status": {"allocatable": capacity, "conditions": ready},
         }

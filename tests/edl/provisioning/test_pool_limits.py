@@ -105,6 +105,16 @@ def test_pods_that_fit_on_existing_nodes_need_no_new_ones() -> None:
     assert world.why("gang")[0] is Code.WAITING_FOR_NODES
 
 
+def test_a_node_counts_from_its_creation_on_though_karpenter_reports_it_later() -> None:
+    """Two of the pods fit on the new node; the other three need more than is left."""
+    world = PooledCluster(cpu=16)
+    world.node("made", PER_NODE, **{contract.NODE_POOL: "default"})
+    world.gang("gang", 5)
+    world.round()
+    assert not world.plan.requests
+    assert world.why("gang") == above("8 more CPU", "12")
+
+
 def test_a_maximum_beyond_the_limits_keeps_no_minimum_from_its_nodes() -> None:
     world = PooledCluster(cpu=16)
     world.gang("gang", 4, most=8, annotations={"provision": Provision.MAXIMUM})
