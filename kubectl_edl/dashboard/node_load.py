@@ -44,10 +44,10 @@ def share(used: Resources, offered: Resources, name: str) -> int:
 
 
 def totals(nodes: Sequence[Node]) -> list[Json]:
-    """Used and allocatable of all ready nodes, one entry per resource."""
-    shown, ready = names(nodes), [node for node in nodes if node.ready]
-    used = {name: sum(node.used.get(name) for node in ready) for name in shown}
-    offered = {name: sum(node.allocatable.get(name) for node in ready) for name in shown}
+    """Used and allocatable of all nodes that take pods, one entry per resource."""
+    shown, usable = names(nodes), [node for node in nodes if node.schedulable]
+    used = {name: sum(node.used.get(name) for node in usable) for name in shown}
+    offered = {name: sum(node.allocatable.get(name) for node in usable) for name in shown}
     return [_load(Resources.of(used), Resources.of(offered), name) for name in shown]
 
 
@@ -67,8 +67,9 @@ def each(nodes: Sequence[Node]) -> list[Json]:
 
 
 def spread(nodes: Sequence[Node]) -> list[Json]:
-    """The number of nodes per range of CPU load."""
-    loads = [share(node.used, node.allocatable, CPU) for node in nodes]
+    """The number of nodes that take pods, per range of CPU load."""
+    usable = [node for node in nodes if node.schedulable]
+    loads = [share(node.used, node.allocatable, CPU) for node in usable]
     bounds = [*zip((0, *_STEPS), _STEPS, strict=False), (_STEPS[-1], None)]
     return [
         {

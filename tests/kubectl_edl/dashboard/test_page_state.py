@@ -144,6 +144,17 @@ def test_nodes_are_counted_by_how_full_they_are() -> None:
     assert [step["nodes"] for step in node_load.spread(nodes)] == [2, 1, 1, 2, 2]
 
 
+LARGE = node("b", 12, 6)
+
+
+@pytest.mark.parametrize("away", [replace(LARGE, ready=False), replace(LARGE, cordoned=True)])
+def test_the_load_of_the_cluster_is_that_of_nodes_that_take_pods(away: Node) -> None:
+    nodes = [node("a", 4, 1), away]
+    assert [step["nodes"] for step in node_load.spread(nodes)] == [0, 1, 0, 0, 0]
+    cpu = node_load.totals(nodes)[0]
+    assert (cpu["used"], cpu["offered"], cpu["share"]) == ("1", "4", 25)
+
+
 def test_of_the_resources_cpu_memory_and_devices_are_shown() -> None:
     plain, gpu = node("a", 4, 1), node("b", 4, 2, **{"nvidia.com/gpu": 8, "ephemeral-storage": 9})
     assert node_load.names([plain, gpu]) == ("cpu", "memory", "nvidia.com/gpu")
@@ -152,10 +163,8 @@ def test_of_the_resources_cpu_memory_and_devices_are_shown() -> None:
     assert node_load.each([plain, gpu])[0]["loads"][2]["share"] == 0
 
 
-def test_an_unready_node_is_listed_and_offers_nothing() -> None:
+def test_an_unready_node_is_listed() -> None:
     lost = replace(node("b", 12, 8), ready=False)
-    cpu = node_load.totals([node("a", 4, 1), lost])[0]
-    assert (cpu["used"], cpu["offered"]) == ("1", "4")
     assert [one["status"] for one in node_load.each([node("a", 4, 1), lost])] == [
         "Ready",
         "NotReady",
