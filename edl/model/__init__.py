@@ -50,7 +50,7 @@ from edl.model.roles import (
     ScaleDeadline,
 )
 from edl.model.selectors import Labels, Requirement, Selector, Selectors
-from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
+from edl.model.teams import DEFAULT_TEAM, NamespacePattern, Reclaim, Team, Teams
 
 __all__ = [
     "DEFAULT_TEAM",
@@ -75,6 +75,7 @@ __all__ = [
     "JobKey",
     "Labels",
     "Leaving",
+    "NamespacePattern",
     "Node",
     "NodePoolHeadroom",
     "ObjectRef",

@@ -49,28 +49,17 @@ def check(manifest: Mapping[str, object]) -> Teams:
 def overlaps(teams: Teams) -> tuple[str, ...]:
     """Warnings about patterns of two teams that match the same namespaces; the first few.
 
-    Both contain an asterisk, so they do if their beginnings agree, and their ends. A namespace with
-    a name that a team lists is not concerned.
+    A namespace with a name that a team lists is not concerned.
     """
-    listed = {
-        team.name: [pattern for pattern in team.namespaces if "*" in pattern] for team in teams
-    }
     pairs = (
         (one, first, other, second)
-        for one, other in combinations(sorted(name for name in listed if listed[name]), 2)
-        for first, second in product(listed[one], listed[other])
+        for (one, patterns), (other, others) in combinations(teams.patterns, 2)
+        for first, second in product(patterns, others)
     )
     found = (
-        f'the teams "{one}" and "{other}" both claim namespaces that match "{first}" and '
-        f'"{second}": of these teams, each belongs to "{one}", the first by name'
+        f'the teams "{one}" and "{other}" both claim namespaces that match "{first.text}" and '
+        f'"{second.text}": of these teams, each belongs to "{one}", the first by name'
         for one, first, other, second in islice(pairs, _MOST_COMPARED)
-        if _overlap(first, second)
+        if first.overlaps(second)
     )
     return tuple(islice(found, _MOST_WARNINGS))
-
-
-def _overlap(one: str, other: str) -> bool:
-    begin, end = one.partition("*")[0], one.rpartition("*")[2]
-    begins, ends = other.partition("*")[0], other.rpartition("*")[2]
-    alike = begin.startswith(begins) or begins.startswith(begin)
-    return alike and (end.endswith(ends) or ends.endswith(end))

@@ -113,7 +113,7 @@ def _check_namespaces(teams: _Placed, findings: Findings) -> None:
     left = MOST_PATTERNS
     for place, team in teams:
         path = f"teams[{place}].namespaces"
-        patterns = sum("*" in one for one in team.namespaces)
+        patterns = sum(not one.is_name for one in team.namespace_patterns)
         if left >= 0 > left - patterns:
             what = f"with these, teams have more than {MOST_PATTERNS} patterns"
             allowed = f"at most {MOST_PATTERNS} in all: name namespaces, or select them by labels"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import Final
 
 from edl import contract
@@ -10,7 +9,7 @@ from edl.errors import NotFound
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
 from edl.messages.scarcity_messages import listed
-from edl.model import ObjectRef, Teams
+from edl.model import NamespacePattern, ObjectRef, Teams
 from edl.parsing.team_config_map import overlaps, teams_of
 from edl.parsing.team_document import parse_teams
 from edl.parsing.team_edits import taken_away
@@ -117,7 +116,7 @@ def _absent_namespaces(cluster: PluginCluster, before: Teams, after: Teams) -> I
         "",
     )
     for pattern in new if there else ():
-        if not any(fnmatchcase(name, pattern) for name in there):
+        if not any(map(NamespacePattern.of(pattern).matches, there)):
             close = _similar(pattern, there)
             meant = f": did you mean {close[0]}?" if close else ""
             yield f"hint: no namespace matches {pattern} now{meant}"

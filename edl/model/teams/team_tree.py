@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from edl.model.selectors import Requirement
+from edl.model.teams.namespace_pattern import NamespacePattern
 from edl.quantities import Amount, Resources
 
 DEFAULT_TEAM: Final = "default"
@@ -48,6 +49,10 @@ class Team(msgspec.Struct, frozen=True):
     lend: bool = True
     """Whether other teams may borrow its unused guarantee."""
     reclaim: Reclaim = Reclaim.REPLICAS
+
+    @property
+    def namespace_patterns(self) -> Iterator[NamespacePattern]:
+        return map(NamespacePattern.of, self.namespaces)
 
 
 class Teams(msgspec.Struct, frozen=True, dict=True):
@@ -140,8 +145,8 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
             return named
         found = [
             name
-            for name, patterns in self._patterns
-            if any(_fits(namespace, pieces) for pieces in patterns)
+            for name, patterns in self.patterns
+            if any(pattern.matches(namespace) for pattern in patterns)
         ]
         found = found or [team.name for team in self._selecting if _selects(team, labels)]
         return tuple(found) or ((DEFAULT_TEAM,) if self.items else ())
@@ -154,16 +159,16 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
     def _named(self) -> Mapping[str, tuple[str, ...]]:
         found: defaultdict[str, list[str]] = defaultdict(list)
         for team in self.items:
-            for namespace in team.namespaces:
-                if "*" not in namespace:
-                    found[namespace].append(team.name)
+            for pattern in team.namespace_patterns:
+                if pattern.is_name:
+                    found[pattern.text].append(team.name)
         return {namespace: tuple(names) for namespace, names in found.items()}
 
     @cached_property
-    def _patterns(self) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
-        """For each team with patterns, each pattern split at its asterisks."""
+    def patterns(self) -> tuple[tuple[str, tuple[NamespacePattern, ...]], ...]:
+        """The teams that have patterns with an asterisk, with these."""
         found = (
-            (team.name, tuple(tuple(one.split("*")) for one in team.namespaces if "*" in one))
+            (team.name, tuple(one for one in team.namespace_patterns if not one.is_name))
             for team in self.items
         )
         return tuple((name, patterns) for name, patterns in found if patterns)
@@ -175,19 +180,3 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
 def _selects(team: Team, labels: Mapping[str, str]) -> bool:
     return all(one.holds(labels.get(one.key)) for one in team.selector)
-
-
-def _fits(namespace: str, pieces: tuple[str, ...]) -> bool:
-    """Whether a name has these pieces in order, the first and last at its ends; in linear time."""
-    first, *middle, last = pieces
-    if len(namespace) < len(first) + len(last):
-        return False
-    if not (namespace.startswith(first) and namespace.endswith(last)):
-        return False
-    place, end = len(first), len(namespace) - len(last)
-    for piece in middle:
-        place = namespace.find(piece, place, end)
-        if place < 0:
-            return False
-        place += len(piece)
-    return True
