@@ -6,13 +6,14 @@ failure in between prints it, also one that leaves open whether the Job was dele
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import click
 
 from edl import contract
 from edl.durations import duration_text
 from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, Invalid, NotFound
+from edl.inject.manifest_parts import labels as labels_of
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
@@ -26,6 +27,7 @@ from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
+from kubectl_edl.create.create_jobs import check_completed
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import as_applied, controller_of, source_of
@@ -80,7 +82,7 @@ def adopt_job(
     if how.dry_run == "client":
         cli.out.write(dump(replacement.fresh))
         return
-    _check_accepted(connection, replacement)
+    _check_accepted(connection, replacement, cli.now())
     active = (replacement.found.get("status") or {}).get("active") or 0
     question = f'Job "{target.name}" has {active} active pods: delete it and create it again?'
     if how.yes or confirmed(cli, question):
@@ -93,13 +95,9 @@ def adopt_job(
 
 
 def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[str]:
-    """Why the new Job may not start or not be elastic."""
-    now, metadata = cli.now(), fresh["metadata"]
-    if contract.INJECTED_MAX in (metadata.get("annotations") or {}):
-        needed = [*hints(connection, [fresh], now, "set resources.requests")]
-    else:
-        what = f"no webhook completed {metadata['name']}, it runs as an ordinary Job"
-        needed = [f"warning: {what}: is the webhook of kubectl-edl installed in this cluster?"]
+    """Why the new Job may not start."""
+    now = cli.now()
+    needed = hints(connection, [fresh], now, "set resources.requests")
     return [*unattended(connection, now), *needed]
 
 
@@ -125,14 +123,34 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
     return Replacement(target, found, labelled(source_of(found), labels))
 
 
-def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> None:
-    """Create the new Job in a dry run, and raise the API server's error, while the old Job exists.
+def _check_accepted(connection: ClusterConnection, replacement: Replacement, now: datetime) -> None:
+    """Create the new Job in a dry run, while the old Job exists.
 
-    The API server enforces limits, such as those of the namespace, that the user may be unable to
-    read.
+    Raises the API server's error, or Refused if no webhook completes the Job. The API server
+    enforces limits, such as those of the namespace, that the user may be unable to read.
     """
-    with suppress(AlreadyExists):  # the old Job still has the name
-        connection.cluster.create(replacement.target, replacement.fresh, dry_run=True)
+    target, fresh = replacement.target, replacement.fresh
+    with suppress(AlreadyExists):  # the old Job still has the name, so the answer has no Job
+        connection.cluster.create(target, fresh, dry_run=True)
+    other = _renamed(fresh, now)
+    there = ObjectRef("Job", target.namespace, other["metadata"]["name"])
+    stored = connection.cluster.create(there, other, dry_run=True)
+    check_completed(connection, stored, f'Job "{target.name}" stays as it is')
+
+
+def _renamed(fresh: Json, now: datetime) -> Json:
+    """The Job under a name that no other has; a role's name is TRAINING_JOB-ROLE."""
+    metadata = fresh["metadata"]
+    name, own = metadata["name"], labels_of(fresh)
+    job = own.get(contract.JOB, "")
+    whole = job if job and name.startswith(job) else name
+    # Addresses contain the name: it gets longer only if it is short.
+    suffix = f"-{int(now.timestamp())}"
+    other = whole[: max(1, len(whole) - len(suffix))].rstrip("-.") + suffix
+    labels = {**own, contract.JOB: other} if whole == job else own
+    return fresh | {
+        "metadata": metadata | {"name": other + name.removeprefix(whole), "labels": labels}
+    }
 
 
 def _recreate(

@@ -58,12 +58,19 @@ def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[J
     taken = [name for name, answer in answers.items() if answer is None]
     refuse([*_existing(connection, manifests, taken), *findings])
     stored = [answer for answer in answers.values() if isinstance(answer, dict)]
-    if any(contract.INJECTED_MAX not in annotations(one) for one in stored):
-        raise Refused(
-            "no webhook of this cluster completes labelled Jobs, they would run as ordinary ones: "
-            "install kubectl-edl there first; --dry-run client -o yaml writes the manifests"
-        )
+    for one in stored:
+        check_completed(connection, one, "--dry-run client -o yaml writes the manifests")
     return stored
+
+
+def check_completed(connection: ClusterConnection, stored: Json, besides: str) -> None:
+    """Raises Refused, with `besides`, if no webhook completed this Job of a dry run."""
+    if contract.INJECTED_MAX not in annotations(stored):
+        doctor = f"kubectl edl doctor{connection.scope.within(connection.namespace).job_flags}"
+        raise Refused(
+            f"no webhook completes labelled Jobs in namespace {connection.namespace}, so they "
+            f"would run as ordinary ones: {doctor} finds the cause; {besides}"
+        )
 
 
 def _existing(

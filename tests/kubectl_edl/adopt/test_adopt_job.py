@@ -33,7 +33,15 @@ def stage() -> Stage:
     }
     stage.create(manifest)
     stage.patch("resnet", {"status": {"active": 2}, "metadata": {"generation": 1}})
+    stage.wrapped = completing()
     return stage
+
+
+def through(
+    wrapper: "Callable[[PluginCluster], PluginCluster]",
+) -> "Callable[[PluginCluster], PluginCluster]":
+    """The wrapper in front of an API server with our webhook."""
+    return lambda cluster: wrapper(completing()(cluster))
 
 
 def test_an_existing_job_is_refused_with_the_recreate_command(stage: Stage) -> None:
@@ -53,8 +61,8 @@ def test_recreating_starts_from_the_users_manifest(stage: Stage) -> None:
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
     assert found.code == 0
     assert found.out == "resnet: created again with labels: kubectl edl status resnet\n"
-    fresh = stage.job("resnet")
-    assert fresh["metadata"]["uid"] != uid
+    assert stage.job("resnet")["metadata"]["uid"] != uid
+    fresh = json.loads(stage.job("resnet")["metadata"]["annotations"][LAST_APPLIED])
     assert fresh["metadata"]["labels"] == {
         contract.FRAMEWORK: "none",
         contract.MIN: "1",
@@ -74,7 +82,6 @@ def test_a_recreated_paused_job_is_reported_as_paused(stage: Stage) -> None:
 
 
 def test_missing_prerequisites_of_the_recreated_job_are_hints(stage: Stage) -> None:
-    stage.wrapped = completing()
     launcher = job("ring-launcher")
     launcher["spec"] = {"template": launcher["spec"]["template"]}
     stage.cluster.create(ObjectRef("Job", "default", "ring-launcher"), launcher)
@@ -88,12 +95,20 @@ def test_missing_prerequisites_of_the_recreated_job_are_hints(stage: Stage) -> N
     )
 
 
-def test_a_cluster_without_our_webhook_is_noticed(stage: Stage) -> None:
-    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
+@pytest.mark.parametrize("name", ["resnet", "resnet-" + "x" * 56])
+def test_a_job_that_no_webhook_would_complete_is_not_deleted(stage: Stage, name: str) -> None:
+    stage.wrapped = lambda cluster: cluster
+    if name != "resnet":
+        stage.create(job(name))
+    before = stage.job(name)
+    found = stage.run("adopt", name, *ELASTIC, "--recreate", "--yes")
+    assert (found.code, found.out) == (1, "")
     assert found.err == (
-        "warning: no webhook completed resnet, it runs as an ordinary Job: "
-        "is the webhook of kubectl-edl installed in this cluster?\n"
+        "error: no webhook completes labelled Jobs in namespace default, so they would run as "
+        "ordinary ones: kubectl edl doctor -n default finds the cause; "
+        f'Job "{name}" stays as it is\n'
     )
+    assert stage.job(name) == before
 
 
 def test_a_dry_run_prints_the_new_job_and_keeps_the_old(stage: Stage) -> None:
@@ -155,7 +170,7 @@ def test_a_job_that_would_be_refused_is_not_deleted(stage: Stage) -> None:
 
 
 def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
-    stage.wrapped = refusing("Job", Invalid("quota exceeded", 403))
+    stage.wrapped = through(refusing("Job", Invalid("quota exceeded", 403)))
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert found.code == 1
     assert found.err == (
@@ -171,7 +186,7 @@ def test_recreating_times_out_if_the_old_job_stays(stage: Stage, timeout: str) -
         def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
             """A finalizer holds it."""
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Lasting(cluster))
+    stage.wrapped = through(lambda cluster: cast("PluginCluster", Lasting(cluster)))
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
     assert found.code == 1
     assert "it is still there after 10s (a finalizer?); --timeout waits longer" in found.err
@@ -179,7 +194,7 @@ def test_recreating_times_out_if_the_old_job_stays(stage: Stage, timeout: str) -
 
 
 def test_an_interrupt_after_the_deletion_prints_the_manifest(stage: Stage) -> None:
-    stage.wrapped = refusing("Job", KeyboardInterrupt())
+    stage.wrapped = through(refusing("Job", KeyboardInterrupt()))
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert "was deleted and not created again: interrupted" in found.err
     assert yaml.safe_load(found.out)["kind"] == "Job"
@@ -206,7 +221,7 @@ def deleting(
 def test_a_deletion_without_an_answer_prints_the_manifest(
     stage: Stage, error: BaseException, why: str
 ) -> None:
-    stage.wrapped = deleting(error)
+    stage.wrapped = through(deleting(error))
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert found.code == 1
     assert found.err == (
@@ -258,7 +273,6 @@ def test_an_elastic_job_is_recreated_from_its_last_applied_manifest(stage: Stage
 
 @pytest.mark.parametrize("annotations", [{}, {LAST_APPLIED: json.dumps(job("resnet"))}])
 def test_an_adopted_job_can_be_adopted_again(stage: Stage, annotations: "Json") -> None:
-    stage.wrapped = completing()
     stage.patch("resnet", {"metadata": {"annotations": annotations}})
     for size in ("6", "8"):
         found = stage.run("adopt", "resnet", *ELASTIC[:-1], size, "--recreate", "--yes")
@@ -317,7 +331,7 @@ def test_a_released_job_of_unknown_source_is_not_recreated(stage: Stage) -> None
 
 
 def test_a_job_that_changes_meanwhile_is_read_again(stage: Stage) -> None:
-    stage.wrapped = overtaken(1)
+    stage.wrapped = through(overtaken(1))
     assert stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y").code == 0
 
 

@@ -9,6 +9,7 @@ from edl import contract
 from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
+from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
@@ -83,6 +84,7 @@ def test_a_missing_lease_is_reported(stage: Stage, command: tuple[str, ...]) -> 
 
 def test_recreate_hints_at_a_missing_leader(stage: Stage) -> None:
     command = ("adopt", "plain", "--framework", "none", "--recreate", "--yes")
+    stage.wrapped = completing()
     found = later(stage, LASTS + 5.1).run(*command)
     assert found.err.startswith("hint: no reconciler is running (")
 

@@ -716,7 +716,7 @@ def test_without_a_webhook_nothing_is_created() -> None:
     stage = Stage()
     found = created(*MNIST, stage=stage)
     assert found.code == 1
-    assert found.err.startswith("error: no webhook of this cluster completes labelled Jobs")
+    assert found.err.startswith("error: no webhook completes labelled Jobs in namespace default")
     assert stored(stage) == []
 
 
