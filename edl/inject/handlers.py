@@ -142,9 +142,9 @@ def _of_cron_job(request: AdmissionRequest, context: Context) -> tuple[str, ...]
     try:
         manifest_schema.check({**made, "kind": "Job"})
         job, policy = made_job(request.manifest), request.policy
-        trains = unknown_keys.trains(job) or namespace_defaults.adopts(job, policy)
         creation = AdmissionRequest("CREATE", job, None, request.user, policy)
-        new = (mutate if trains else advise)(creation, context).warnings
+        completed = namespace_defaults.reaches_webhook(job, policy)
+        new = (mutate if completed else advise)(creation, context).warnings
     except Denied as denied:
         refusals = (f"its Jobs are refused: {JOB_TEMPLATE}.{one}" for one in denied.findings)
         return (*texts, *refusals)

@@ -18,6 +18,7 @@ from edl.inject.manifest_parts import (
     with_metadata,
     with_spec,
 )
+from edl.inject.warnings import unknown_keys
 from edl.model.object_refs import CRON_JOB_TYPE
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
@@ -39,6 +40,15 @@ def adopts(manifest: Json, policy: NamespacePolicy) -> bool:
         or _is_made_by_a_controller(manifest)
         or any(hook in annotations(manifest) for hook in contract.HOOKS)
     )
+
+
+def reaches_webhook(manifest: Json, policy: NamespacePolicy) -> bool:
+    """Whether the API server sends a new Job or bare pod to the webhook, which completes it.
+
+    As the selectors in `manifests/base/admission.yaml`: by its own labels, not by those of its pod
+    template, and by the label of its namespace.
+    """
+    return unknown_keys.trains(manifest) or adopts(manifest, policy)
 
 
 def _is_made_by_a_controller(manifest: Json) -> bool:

@@ -11,6 +11,7 @@ from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import JOB_TEMPLATE, made_job
+from edl.inject.manifest_schema import is_labelled
 from edl.kube.option_group import option, option_group
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -61,20 +62,24 @@ def labelled(manifest: Json, labels: LabelOptions) -> Json:
     metadata = target.setdefault("metadata", {}) or {}
     target["metadata"] = metadata
     if target is not changed:
-        _move_down(changed.get("metadata") or {}, metadata)
+        _move(changed.get("metadata") or {}, metadata)
+    template = (target.get("spec") or {}).get("template") or {}
+    if is_labelled(template) and not is_labelled(target):
+        # The API server selects a Job for the webhook by the Job's own labels.
+        _move(template["metadata"], metadata)
     _put(metadata, "labels", _chosen(_LABELS, labels) | _role(metadata.get("name", ""), labels))
     _put(metadata, "annotations", _chosen(_ANNOTATIONS, labels))
     _check(target, changed)
     return changed
 
 
-def _move_down(above: Json, below: Json) -> None:
-    """Move our labels and annotations of a CronJob, ignored there, to its jobTemplate."""
+def _move(source: Json, metadata: Json) -> None:
+    """Move our labels and annotations from metadata where they have no effect to a Job's own."""
     for place in ("labels", "annotations"):
-        ours = {name: text for name, text in (above.get(place) or {}).items() if is_ours(name)}
+        ours = {name: text for name, text in (source.get(place) or {}).items() if is_ours(name)}
         if ours:
-            above[place] = {name: text for name, text in above[place].items() if name not in ours}
-            below[place] = ours | (below.get(place) or {})
+            source[place] = {name: text for name, text in source[place].items() if name not in ours}
+            metadata[place] = ours | (metadata.get(place) or {})
 
 
 def is_ours(name: str) -> bool:

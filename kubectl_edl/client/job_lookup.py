@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from edl.errors import Forbidden
 from edl.kube.cluster import find
@@ -13,6 +13,9 @@ from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.prefetched_lists import jobs_of
+
+if TYPE_CHECKING:
+    from edl.parsing.namespace_policy import NamespacePolicy
 
 _LATEST: Final = 3
 """Jobs of a CronJob that an error names."""
@@ -71,7 +74,8 @@ def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:
 
 def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Missing | None:
     """The error with the latest Jobs of a CronJob; None if these are not training jobs."""
-    from edl.inject.manifest_schema import is_labelled
+    from edl.inject.manifest_parts import made_job
+    from edl.inject.namespace_defaults import reaches_webhook
 
     scope = connection.scope
     if jobs := _jobs_made_by(cron_job, connection):
@@ -79,7 +83,7 @@ def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Mi
             f'"{name}" is a CronJob, and each of its Jobs is a training job; the latest: '
             f"{', '.join(jobs)}; see kubectl edl explain {jobs[0]}{scope.job_flags}"
         )
-    if is_labelled(cron_job["spec"]["jobTemplate"]):
+    if reaches_webhook(made_job(cron_job), _policy(connection)):
         made = (cron_job.get("status") or {}).get("lastScheduleTime")
         return Missing(
             f'"{name}" is a CronJob that {"has no Job now" if made else "has made no Job yet"}: '
@@ -87,6 +91,16 @@ def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Mi
             f"see kubectl edl explain JOB{scope.job_flags}"
         )
     return None
+
+
+def _policy(connection: ClusterConnection) -> "NamespacePolicy":
+    """The settings of the namespace; none if the user may not read them."""
+    from edl.parsing import namespace_policy
+
+    with suppress(Forbidden):
+        namespace = find(connection.cluster, ObjectRef("Namespace", "", connection.namespace))
+        return namespace_policy.read(namespace or {})
+    return namespace_policy.SILENT
 
 
 def _jobs_made_by(cron_job: Json, connection: ClusterConnection) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from edl.errors import Forbidden, Unreachable, WebhookAway
 from edl.kube.cluster import ListOptions, RawList
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import command_first
@@ -142,6 +143,13 @@ def test_a_cron_job_without_jobs_says_so(stage: Stage, status: Json, has: str) -
         f'error: "nightly" is a CronJob that {has}: kubectl get cronjob nightly; '
         "once it has one, see kubectl edl explain JOB\n"
     )
+
+
+def test_a_cron_job_of_a_namespace_that_adopts_all_jobs_says_so(stage: Stage) -> None:
+    _cron_job(stage)
+    labels = {"labels": {"edl.dev/injection": "enabled"}}
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), {"metadata": labels})
+    assert "is a CronJob that has made no Job yet" in stage.run("status", "nightly").err
 
 
 def test_other_cron_jobs_and_those_that_may_not_be_read_are_unknown(stage: Stage) -> None:

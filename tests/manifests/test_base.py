@@ -99,7 +99,8 @@ def test_other_objects_reach_us_only_where_they_name_us_and_none_waits_for_us() 
     assert names == ["not-being-deleted", ours, *others]
     for text in (contract.PREFIX, contract.INJECTION):
         assert f"'{text}'" in conditions(webhook)
-    assert f"'{contract.FRAMEWORK}' in object.spec.template.metadata.labels" in conditions(webhook)
+    for pods in ("object.spec.template", "object.spec.jobTemplate.spec.template"):
+        assert f"'{contract.FRAMEWORK}' in {pods}.metadata.labels" in conditions(webhook)
     assert [(rule["resources"], rule["operations"]) for rule in webhook["rules"]] == [
         (["jobs", "cronjobs"], ["CREATE", "UPDATE"]),
         (["pods"], ["CREATE"]),

@@ -67,13 +67,13 @@ def trains(manifest: Json) -> bool:
 
 def on_creation(manifest: Json) -> tuple[str, ...]:
     """All warnings for a new object that does not train, including its pod template."""
-    return (*unheeded(manifest), *_in_template(manifest))
+    return (*unheeded(manifest), *in_template(manifest))
 
 
 def on_update(manifest: Json, old: Json) -> tuple[str, ...]:
     """Warnings for what an update adds; a Job's pod template does not change."""
     gains = contract.FRAMEWORK not in labels(template(old)) and manifest.get("kind") != "Job"
-    return (*unheeded(manifest, old), *(_in_template(manifest) if gains else ()))
+    return (*unheeded(manifest, old), *(in_template(manifest) if gains else ()))
 
 
 def on_stored(manifest: Json) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ def on_cron_job(manifest: Json) -> str:
     return f"{shown} {verb} nothing on a CronJob itself: its Jobs get spec.jobTemplate.metadata"
 
 
-def _in_template(manifest: Json) -> tuple[str, ...]:
+def in_template(manifest: Json) -> tuple[str, ...]:
     """Warnings for a pod template with `edl.dev/framework` whose Job does not have it."""
     found = template(manifest)
     names = sorted(name for name, kind in _ours(found) if name in _WISHES[kind])

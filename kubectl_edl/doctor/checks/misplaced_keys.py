@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from edl import contract
 from edl.errors import Denied, Forbidden
-from edl.inject import immutable_names, update_policy
-from edl.inject.manifest_parts import job_template
+from edl.inject import immutable_names, namespace_defaults, update_policy
+from edl.inject.manifest_parts import job_template, made_job
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions
@@ -46,8 +46,10 @@ def cron_jobs(context: CheckContext) -> CheckResults:
     """
     found = _listed(context, "CronJob")
     others = FixCommand(f"kubectl get cronjobs {context.where}")
-    yield from first([one for each in found for one in _on_cron_job(each)], others)
-    yield from first(list(_refused(context, list(filter(_is_ours, found)))), others)
+    policies = _policies(context) if found else {}
+    jobs = [_CronJob(one, _policy(policies, one)) for one in found]
+    yield from first([one for each in jobs for one in _on_cron_job(each)], others)
+    yield from first(list(_refused(context, [one for one in jobs if one.completed])), others)
 
 
 def namespaces(context: CheckContext) -> CheckResults:
@@ -92,33 +94,49 @@ def _may_change(manifest: Json) -> bool:
     return not topology_warnings.late(meant, manifest)
 
 
-def _on_cron_job(manifest: Json) -> Iterator[CheckResult]:
-    metadata, template = manifest["metadata"], manifest["spec"].get("jobTemplate") or {}
+class _CronJob(NamedTuple):
+    """A stored CronJob, and the settings of its namespace."""
+
+    manifest: Json
+    policy: NamespacePolicy
+
+    @property
+    def job(self) -> Json | None:
+        """A Job as it creates it; None without a template."""
+        return made_job(self.manifest) if job_template(self.manifest) else None
+
+    @property
+    def completed(self) -> bool:
+        """Whether the webhook completes its Jobs."""
+        job = self.job
+        return job is not None and namespace_defaults.reaches_webhook(job, self.policy)
+
+
+def _on_cron_job(cron_job: _CronJob) -> Iterator[CheckResult]:
+    manifest, job = cron_job.manifest, cron_job.job
+    metadata = manifest["metadata"]
+    move = FixCommand(
+        f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
+        "| kubectl edl adopt -f - | kubectl apply -f -"
+    )
     if misplaced := unknown_keys.on_cron_job(manifest):
-        move = FixCommand(
-            f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
-            "| kubectl edl adopt -f - | kubectl apply -f -"
-        )
         yield _key_warning("CronJob", manifest, (misplaced,), move)
-    if warnings := unknown_keys.on_creation(template | {"kind": "Job"}):
+    if job is None:
+        return
+    if in_pods := unknown_keys.in_template(job):
+        yield _key_warning("CronJob", manifest, in_pods, move)
+    told = unknown_keys.warnings if cron_job.completed else unknown_keys.unheeded
+    if warnings := told(job):
         remedy = FixCommand(
             "correct spec.jobTemplate.metadata of its manifest, then: kubectl apply -f FILE"
         )
         yield _key_warning("CronJob", manifest, warnings, remedy)
 
 
-def _is_ours(cron_job: Json) -> bool:
-    """Whether its Jobs get `edl.dev/framework`, by themselves or by the labels of their pods."""
-    job = job_template(cron_job) or {}
-    return is_labelled(job) or is_labelled((job.get("spec") or {}).get("template"))
-
-
-def _refused(context: CheckContext, cron_jobs: Sequence[Json]) -> Iterator[CheckResult]:
+def _refused(context: CheckContext, cron_jobs: Sequence[_CronJob]) -> Iterator[CheckResult]:
     """CronJobs whose Jobs the webhook refuses, by its own function."""
-    policies = _policies(context) if cron_jobs else {}
-    for manifest in cron_jobs[:_MOST_CRON_JOBS]:
+    for manifest, policy in cron_jobs[:_MOST_CRON_JOBS]:
         name, namespace = manifest["metadata"]["name"], manifest["metadata"]["namespace"]
-        policy = policies.get(namespace, NamespacePolicy(namespace))
         edit = FixCommand(f"kubectl edit cronjob {name} -n {namespace}")
         for finding in refused_jobs(manifest, f"CronJob {namespace}/{name}", policy):
             yield warning(f"{finding}: each of its Jobs is refused", edit)
@@ -138,6 +156,11 @@ def _policies(context: CheckContext) -> Mapping[str, NamespacePolicy]:
         found = context.connection.cluster.list(_NAMESPACES).manifests()
         return {one["metadata"]["name"]: namespace_policy.read(one) for one in found}
     return {}
+
+
+def _policy(policies: Mapping[str, NamespacePolicy], manifest: Json) -> NamespacePolicy:
+    namespace = manifest["metadata"]["namespace"]
+    return policies.get(namespace, NamespacePolicy(namespace))
 
 
 def _key_warning(kind: str, manifest: Json, warnings: Sequence[str], fix: str) -> CheckResult:

@@ -193,6 +193,25 @@ def test_labels_of_a_cron_job_are_moved_to_its_template(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("kind", ["CronJob", "Job"])
+def test_labels_of_the_pods_alone_are_moved_to_the_job(tmp_path: Path, kind: str) -> None:
+    made = job("nightly") | {"metadata": {"name": "nightly", "labels": {"app": "sweep"}}}
+    own = {contract.FRAMEWORK: "none", contract.MAX: "8", "app": "sweep"}
+    made["spec"]["template"]["metadata"] = {"labels": own}
+    nightly = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": made},
+    }
+    found = Stage().run("adopt", "-f", write(tmp_path, dump(nightly if kind != "Job" else made)))
+    assert found.err == ""
+    (written,) = documents(found.out)
+    labelled = written if kind == "Job" else written["spec"]["jobTemplate"]
+    assert labelled["metadata"]["labels"] == own
+    assert labelled["spec"]["template"]["metadata"]["labels"] == {"app": "sweep"}
+
+
 def test_all_findings_are_reported(tmp_path: Path) -> None:
     file = write(tmp_path, TEXT)
     found = Stage().run(

@@ -8,8 +8,8 @@ import pytest
 from edl import contract
 from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
-from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.create.test_create import completing
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, role_manifests
 
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)

@@ -897,6 +897,58 @@ def test_a_cron_job_whose_jobs_are_refused_is_named_with_the_errors(
     )
 
 
+def pod_labelled(max_replicas: str) -> "Json":
+    """A CronJob that labels its pods alone; its Jobs have another label."""
+    made = job("unused", framework="none", max=max_replicas)
+    made["spec"]["template"]["metadata"] = {"labels": made["metadata"]["labels"]}
+    template = {"metadata": {"labels": {"app": "sweep"}}, "spec": made["spec"]}
+    return {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": template}}
+
+
+def adopting(stage: Stage, **annotations: str) -> None:
+    """The namespace of the stage adopts all Jobs."""
+    texts = {
+        f"{contract.PREFIX}{name.replace('_', '-')}": text for name, text in annotations.items()
+    }
+    metadata = {"labels": {contract.INJECTION: contract.ENABLED}, "annotations": texts}
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), {"metadata": metadata})
+
+
+@pytest.mark.parametrize("adopts", [False, True])
+def test_a_cron_job_that_labels_its_pods_alone_is_named_with_the_remedy(
+    stage: Stage, *, adopts: bool
+) -> None:
+    stage.create(pod_labelled("4"))
+    if adopts:
+        adopting(stage, default_framework="none")
+    assert only(stage, "cronjobs") == (
+        "warning",
+        (
+            "CronJob default/nightly: edl.dev/framework, edl.dev/max do nothing in spec.template: "
+            "write this on the Job's own metadata"
+        ),
+        (
+            "kubectl get cronjob nightly -n default -o yaml | kubectl edl adopt -f - "
+            "| kubectl apply -f -"
+        ),
+    )
+
+
+def test_a_cron_job_of_a_namespace_that_adopts_all_jobs_is_checked_by_its_settings(
+    stage: Stage,
+) -> None:
+    made = job("unused", min="1", max="6")
+    template = {"metadata": {"labels": made["metadata"]["labels"]}, "spec": made["spec"]}
+    stage.create(
+        {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": template}}
+    )
+    assert "do nothing without the label edl.dev/framework" in only(stage, "cronjobs")[1]
+    adopting(stage, default_framework="none", largest_max="4")
+    found = only(stage, "cronjobs")
+    assert found[1].startswith("CronJob default/nightly: spec.jobTemplate.metadata.labels[edl.dev")
+    assert found[1].endswith(": each of its Jobs is refused")
+
+
 def test_cron_jobs_of_all_namespaces_are_checked_by_those_who_may_list_them(
     stage: Stage, server: FakeApi
 ) -> None:
