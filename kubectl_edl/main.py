@@ -21,12 +21,12 @@ import click
 
 from edl.errors import Denied, EdlError, Forbidden, WebhookAway
 from kubectl_edl.cli.command_errors import Exit, Refused, exit_code
-from kubectl_edl.cli.context import CliContext, ClusterConnection
+from kubectl_edl.cli.context import CliContext, ClusterConnection, ServerWarnings
 from kubectl_edl.cli.root import CLI
 from kubectl_edl.cli.terminal import Attention, draws, knows_unicode, listening, printing, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     from edl.kube.cluster import Cluster, ListOptions, PluginCluster
@@ -132,7 +132,7 @@ def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
     return exit_code(error)
 
 
-def _connect(scope: Scope) -> ClusterConnection:
+def _connect(on_warning: Callable[[str], None], scope: Scope) -> ClusterConnection:
     from edl.kube.api.client import connect
     from edl.kube.auth.kubeconfig import ConfigOverrides
 
@@ -145,7 +145,7 @@ def _connect(scope: Scope) -> ClusterConnection:
         system_namespace=scope.system_namespace,
         flags=scope.cluster_flags,
     )
-    server = connect(scope.kubeconfig or None, overrides)
+    server = connect(scope.kubeconfig or None, overrides, on_warning)
     if scope.request_timeout:
         server = server.within(scope.request_timeout.total_seconds())
     namespace = "" if scope.all_namespaces else scope.namespace or server.default_namespace
@@ -183,15 +183,16 @@ def _kubectl(arguments: Sequence[str], text: str) -> int:
 
 def this_process() -> CliContext:
     """The context of this process: its own streams, clock and cluster."""
-    out, stdin, attention = printing(sys.stdout), reading(sys.stdin), Attention()
+    out, err = printing(sys.stdout), printing(sys.stderr)
+    stdin, attention = reading(sys.stdin), Attention()
     drawn = draws(out, os.environ)
     return CliContext(
         out=out,
-        err=printing(sys.stderr),
+        err=err,
         stdin=stdin,
         now=lambda: datetime.now(UTC),
         sleep=time.sleep,
-        connect=_connect,
+        connect=partial(_connect, ServerWarnings(err)),
         changes=partial(_changes, attention),
         watched=partial(_watched, attention),
         listening=partial(listening, attention, stdin),

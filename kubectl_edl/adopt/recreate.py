@@ -77,9 +77,9 @@ def adopt_job(
             f'Job "{target.name}" exists: its spec.template is immutable; delete it '
             f"and create it again with: kubectl edl adopt {target.name} {flags} --recreate"
         )
-    for warning in unknown_keys.warnings(replacement.fresh):
-        cli.warn(f"warning: {warning}; the new {target.name} would have it, too")
     if how.dry_run == "client":
+        for warning in unknown_keys.warnings(replacement.fresh):  # else the webhook warns of them
+            cli.warn(f"warning: {warning}; the new {target.name} would have it, too")
         cli.out.write(dump(replacement.fresh))
         return
     _check_accepted(connection, replacement, cli.now())
@@ -97,8 +97,7 @@ def adopt_job(
 def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[str]:
     """Why the new Job may not start."""
     now = cli.now()
-    needed = hints(connection, [fresh], now, "set resources.requests")
-    return [*unattended(connection, now), *needed]
+    return [*unattended(connection, now), *hints(connection, [fresh], now)]
 
 
 def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -21,6 +21,19 @@ def _harmless(text: str) -> str:
     from kubectl_edl.output.safe_text import harmless_line
 
     return harmless_line(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerWarnings:
+    """Writes the warnings of the API server to stderr as kubectl does, each of them once."""
+
+    err: TextIO
+    _written: set[str] = field(default_factory=set)
+
+    def __call__(self, text: str) -> None:
+        if text not in self._written:
+            self._written.add(text)
+            self.err.write(f"Warning: {_harmless(text)}\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: Creat
         connection = cli.connect(scope)
         made = create_all(cli, connection, made)
         now = cli.now()
-        needed = hints(connection, made, now, "add --cpu and --memory")
+        needed = hints(connection, made, now)
         for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
             cli.warn(hint)
     remark = REMARKS[writing.dry_run]

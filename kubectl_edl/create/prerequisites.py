@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Final
 
 from edl.errors import ClusterError, NotFound
-from edl.inject.warnings import request_warnings
 from edl.messages import message
 from edl.model import ObjectRef
 from edl.quantities import MEMORY
@@ -16,13 +15,10 @@ _LEAST_MEMORY: Final = 2**20
 """Bytes; no program fits into less."""
 
 
-def hints(
-    connection: ClusterConnection, stored: Sequence[Json], now: datetime, remedy: str
-) -> Iterator[str]:
-    """Hints why the new job will not start, or why its pods would all start at once.
+def hints(connection: ClusterConnection, stored: Sequence[Json], now: datetime) -> Iterator[str]:
+    """Hints why the new job will not start; what the API server warns of is printed already.
 
-    The job is already created, so a failed read is not an error. `remedy`: the remedy for pods
-    without requests.
+    The job is already created, so a failed read is not an error.
     """
     from kubectl_edl.client.cluster_view import survey_created
 
@@ -36,8 +32,6 @@ def hints(
         if job.problem:
             yield f"hint: nothing starts: {message(job.problem)}"
             return
-        for role in request_warnings.roles(job):
-            yield f"hint: {request_warnings.no_requests(role.name, role.spec.max)}; {remedy}"
         for role in job.live:
             amount = role.template.shape.requests.get(MEMORY)
             if 0 < amount < _LEAST_MEMORY:  # a quantity without a unit is bytes: `--memory 4`

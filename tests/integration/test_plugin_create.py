@@ -13,6 +13,7 @@ import yaml
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
+from edl.model import ObjectRef
 from tests.integration.support.stage import elastic
 
 if TYPE_CHECKING:
@@ -63,6 +64,17 @@ def test_what_is_created_for_a_framework_runs(installed: Stage, name: str) -> No
     installed.until_runs(elastic_role, 3)
     for job in set(names(installed)) - {elastic_role}:
         installed.until_runs(job, 1)
+
+
+def test_what_the_api_server_warns_of_is_printed_once(installed: Stage) -> None:
+    warn = {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}
+    installed.api.patch(ObjectRef("Namespace", "", installed.namespace), {"metadata": warn})
+    made = edl(installed, "create", "none", "sweep", "--image", "none", "--workers", "1..2")
+    assert made.stdout == "job.batch/sweep created: worker=1..2\n"
+    first, second = sorted(made.stderr.splitlines())
+    assert first.startswith("Warning: no container of worker requests CPU or memory: ")
+    assert first.endswith("; set resources.requests")
+    assert second.startswith('Warning: would violate PodSecurity "restricted:latest": ')
 
 
 def test_a_file_that_was_written_can_be_applied_and_applied_again(installed: Stage) -> None:

@@ -86,8 +86,12 @@ class ApiClient:
         login: ClientConfig,
         waits: RetryPolicy = _WAITS,
         transport: Transport | None = None,
+        on_warning: Callable[[str], None] | None = None,
     ) -> None:
-        """`transport`: that of another client, to share its connections and clock estimate."""
+        """`transport`: that of another client, to share its connections and clock estimate.
+
+        `on_warning` is called with each warning in the answer to a write.
+        """
         self.server = login.server
         self.default_namespace = login.namespace
         """The namespace of the kubeconfig's context, or the pod's own."""
@@ -95,16 +99,17 @@ class ApiClient:
         self._login = login
         self._waits = waits
         self._transport = transport or Transport(login)
+        self._on_warning = on_warning
 
     def within(self, seconds: float) -> ApiClient:
         """A client with the same connections whose requests fail after this many seconds."""
         waits = replace(self._waits, seconds=seconds)
-        return ApiClient(self._login, waits, self._transport)
+        return ApiClient(self._login, waits, self._transport, self._on_warning)
 
     def once(self, seconds: float) -> ApiClient:
         """As `within`, but without retries of reads: the caller decides when to repeat them."""
         waits = replace(self._waits, seconds=seconds, pauses=())
-        return ApiClient(self._login, waits, self._transport)
+        return ApiClient(self._login, waits, self._transport, self._on_warning)
 
     def get(self, target: ObjectRef) -> Json:
         return _object(self._read(self._call("get", *target), resource_path(*target)))
@@ -230,17 +235,24 @@ class ApiClient:
     def _write(self, method: str, request: ApiCall, path: str, body: Mapping[str, Any]) -> bytes:
         encoded = msgspec.json.encode(body)
         answer = self._transport.send(method, path, self._waits.seconds, encoded)
+        if self._on_warning:
+            for warning in answer.warnings:
+                self._on_warning(warning)
         if (error := _refusal(request, answer)) is not None:
             raise error
         return answer.data
 
 
-def connect(kubeconfig: str | None = None, overrides: ConfigOverrides | None = None) -> ApiClient:
+def connect(
+    kubeconfig: str | None = None,
+    overrides: ConfigOverrides | None = None,
+    on_warning: Callable[[str], None] | None = None,
+) -> ApiClient:
     """A client of the cluster that kubectl would choose; in a pod without kubeconfig, its own.
 
     Raises Unreachable if no cluster can be chosen. No request is sent yet.
     """
-    return ApiClient(log_in(kubeconfig, overrides, os.environ))
+    return ApiClient(log_in(kubeconfig, overrides, os.environ), on_warning=on_warning)
 
 
 def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:

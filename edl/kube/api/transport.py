@@ -3,6 +3,7 @@
 import re
 import time
 import zlib
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -23,6 +24,9 @@ _PATCHES: Final = {
 }
 """Pseudo-methods for the kinds of PATCH, by their content type."""
 _GZIP: Final = zlib.MAX_WBITS | 16
+_WARNING: Final = re.compile(r'299 [^ "]+ "((?:[^"\\]|\\.)*)"')
+"""A warning in a Warning header, as RFC 7234 writes it; the API server sends code 299 only."""
+_ESCAPED: Final = re.compile(r"\\(.)")
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
 
@@ -32,6 +36,8 @@ class ApiResponse(NamedTuple):
     status: int
     data: bytes
     retry_after: float = 0.0
+    warnings: tuple[str, ...] = ()
+    """For the user: from admission webhooks and policies, Pod Security, deprecated versions."""
 
 
 class Transport:
@@ -139,4 +145,12 @@ def _whole(response: urllib3.BaseHTTPResponse) -> ApiResponse:
         response.status,
         zlib.decompress(data, _GZIP) if packed else data,
         float(later) if later.isascii() and later.isdecimal() else 0.0,
+        tuple(_warnings(response.headers)),
     )
+
+
+def _warnings(headers: urllib3.HTTPHeaderDict) -> Iterator[str]:
+    for header in headers.getlist("Warning"):
+        for quoted in _WARNING.findall(header):
+            # Headers are decoded as Latin-1, and Kubernetes writes UTF-8.
+            yield _ESCAPED.sub(r"\1", quoted).encode("latin-1", "replace").decode(errors="replace")

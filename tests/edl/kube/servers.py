@@ -1,7 +1,7 @@
 """A loopback HTTP server that answers what a test tells it to."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -101,11 +101,16 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
         server.server_close()
 
 
-def api(address: str, pauses: list[float] | None = None) -> ApiClient:
+def api(
+    address: str,
+    pauses: list[float] | None = None,
+    on_warning: Callable[[str], None] | None = None,
+) -> ApiClient:
     """A client of it; `pauses` records the waits instead of waiting."""
     login = ClientConfig(address, "default", urllib3.PoolManager(), lambda: "Bearer secret")
     clock = Clock(pauses if pauses is not None else [])
-    return ApiClient(login, RetryPolicy(sleep=clock.sleep, monotonic=clock.monotonic))
+    waits = RetryPolicy(sleep=clock.sleep, monotonic=clock.monotonic)
+    return ApiClient(login, waits, on_warning=on_warning)
 
 
 class Clock:

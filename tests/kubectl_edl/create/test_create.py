@@ -22,14 +22,10 @@ from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.create.role_options import flags
 from kubectl_edl.resources.source_manifest import LAST_APPLIED
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
-from tests.kubectl_edl.stage import Run, Stage, lease, limit_range, quota
+from tests.kubectl_edl.stage import Run, Stage, lease, quota
 from tests.kubectl_edl.stage import job as plain_job
 
 MNIST = ("tensorflow", "mnist", "--image", "train:1", "--chief", "--ps", "2", "--workers", "1..12")
-UNREQUESTED = (
-    "hint: no container of worker requests CPU or memory: its pods count as nothing, "
-    "and all 12 start regardless of free capacity; add --cpu and --memory\n"
-)
 COMMAND = ("--", "python", "train.py", "--fast")
 CONTEXT = Context(frozenset(), "kubectl-edl:test")
 
@@ -350,7 +346,7 @@ def stored(stage: Stage) -> list[str]:
 def test_all_jobs_are_created_and_can_be_applied_again() -> None:
     stage = Stage(wrapped=completing())
     found = created(*MNIST, *COMMAND, "<&>", stage=stage)
-    assert (found.code, found.err) == (0, UNREQUESTED)
+    assert (found.code, found.err) == (0, "")
     assert found.out.splitlines() == [
         "job.batch/mnist-chief created: chief=1",
         "job.batch/mnist-ps created: ps=2",
@@ -379,9 +375,7 @@ def test_create_hints_at_a_missing_leader() -> None:
     lease(stage, minutes_ago=1)
     found = stage.run("create", *MNIST, *COMMAND)
     assert found.code == 0
-    stalled, counted = found.err.splitlines(keepends=True)
-    assert stalled.startswith("hint: no reconciler is running (Lease edl-system/edl-reconciler")
-    assert counted == UNREQUESTED
+    assert found.err.startswith("hint: no reconciler is running (Lease edl-system/edl-reconciler")
 
 
 def test_pods_that_claim_devices_are_bounded_by_them_without_cpu_and_memory() -> None:
@@ -496,12 +490,6 @@ def test_pods_without_requests_that_a_quota_refuses_are_a_hint(workers: str) -> 
     assert stage.run("create", *named).err == ""
 
 
-def test_pods_with_requests_from_a_limit_range_give_no_hint() -> None:
-    stage = Stage(wrapped=completing())
-    stage.create(limit_range(cpu="1"))
-    assert created(*MNIST, stage=stage).err == ""
-
-
 @pytest.mark.parametrize(
     "trouble", [Forbidden("no", 403), Unreachable("no answer")], ids=["forbidden", "away"]
 )
@@ -515,7 +503,7 @@ def test_unreadable_quotas_give_no_error(trouble: ClusterError) -> None:
     stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Closed(cluster, {})))
     found = created(*MNIST, stage=stage)
     assert (found.code, found.out.count(" created: ")) == (0, 3)
-    assert found.err == (UNREQUESTED if isinstance(trouble, Forbidden) else "")
+    assert found.err == ""
 
 
 def test_a_created_job_can_be_recreated_with_other_labels() -> None:

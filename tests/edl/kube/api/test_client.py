@@ -306,3 +306,35 @@ def test_an_error_event_of_a_watch_is_raised() -> None:
 def test_a_watch_of_nonsense_is_broken() -> None:
     with serving(Answer(200, '{"type":\n')) as (_, address), pytest.raises(Unreachable):
         list(api(address).watch(ListOptions("Job"), "1"))
+
+
+@pytest.mark.parametrize(
+    ("header", "warnings"),
+    [
+        (
+            '299 - "would violate PodSecurity \\"restricted\\": a\\\\b"',
+            ['would violate PodSecurity "restricted": a\\b'],
+        ),
+        ('299 - "one", 299 kube "two"', ["one", "two"]),
+        ('299 - "zwölf"'.encode().decode("latin-1"), ["zwölf"]),
+        ('110 - "stale"', []),
+        ('299 - "never ends', []),
+    ],
+)
+def test_warnings_in_the_answer_to_a_write_are_handed_on(header: str, warnings: list[str]) -> None:
+    heard: list[str] = []
+    answer = Answer(201, {"metadata": {}}, {"Warning": header})
+    with serving(answer) as (_, address):
+        client = api(address, on_warning=heard.append)
+        client.get(JOB)
+        assert heard == []
+        client.within(5).create(JOB, {})
+    assert heard == warnings
+
+
+def test_a_refusal_has_warnings_too() -> None:
+    heard: list[str] = []
+    refused = replace(status(403, "denied"), headers={"Warning": '299 - "deprecated"'})
+    with serving(refused) as (_, address), pytest.raises(Forbidden):
+        api(address, on_warning=heard.append).delete(JOB)
+    assert heard == ["deprecated"]
