@@ -19,11 +19,14 @@ from kubectl_edl.job_views.role_history import past
 from kubectl_edl.output.report import Report
 
 _WARNINGS: Final = 10
+_EVICTED: Final = "TaintManagerEviction"
+"""The reason of the Normal Event about a pod that a NoExecute taint of its node evicts."""
 _HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
 The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
-50 operations of each role. It is followed by the last ten Warning Events about its Jobs and pods;
-kubectl edl events shows the others. Earlier training jobs of the same name are not shown.
+50 operations of each role. It is followed by the last ten Warning Events about its Jobs and pods,
+and evictions by taints, as from a lost node; kubectl edl events shows the others. Earlier training
+jobs of the same name are not shown.
 
 \b
 PHASE is the outcome:
@@ -66,8 +69,8 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
             ),
             "what Kubernetes warned of is missing",
         )
-        warned = _distinct(one for one in seen if one.warning)[-_WARNINGS:]
-        report = history_report(found, past(found), now, warned)
+        shown = _distinct(one for one in seen if one.warning or one.reason == _EVICTED)
+        report = history_report(found, past(found), now, shown[-_WARNINGS:])
         return report.with_hints((*survey.hints, *hints))
 
     show(cli, output, read)

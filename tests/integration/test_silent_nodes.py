@@ -9,6 +9,7 @@ import pytest
 from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
+from tests.integration.support.plugin import printed
 from tests.integration.support.stage import Stage, elastic
 
 pytestmark = pytest.mark.integration
@@ -62,9 +63,12 @@ def test_a_pod_on_a_silent_node_is_made_again_elsewhere(installed: Stage, ready:
     with silent_node(installed) as name:
         installed.apply(preferring(elastic("items", parallelism=1)))
         installed.until(lambda: where(installed, "items") == {name}, "it is on the silent node")
+        (lost,) = installed.pods("items")
         say(installed, name, ready)
         installed.until_runs("items", 1)
         assert name not in where(installed, "items")
+        evicted = (f"Pod/{lost['metadata']['name']}", "TaintManagerEviction")
+        installed.until(lambda: evicted in warnings(installed, "items"), "history shows why")
 
 
 def test_where_some_failures_are_final_the_node_must_be_known_to_be_gone(installed: Stage) -> None:
@@ -87,6 +91,12 @@ def test_without_a_word_of_its_user_it_stays_for_five_minutes(installed: Stage) 
     (pod,) = installed.pods("items")
     stays = {one["key"]: one.get("tolerationSeconds") for one in pod["spec"]["tolerations"]}
     assert stays == dict.fromkeys(_SILENT, 300)
+
+
+def warnings(stage: Stage, job: str) -> list[tuple[str, str]]:
+    """(object, reason) of the Events below the history."""
+    text = printed(stage.cluster, "history", job, "-o", "json", "-n", stage.namespace)
+    return [(one["object"], one["reason"]) for one in json.loads(text)["warnings"]]
 
 
 def where(stage: Stage, job: str) -> set[str]:

@@ -96,7 +96,10 @@ class EventSummaryDocument(TypedDict):
 class TrainingJobHistoryDocument(TypedDict):
     metadata: NamespacedDocument
     operations: Annotated[list[OperationDocument], "The last 50 of each role, the newest last."]
-    warnings: Annotated[list[EventSummaryDocument], "The last ten Warning Events."]
+    warnings: Annotated[
+        list[EventSummaryDocument],
+        "The last ten Warning Events and evictions by taints of nodes.",
+    ]
 
 
 class QueuedTrainingJobDocument(TypedDict):

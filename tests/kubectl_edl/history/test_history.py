@@ -194,6 +194,23 @@ def test_warning_events_follow_the_operations(stage: Stage) -> None:
     ]
 
 
+def test_pods_that_lost_their_node_follow_the_operations(stage: Stage) -> None:
+    """The eviction is of the type Normal; Kubernetes deletes the pod, so its Events remain."""
+    for reason, message, minutes in (
+        ("NodeNotReady", "Node is not ready", 9),
+        ("TaintManagerEviction", "Marking for deletion Pod default/mnist-worker-2-abcde", 4),
+        ("Scheduled", "Successfully assigned default/mnist-worker-2-abcde to node-1", 30),
+    ):
+        lost = event("mnist-worker-2-abcde", reason, message, minutes_ago=minutes)
+        lost["involvedObject"] |= {"kind": "Pod"}
+        stage.create(lost | {"type": "Warning" if reason == "NodeNotReady" else "Normal"})
+    _, below = stage.run("history", "mnist").out.split("\n\n")
+    assert [line.split()[:4] for line in below.splitlines()[1:]] == [
+        ["9m", "Warning", "NodeNotReady", "Pod/mnist-worker-2-abcde"],
+        ["4m", "Normal", "TaintManagerEviction", "Pod/mnist-worker-2-abcde"],
+    ]
+
+
 def test_events_with_one_text_about_one_object_are_one_warning(stage: Stage) -> None:
     """kube-scheduler writes a new Event for the same message now and then."""
     for name, minutes in (("first", 3), ("second", 2)):
