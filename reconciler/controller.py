@@ -15,6 +15,7 @@ from edl.backoff import Backoff
 from edl.errors import is_refusal
 from edl.kube.writer.executor import StepExecutor, StepFailure, StepReport, never
 from edl.model import ClusterState, JobKey
+from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
@@ -85,6 +86,7 @@ class Controller:
         self._clocks = clocks
         self._backoff = JobBackoff()
         self._refusals = UnrecordedRefusals()
+        self._growth_waits = GrowthWaits()
         self._creations = RepeatedCreations()
         self._errors = 0
         self._rest = 0.0
@@ -108,6 +110,7 @@ class Controller:
                 self._pipeline.follow()
                 # Another leader may have started these jobs meanwhile.
                 self._refusals = UnrecordedRefusals()
+                self._growth_waits = GrowthWaits()
                 trigger.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
@@ -117,11 +120,13 @@ class Controller:
         """
         started = self._clocks.monotonic()
         state = self._refusals.with_refusals(self._pipeline.observe(self._clocks.now()))
+        state = self._growth_waits.with_waits(state)
         self._backoff.keep(
             {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
             | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
         )
         plan = self._pipeline.decide(state)
+        self._growth_waits.note(plan, state.observed_at)
         steps = self._pipeline.steps(plan, state, partial(self._backoff.waits, now=started))
         decided = self.decision_seconds = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)

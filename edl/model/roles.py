@@ -228,6 +228,8 @@ class Role(msgspec.Struct, frozen=True):
     """When the Job controller last changed the Job's status; None if unknown."""
     refused_pods: Reason | None = None
     """The ResourceQuota that refuses pods that the started role lacks, where quotas were read."""
+    growth_awaited_since: datetime | None = None
+    """Since when each plan has let its growth wait for terminating pods, where that is known."""
     previous_pods: tuple[Pod, ...] = ()
     """Pods of deleted Jobs, which a start waits for; read while a Job of its training job waits."""
 

@@ -155,6 +155,9 @@ class Plan(msgspec.Struct, frozen=True):
     unneeded: tuple[str, ...] = ()
     """Nodes that an autoscaler could remove if replicas above the minimum left them."""
     staying: tuple[StayingPods, ...] = ()
+    growth_waits: tuple[tuple[JobKey, str], ...] = ()
+    """(training job, role) that keep their size until terminating pods have left the rest of the
+    capacity for their growth."""
 
     @property
     def changed_jobs(self) -> frozenset[JobKey]:

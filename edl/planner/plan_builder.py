@@ -39,6 +39,8 @@ class PlanBuilder:
             if found.job.key not in suspended
         ]
         resizes = list(self._resizes(allocations))
+        waiting = [found for found in allocations if found.awaits_all_growth]
+        self.snapshot.clock.rechecks += [found.hold.patience for found in waiting]
         for allocation in allocations:
             self._explain(allocation)
         return Plan(
@@ -53,6 +55,7 @@ class PlanBuilder:
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.results.unprovisioned),
             staying=staying_pods(self.snapshot, self.results),
+            growth_waits=tuple((found.job.key, found.role.name) for found in waiting),
         )
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
@@ -126,7 +129,7 @@ class PlanBuilder:
         if allocation.pipelined:
             if self.snapshot.waits_for_moves(allocation, allocation.allocated):
                 return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
-            return reasons.leaving(allocation.pipelined)
+            return reasons.leaving(allocation.size - allocation.planned_size)
         if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
             return reasons.insufficient_quota(
                 quota.spec, allocation.quota_request.amount(quota), quota.used

@@ -11,6 +11,7 @@ from edl.annotations import unneeded_nodes
 from edl.cooldowns import after_growth
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
 from edl.planner.decision_limits import Limits, ProvisionerSettings
+from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
 from edl.simulator.cluster import apply_patches
@@ -38,6 +39,7 @@ class ElasticControl:
     observe: Callable[[], ClusterState]
     _limits: Limits = field(init=False)
     _memory: PlanCache = field(default_factory=PlanCache)
+    _waits: GrowthWaits = field(default_factory=GrowthWaits)
     _since: unneeded_nodes.Since = field(init=False)
     """Since when nodes have been unneeded."""
 
@@ -54,8 +56,9 @@ class ElasticControl:
     def round(self) -> timedelta | None:
         """One round of the reconciler; the time after which to run again without a change."""
         self.job_controller.tell()
-        state = replace(self.observe(), unneeded_since=self._since)
+        state = self._waits.with_waits(replace(self.observe(), unneeded_since=self._since))
         plan = self.elastic.decide(state, self.elastic.policy, self._limits, self._memory)
+        self._waits.note(plan, state.observed_at)
         self.env.timeline.decisions += 1
         # Without simulated pools, a real autoscaler would have removed unneeded nodes by then, so
         # they must not age until they count as kept.

@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 
 A, B = JobKey("web", "a"), JobKey("web", "b")
 PLAN = Plan(
-    resizes=(Resize(A, "worker", 1, 3, because("room")),), held=(Held(B, because("full"), 1),)
+    resizes=(Resize(A, "worker", 1, 3, because("room")),),
+    held=(Held(B, because("full"), 1),),
+    growth_waits=((B, "worker"),),
 )
 
 
@@ -123,6 +125,8 @@ class World:
         """Whether each job has a further step, which stops its role."""
         self.refusals: list[tuple[WriteRefusal, ...]] = []
         """Of job A, round by round."""
+        self.awaited: list[datetime | None] = []
+        """Since when the growth of job B has waited, round by round."""
         self.events: list[JobEvent] = []
         self.followed = 0
         mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps, self.follow)
@@ -145,6 +149,8 @@ class World:
 
     def steps(self, _plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool]) -> Steps:
         self.refusals += [job.refusals for job in state.jobs if job.key == A]
+        jobs_b = (job for job in state.jobs if job.key == B)
+        self.awaited += [job.roles[0].growth_awaited_since for job in jobs_b]
         everybody = (*state.jobs, *state.bare_jobs)
         keys = [
             *(job.key for job in everybody),
@@ -635,6 +641,17 @@ def test_a_follower_forgets_which_starts_were_refused(world: World) -> None:
     world.loop.run(alarm, Follower(alarm))
     world.loop.round()
     assert world.refusals == [(), ()]
+
+
+def test_the_leader_remembers_since_when_growth_waits(world: World) -> None:
+    began = world.time.now()
+    for _ in range(3):
+        world.loop.round()
+        world.time.seconds += 5
+    alarm = DebouncedTrigger(0)
+    world.loop.run(alarm, Follower(alarm))
+    world.loop.round()
+    assert world.awaited == [None, began, began, None]
 
 
 def test_many_rings_wake_once() -> None:

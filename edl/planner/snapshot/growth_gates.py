@@ -39,6 +39,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.min_replicas = allocation.max_replicas = role.status.size
         return
     allocation.min_replicas = min(role.spec.min, role.status.size)
+    allocation.hold.patience = _patience(snapshot, allocation)
     most = with_work(role, most_replicas(role))
     allocation.max_replicas = max(allocation.min_replicas, most)
     if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
@@ -53,6 +54,23 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
         _keep_refused(allocation)
+
+
+def _patience(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
+    """How long growth may still wait to be one step; 0 if a second step soon follows the first.
+
+    That is if growth needs no restart and its cooldown is the flags', during which capacity stays
+    reserved. In a longer one others would take, or retake, what terminating pods leave after the
+    first step. No wait is longer than that cooldown and `queue_patience`: in a large cluster some
+    pod is always terminating.
+    """
+    job, role, limits = allocation.job, allocation.role, snapshot.limits
+    rest = cooldown(job, usual_cooldown(snapshot, allocation)).least
+    soon = rest <= limits.growth_cooldown or allocation.manual or role.status.size < role.spec.min
+    if soon and not allocation.restarts_to_resize:
+        return timedelta()
+    since = role.growth_awaited_since or snapshot.clock.now
+    return min(rest, limits.queue_patience) - (snapshot.clock.now - since)
 
 
 def _keep_refused(allocation: RoleAllocation) -> None:

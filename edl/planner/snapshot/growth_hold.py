@@ -1,7 +1,7 @@
 """Whether a role may grow in this plan, and why not."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from edl.model import Reason
 
@@ -18,6 +18,8 @@ class GrowthHold:
     """While held, capacity for its growth stays reserved (a cooldown ends soon)."""
     cooling_down: bool = False
     """It donates no replica to rebalancing either."""
+    patience: timedelta = timedelta()
+    """How long growth into idle capacity still waits to be one step with its pipelined part."""
     nearly_done: bool = False
     """Its job is nearly finished: it keeps its size unless a higher priority needs capacity."""
 

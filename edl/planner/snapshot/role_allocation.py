@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from itertools import groupby, islice
 from operator import attrgetter
@@ -18,7 +18,7 @@ from edl.planner.teams.team_balance import NO_TEAM
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
-"""More than any job's roles: a role's rank is its job's queue rank times this, plus its index."""
+"""A role's rank is its job's queue rank times this, plus its index."""
 RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 """Roles that a plan may resize: while they run, or by a restart of their training job."""
 
@@ -70,15 +70,13 @@ class Unscheduled(NamedTuple):
     position: int
     since: datetime | None
     pod: Pod | None = None
-    """Its pod, if it exists."""
 
 
 @dataclass(slots=True, eq=False)
 class RoleAllocation:
     """Mutable within one decision.
 
-    `placements` are in the order in which they are kept: the last is evicted first, new ones are
-    appended.
+    `placements` are in the order in which they are kept: new ones are last, and evicted first.
     """
 
     job: TrainingJob
@@ -139,14 +137,24 @@ class RoleAllocation:
 
         Otherwise its size would stay the same and the Job controller would delete no pod.
         """
-        return not self.starts and len(self.placements) - self.pipelined < self.role.status.size
+        return not self.starts and self.allocated < self.role.status.size
 
     @property
     def planned_size(self) -> int:
-        """The size to write to its Job; a restart to grow waits until all capacity is idle."""
-        lasting, before = self.allocated, self.role.status.size
-        waits = self.restarts_to_resize and lasting > before and self.pipelined
-        return before if not self.starts and (waits or not self.changed) else lasting
+        """The size to write to its Job."""
+        keeps = not self.starts and (self.awaits_all_growth or not self.changed)
+        return self.role.status.size if keeps else self.allocated
+
+    @property
+    def awaits_all_growth(self) -> bool:
+        """Whether it keeps its size until terminating pods have left its pipelined part.
+
+        A role that restarts, or rests for long after growth, grows in one step, for which its
+        capacity stays reserved. It waits at most as long as it would rest, and not for its minimum.
+        """
+        before, after = self.role.status.size, self.allocated
+        grows = before < after and not (self.starts or before < self.role.spec.min <= after)
+        return grows and self.pipelined > 0 and self.hold.patience > timedelta()
 
     @property
     def manual(self) -> bool:
@@ -223,14 +231,12 @@ class RoleAllocation:
     def defer(self, count: int) -> None:
         """Turn the last `count` created replicas into pipelined ones."""
         placements, count = self.placements, max(min(count, self.created), 0)
-        self.created -= count
-        self.pipelined += count
+        self.created, self.pipelined = self.created - count, self.pipelined + count
         idle = (at for at in range(len(placements) - 1, -1, -1) if placements[at].holds_idle)
         places = [*islice(idle, count)]
-        nodes = [placements[at].node for at in places]
-        self.pod_class.defer(nodes)
-        for at, node in zip(places, nodes, strict=True):
-            placements[at] = _pipelined(node)
+        self.pod_class.defer([placements[at].node for at in places])
+        for at in places:
+            placements[at] = _pipelined(placements[at].node)
         self.quota_request.count_terminating(-count)
 
     def _count(self, placement: Placement, pods: int) -> None:
@@ -241,8 +247,7 @@ class RoleAllocation:
 
     def evict(self) -> Placement:
         """Remove the last replica, and release its capacity and quota."""
-        self.changed = True
-        placement = self.placements.pop()
+        self.changed, placement = True, self.placements.pop()
         self._count(placement, -1)
         if placement.node != NO_NODE:
             self.pod_class.at(placement.horizon).release(placement.node)

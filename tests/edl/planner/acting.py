@@ -141,6 +141,9 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = _placed(changed, given, now)
         kept = _kept(changed, frozenset(named.get(part.name, ())))
         gone = _lingering(part, kept) if lingering else ()
+        waits = (found.key, part.name) in plan.growth_waits
+        since = (part.growth_awaited_since or now) if waits else None
+        changed = changed.changed(growth_awaited_since=since)
         roles.append(changed.changed(pods=(*_numbered(changed, kept), *gone)))
     return replace(found, roles=tuple(roles), started_at=now if sizes else found.started_at)
 

@@ -132,7 +132,7 @@ def test_one_restart_does_for_all_of_its_growth() -> None:
     gone = job("gone", role("worker", 1, 1, suspended=True, pods=(leaving,)), paused=True)
     plan = plan_for(cluster(node("a", 3), mine, gone))
     assert not plan.resizes
-    assert held(plan)["mnist"] == reasons.leaving(1)
+    assert held(plan)["mnist"] == reasons.leaving(2)
 
 
 def test_a_nearly_finished_job_is_not_restarted() -> None:

@@ -1,0 +1,37 @@
+"""Since when roles wait for the last part of their growth, remembered from plan to plan."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from edl.model import ClusterState, TrainingJob
+from edl.planner.plan import Plan
+
+if TYPE_CHECKING:
+    from edl.model import JobKey
+
+
+class GrowthWaits:
+    """The memory of one leader: the next one starts anew, so a wait lasts longer at most once."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[JobKey, str], datetime] = {}
+
+    def with_waits(self, state: ClusterState) -> ClusterState:
+        """The state, its roles with the times since which each plan has let them wait."""
+        if not self._since:
+            return state
+        waiting = {key for key, _ in self._since}
+        jobs = (self._with_waits(job) if job.key in waiting else job for job in state.jobs)
+        return replace(state, jobs=tuple(jobs))
+
+    def _with_waits(self, job: TrainingJob) -> TrainingJob:
+        known = ((role, self._since.get((job.key, role.name))) for role in job.roles)
+        return replace(
+            job, roles=tuple(role.changed(growth_awaited_since=since) for role, since in known)
+        )
+
+    def note(self, plan: Plan, now: datetime) -> None:
+        """Remember which roles wait in this plan, and forget all others."""
+        self._since = {role: self._since.get(role, now) for role in plan.growth_waits}

@@ -1,0 +1,123 @@
+"""Growth before a long rest waits for the capacity that terminating pods still hold."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edl import reasons
+from edl.model import JobKey, ResizePolicy, TrainingJob
+from edl.planner.decision_limits import Limits
+from edl.planner.growth_waits import GrowthWaits
+from edl.planner.plan import Plan
+from tests.edl.planner.plans import held, plan_for, sizes, told
+from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
+
+LIMITS = Limits(load_ceiling=1)
+PATIENCE = LIMITS.queue_patience
+TWENTY = timedelta(seconds=20)
+
+
+def torch(low: int = 1, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """Under torchrun, whose cooldown is 60 s."""
+    given = role("worker", low, 9, **({"on": ["a"] * 2} | fields))
+    return job("mine", given, framework="pytorch", mode="elastic")
+
+
+def slow(**fields: Any) -> TrainingJob:  # noqa: ANN401
+    return worker("mine", 1, 9, on=["a"] * 2, **fields)
+
+
+def restarting(low: int = 1, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    return worker("mine", low, 9, on=["a"] * 2, resizing=ResizePolicy.RESTART, **fields)
+
+
+def planned(*jobs: TrainingJob, idle: int = 1, leaving: int = 2) -> Plan:
+    """The plan on a node with `idle` CPU, and with `leaving` CPU that terminating pods hold."""
+    pods = tuple(pod(index, "a", terminating=True) for index in range(leaving))
+    gone = job("gone", role("worker", 1, 9, suspended=True, pods=pods), paused=True)
+    used = sum(len(one.status.pods) for found in (*jobs, gone) for one in found.roles)
+    return plan_for(cluster(node("a", used + idle), *jobs, gone), LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("build", "fields", "longest"),
+    [
+        (torch, {}, timedelta(seconds=60)),
+        (slow, {"cooldown": TWENTY}, TWENTY),
+        (slow, {"cooldown": timedelta(days=1)}, PATIENCE),
+        (restarting, {}, PATIENCE),
+        (restarting, {"cooldown": TWENTY}, TWENTY),
+    ],
+)
+def test_growth_before_a_long_rest_waits_as_a_whole_for_as_long_as_it_would_rest(
+    build: Any,  # noqa: ANN401
+    fields: dict[str, Any],
+    longest: timedelta,
+) -> None:
+    """No longer, as in a large cluster some pod is always terminating."""
+    plan = planned(build(**fields))
+    assert (sizes(plan), held(plan)["mine"]) == ({}, reasons.leaving(3))
+    assert told(plan)["mine"] == "3 pods wait for others to terminate"
+    assert plan.growth_waits == ((JobKey("ns", "mine"), "worker"),)
+    assert plan.recheck_after == longest
+    second = timedelta(seconds=1)
+    later = planned(build(**fields, growth_awaited_since=at(0) - longest + second))
+    assert (sizes(later), later.recheck_after) == ({}, second)
+    last = planned(build(**fields, growth_awaited_since=at(0) - longest))
+    assert (sizes(last), last.growth_waits) == ({"mine": 3}, ())
+
+
+@pytest.mark.parametrize("build", [torch, restarting])
+def test_growth_waits_for_no_pod_whose_capacity_it_cannot_use(build: Any) -> None:  # noqa: ANN401
+    assert sizes(planned(build(), idle=7)) == {"mine": 9}
+    assert sizes(planned(build(), idle=3, leaving=0)) == {"mine": 5}
+    plan = planned(build(), idle=0)
+    assert (sizes(plan), plan.growth_waits) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("mine", "size"),
+    [
+        (slow(), 3),
+        (slow(cooldown=timedelta(seconds=10)), 3),
+        (torch(replicas=5), 3),
+        (torch(low=3), 3),
+        (torch(low=5), 3),
+        (restarting(low=3), 3),
+    ],
+)
+def test_growth_before_a_short_rest_to_a_manual_size_or_a_minimum_does_not_wait(
+    mine: TrainingJob, size: int
+) -> None:
+    assert sizes(planned(mine)) == {"mine": size}
+
+
+def test_a_restart_that_would_not_reach_its_minimum_waits() -> None:
+    assert sizes(planned(restarting(low=4))) == {}
+    assert sizes(planned(restarting(low=4, growth_awaited_since=at(0) - PATIENCE))) == {"mine": 3}
+
+
+def test_the_idle_part_stays_reserved_meanwhile() -> None:
+    """Another role of less satisfaction has a better claim."""
+    rich, poor = (worker("other", 1, 9, on=["a"] * size) for size in (5, 1))
+    assert sizes(planned(torch(), rich)) == {}
+    assert sizes(planned(torch(), poor)) == {"other": 2}
+
+
+def test_a_wait_lasts_until_a_plan_without_it() -> None:
+    memory, mine = GrowthWaits(), torch()
+    state = cluster(node("a", 5), mine, worker("other", 1, 9))
+
+    def since() -> list[Any]:
+        return [one.roles[0].growth_awaited_since for one in memory.with_waits(state).jobs]
+
+    waits = Plan(growth_waits=((mine.key, "worker"),))
+    assert since() == [None, None]
+    memory.note(waits, at(5))
+    memory.note(waits, at(9))
+    assert since() == [at(5), None]
+    memory.note(Plan(), at(10))
+    assert since() == [None, None]
+    memory.note(waits, at(11))
+    assert since() == [at(11), None]
