@@ -225,10 +225,19 @@ def preempts(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bo
 
 def forbids_preemption(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
     """Whether the job would get capacity if no `preemptionPolicy` of its pods were Never."""
-    if job.preempts or all(one.suspended for one in given.state.jobs if one.key != job.key):
+    if job.preempts or not _might_stop_jobs(given, job):
         return False
     roles = tuple(role.changed(preempts=True) for role in job.roles)
     return _helps(given.with_job(job.key, lambda one: replace(one, roles=roles)), builder, job)
+
+
+def _might_stop_jobs(given: DecisionInput, job: TrainingJob) -> bool:
+    """Whether a claim of this job, if its pods allowed it, might stop any whole job."""
+    started = [one for one in given.state.jobs if one.key != job.key and not one.suspended]
+    if any(team.reclaim is Reclaim.JOBS for team in given.state.teams):
+        return bool(started)  # of any priority
+    lower = [one for one in started if one.priority < job.priority]
+    return bool(lower) and (given.limits.preempt or any(map(lost_pods.stands_still, lower)))
 
 
 def _helps(changed: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:

@@ -42,9 +42,11 @@ from edl.model.reason_codes import Code
 from edl.model.scarcity import Shortage
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
+from edl.planner.explain.diagnosis import forbids_preemption
 from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers as without
 from edl.planner.explain.what_if_state import DecisionInput, node_for
+from edl.planner.plan_builder import PlanBuilder
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act
@@ -126,6 +128,30 @@ def test_a_policy_that_forbids_preemption_is_named_where_another_would_help(
     found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
     assert found.forbids_preemption is helps
     assert not found.preempts
+
+
+class Decided(DecisionInput, frozen=True):
+    """The input of a decision that is not made again."""
+
+    def run_passes(self) -> PlanBuilder:
+        raise AssertionError("this decision cannot matter")
+
+
+@pytest.mark.parametrize(
+    ("preempt", "others"),
+    [
+        (False, (runs("low", 4, 4),)),
+        (True, (runs("equal", 4, 4, priority=1000), worker("queued", 1, 1))),
+    ],
+    ids=["preemption is off", "no lower priority runs"],
+)
+def test_no_second_decision_is_made_where_no_job_could_be_stopped(
+    others: tuple[TrainingJob, ...], *, preempt: bool
+) -> None:
+    waits = worker("high", 3, 3, priority=1000, preempts=False)
+    given = situation(node("a", 4), *others, waits, limits=replace(ALL, preempt=preempt))
+    decided = Decided(given.state, given.policy, given.limits)
+    assert not forbids_preemption(decided, given.run_passes(), waits)
 
 
 def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:

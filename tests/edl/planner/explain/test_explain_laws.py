@@ -13,6 +13,7 @@ from edl.model import ClusterState, JobKey, TrainingJob
 from edl.model.blockers import InProgress, OwnCondition
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
+from edl.planner.explain.diagnosis import forbids_preemption
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import LackOfRoom, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
@@ -73,6 +74,29 @@ def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
 
 def is_promised(stops: Blockers) -> bool:
     return any(isinstance(blocker, InProgress) for blocker in stops.blockers)
+
+
+@drawn(100, state=states(), preempt=st.booleans())
+def test_preemption_is_forbidden_to_a_job_that_starts_without_the_policy(
+    reached: Reached,
+    state: ClusterState,
+    preempt: bool,  # noqa: FBT001 - drawn
+) -> None:
+    waiting = 0
+    for job_of_state in state.jobs:
+        allowed = DecisionInput(state, POLICIES["fair"], replace(LIMITS, preempt=preempt))
+        given = allowed.with_job(job_of_state.key, _forbidden)
+        (waits,) = (one for one in given.state.jobs if one.key == job_of_state.key)
+        waits_on = not starts_or_reserves(given, waits.key)
+        helps = waits_on and starts_or_reserves(allowed, waits.key)
+        assert forbids_preemption(given, given.run_passes(), waits) is helps
+        waiting += waits_on and waits.suspended
+    reached(waiting)
+
+
+def _forbidden(job_of_state: TrainingJob) -> TrainingJob:
+    roles = tuple(one.changed(preempts=False) for one in job_of_state.roles)
+    return replace(job_of_state, roles=roles)
 
 
 @drawn(100, state=racks())
