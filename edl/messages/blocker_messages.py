@@ -256,7 +256,7 @@ def _above_ceiling(found: LoadCeiling) -> str:
     name = found.resource
     return (
         f"the load ceiling of {found.share * 100:g} % keeps {amount_text(name, found.kept)} idle:"
-        f" {amount_text(name, found.idle)} are, and one more {found.role} requests "
+        f" {amount_text(name, found.idle)} is idle, and one more {found.role} requests "
         f"{amount_text(name, found.needed)}"
     )
 

@@ -178,12 +178,24 @@ def _check_role(
     completions = form.completions
     default = ", the default" if completions == 1 else ""
     if mode.resizing is ResizePolicy.ITEMS and completions is not None and bounds.max > completions:
+        path, most = _written_max(form, bounds)
         form.found(
             path,
-            f"max {bounds.max} is above spec.completions {completions}{default}",
+            f"{most} is above spec.completions {completions}{default}",
             "framework none counts work items: set completions to their number, or leave it out "
             "with spec.parallelism for a work queue",
         )
+
+
+def _written_max(form: ManifestReader, bounds: RoleBounds) -> tuple[str, str]:
+    """The field from which the max of a role follows, and its text in a message."""
+    if contract.MAX in form.labels:
+        return form.label_path(contract.MAX), f"max {bounds.max}"
+    if contract.ROLES in form.annotations:
+        return form.annotation_path(contract.ROLES), f"max {bounds.max}"
+    if bounds.max == form.parallelism:
+        return "spec.parallelism", f"{bounds.max}, and so max,"
+    return form.label_path(contract.MIN), f"{bounds.max}, and so max,"
 
 
 def _check_ranks(form: ManifestReader) -> None:

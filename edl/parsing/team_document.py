@@ -9,9 +9,10 @@ from typing import Final, TypeAlias
 import yaml
 from msgspec.structs import replace
 
+from edl.dns_names import is_dns_label
 from edl.errors import Denied, refuse
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
-from edl.parsing.strict_yaml import YamlBounds, load
+from edl.parsing.strict_yaml import YamlBounds, YamlValue, load
 from edl.parsing.team_fields import Findings, TeamReader, quoted, resource_name
 from edl.quantities import CPU, MEMORY, SHARED_GPU, amount_text, number_text
 
@@ -49,15 +50,21 @@ def parse_teams(text: str) -> Teams:
         found = []
     teams: list[tuple[int, Team]] = []
     for place, entry in enumerate(found):
-        path = f"teams[{place}]"
         if isinstance(entry, dict):
+            path = _path(place, entry.get("name"))
             teams.append((place, TeamReader(path, entry, findings).team()))
         else:
-            findings.found(path, quoted(entry), "the fields of a team")
+            findings.found(_path(place), quoted(entry), "the fields of a team")
     named = [(place, team) for place, team in teams if team.name]
     _check(named, findings, complete=len(named) == len(found))
     refuse(findings)
     return Teams.of(team for _, team in named)
+
+
+def _path(place: int, name: YamlValue = "") -> str:
+    """`teams[2] (vision)`, or `teams[2]` if its name cannot be read."""
+    named = isinstance(name, str) and is_dns_label(name)
+    return f"teams[{place}] ({name})" if named else f"teams[{place}]"
 
 
 _Placed: TypeAlias = Sequence[tuple[int, Team]]
@@ -91,7 +98,7 @@ def _check_names(teams: _Placed, findings: Findings) -> _Placed:
         before = first.setdefault(team.name, place)
         if before != place:
             what = f'"{team.name}" is the name of teams[{before}], too'
-            findings.found(f"teams[{place}].name", what, "each name once")
+            findings.found(f"{_path(place, team.name)}.name", what, "each name once")
     return [(place, team) for place, team in teams if first[team.name] == place]
 
 
@@ -101,7 +108,9 @@ def _check_parents(teams: _Placed, names: Collection[str], findings: Findings) -
         if team.parent == DEFAULT_TEAM or (team.parent and team.parent not in names):
             others = [name for name in known if name != team.name][:_SHOWN]
             allowed = f"one of {', '.join(others)}" if others else "leave it out"
-            findings.found(f"teams[{place}].parent", f'no parent is named "{team.parent}"', allowed)
+            findings.found(
+                f"{_path(place, team.name)}.parent", f'no parent is named "{team.parent}"', allowed
+            )
 
 
 def _check_namespaces(teams: _Placed, findings: Findings) -> None:
@@ -112,7 +121,7 @@ def _check_namespaces(teams: _Placed, findings: Findings) -> None:
     first: dict[object, Team] = {}
     left = MOST_PATTERNS
     for place, team in teams:
-        path = f"teams[{place}].namespaces"
+        path = f"{_path(place, team.name)}.namespaces"
         patterns = sum(not one.is_name for one in team.namespace_patterns)
         if left >= 0 > left - patterns:
             what = f"with these, teams have more than {MOST_PATTERNS} patterns"
@@ -136,7 +145,9 @@ def _check_resources(teams: _Placed, findings: Findings) -> bool:
             named.update(name for name, _ in amounts)
             if len(named) > MOST_RESOURCES:
                 what = f"with these, teams name more than {MOST_RESOURCES} resources"
-                findings.found(f"teams[{place}].{field}", what, f"at most {MOST_RESOURCES} in all")
+                findings.found(
+                    f"{_path(place, team.name)}.{field}", what, f"at most {MOST_RESOURCES} in all"
+                )
                 return False
     return True
 
@@ -154,13 +165,17 @@ def _check_levels(teams: _Placed, findings: Findings) -> bool:
             name = parents[name]
         if name in path:
             circle = " → ".join([*path[path.index(name) :], name])
-            findings.found(f"teams[{place}].parent", f"a circle: {circle}", "leave one of them out")
+            findings.found(
+                f"{_path(place, team.name)}.parent", f"a circle: {circle}", "leave one of them out"
+            )
             continue
         above = levels.get(name, MOST_LEVELS)
         levels |= {one: above + depth for depth, one in enumerate(reversed(path), 1)}
         if levels[team.name] > MOST_LEVELS:
             what = f"it has {levels[team.name] - 1} teams above it, or more"
-            findings.found(f"teams[{place}].parent", what, f"at most {MOST_LEVELS} levels")
+            findings.found(
+                f"{_path(place, team.name)}.parent", what, f"at most {MOST_LEVELS} levels"
+            )
             few = False
     return few
 
@@ -177,14 +192,14 @@ def _check_sums(teams: _Placed, findings: Findings) -> None:
         for resource, amount in team.guaranteed:
             total = sum(part for _, part in below.get(resource, ()))
             if total > amount:
-                path = f"teams[{place}].guaranteed[{resource_name(resource)}]"
+                path = f"{_path(place, team.name)}.guaranteed[{resource_name(resource)}]"
                 allowed = f"raise it to {quantity_text(resource, total)}, or lower theirs"
                 findings.found(path, _over_committed(resource, amount, below[resource]), allowed)
         for resource, most in team.limit:
             if owed.get(resource) > most:
                 owes = amount_text(resource, owed.get(resource))
                 what = f"{amount_text(resource, most)}, and {owes} are guaranteed"
-                path = f"teams[{place}].limit[{resource_name(resource)}]"
+                path = f"{_path(place, team.name)}.limit[{resource_name(resource)}]"
                 findings.found(path, what, "raise the limit, or lower the guarantee")
 
 

@@ -16,10 +16,11 @@ from kubectl_edl.events.view import events_report
 from kubectl_edl.output.report import Report
 
 _TYPES: Final = ("Normal", "Warning")
-_HELP: Final = """List the Events of training jobs, their Jobs and their pods, newest last.
+_HELP: Final = """List the Events of training jobs, their Jobs and their pods, oldest first.
 
 Events of kubectl-edl (Admitted, Reclaimed, …) and of Kubernetes (Scheduled, Pulled,
-FailedScheduling, …) are listed in one order, as by kubectl events. Kubernetes deletes Events after
+FailedScheduling, …) are listed in one order, as by kubectl events: by the time at which each was
+last seen, within a second in the order in which they were stored. Kubernetes deletes Events after
 an hour; kubectl edl history keeps the operations of a training job. Events of deleted pods are
 included, those of an earlier training job of the same name are not.
 

@@ -215,10 +215,10 @@ def _listed(
 ) -> BlockerList:
     """`sentences`: the type of each blocker, its cause and its remedy.
 
-    What would be in progress without the blockers before is a plan, no fact.
+    All but the first are hypothetical: what a decision without those before them would find.
     """
     lines = []
     for number, (kind, what, helps) in enumerate(sentences, 1):
-        planned = "the plan would be: " if kind == BlockerKind.IN_PROGRESS else ""
-        lines.append((f"{f'and then, {planned}' if number > 1 else ''}{what}", helps))
+        then = "plan" if kind == BlockerKind.IN_PROGRESS else "next blocker"
+        lines.append((f"{f'then the {then} would be: ' if number > 1 else ''}{what}", helps))
     return BlockerList(title, tuple(lines), complete)

@@ -45,12 +45,17 @@ def _columns(runs: Sequence[tuple[str, _Outcomes]], namespace: str) -> Iterator[
     yield from in_namespaces(namespace, lambda row: row.job.key.namespace)
     yield Column("NAME", lambda row: row.job.key.name)
     yield Column("ROLE", lambda row: row.role.name)
-    first = runs[0][1]
-    yield Column("MIN..MAX", lambda row: bounds(row.outcome(first)))
+    outcomes = [found for _, found in runs]
+    yield Column("MIN..MAX", lambda row: _bounds(row, outcomes))
     yield Column("NOW", lambda row: str(_now(row.role)))
     for name, found in runs:
         yield Column(name.upper(), partial(_later, found))
         yield Column(f"{name.upper()}-STARTS", partial(_starts, found))
+
+
+def _bounds(row: _Row, outcomes: Sequence[_Outcomes]) -> str:
+    """`1..12`; `1..12→2..4` if the runs differ."""
+    return "→".join(dict.fromkeys(bounds(row.outcome(found)) for found in outcomes))
 
 
 def _now(role: Role) -> int:

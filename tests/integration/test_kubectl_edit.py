@@ -56,7 +56,11 @@ def test_the_editor_shows_why_a_job_was_refused(installed: Stage, tmp_path: Path
 def test_the_editor_shows_why_the_teams_were_refused(teams: Stage, tmp_path: Path) -> None:
     named = (contract.TEAMS_CONFIG_MAP, "-n", contract.SYSTEM_NAMESPACE)
     seen = edited(teams, tmp_path, "s|cpu: 3}|cpu: 3x}|", "configmap", *named)
-    assert [line for line in seen if line.startswith("# * data[teams.yaml]: teams[0].guaranteed")]
+    assert [
+        line
+        for line in seen
+        if line.startswith("# * data[teams.yaml]: teams[0] (vision).guaranteed")
+    ]
 
 
 def test_other_commands_print_each_finding_once_as_of_the_api_server(installed: Stage) -> None:

@@ -220,7 +220,7 @@ def test_a_job_above_its_teams_limit_waits_until_a_document_that_is_right_raises
     assert said.startswith("exceeded limit of team guest, requested: cpu=4, limited: cpu=6")
     with pytest.raises(SandboxError) as refused:
         put(team_document(owner, borrower, limit="-8"))
-    assert 'data[teams.yaml]: teams[1].limit[cpu]: "-8"' in str(refused.value)
+    assert 'data[teams.yaml]: teams[1] (guest).limit[cpu]: "-8"' in str(refused.value)
     borrower.kubectl("delete", "job", "early")
     borrower.until_runs("late", 4)
     borrower.apply(elastic("next", labels={"min": "4", "max": "4"}, parallelism=4))

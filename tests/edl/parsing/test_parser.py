@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -292,6 +293,23 @@ def test_ranked_pods_take_no_completions() -> None:
 def test_no_more_pods_than_work_items() -> None:
     (found,) = findings(job(framework="none", max="4", spec={"completions": 3}))
     assert (found.path, found.what) == (label("max"), "max 4 is above spec.completions 3")
+
+
+@pytest.mark.parametrize(
+    ("labels", "parallelism", "path"),
+    [
+        ({}, 5, "spec.parallelism"),
+        ({"min": "5"}, 2, label("min")),
+    ],
+)
+def test_a_max_that_no_label_sets_is_named_by_what_sets_it(
+    labels: dict[str, Any], parallelism: int, path: str
+) -> None:
+    spec = {"completions": 1, "parallelism": parallelism}
+    (found,) = findings(job(framework="none", spec=spec, **labels))
+    what = "5, and so max, is above spec.completions 1, the default"
+    assert (found.path, found.what) == (path, what)
+    assert "set completions to their number" in found.allowed
 
 
 def test_a_manual_size_lies_within_the_bounds() -> None:

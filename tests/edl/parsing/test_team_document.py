@@ -97,34 +97,34 @@ def test_no_teams_are_none(text: str) -> None:
         (
             "teams: [{name: a, guaranteed: {gpu: 1, cpu: x, memory: -1, x.y/b: 1.5, x.y/c: 2Ei}}]",
             [
-                "teams[0].guaranteed[gpu]: unknown resource; cpu, memory, sharedgpu/gpu_request,",
-                'teams[0].guaranteed[cpu]: "x" is not a quantity',
-                'teams[0].guaranteed[memory]: "-1"; from 0 to 1Ei',
-                'teams[0].guaranteed[x.y/b]: "1.5"; a whole number',
-                'teams[0].guaranteed[x.y/c]: "2Ei"; from 0 to 1Ei',
+                "teams[0] (a).guaranteed[gpu]: unknown resource; cpu, memory, sharedgpu/",
+                'teams[0] (a).guaranteed[cpu]: "x" is not a quantity',
+                'teams[0] (a).guaranteed[memory]: "-1"; from 0 to 1Ei',
+                'teams[0] (a).guaranteed[x.y/b]: "1.5"; a whole number',
+                'teams[0] (a).guaranteed[x.y/c]: "2Ei"; from 0 to 1Ei',
             ],
         ),
         (
             "teams: [{name: a, namespaces: {}}, {name: b, namespaces: {matchLabels: {'-': x}}}]",
             [
-                "teams[0].namespaces: it would select each one",
-                "teams[1].namespaces.matchLabels[-]: is not a label",
+                "teams[0] (a).namespaces: it would select each one",
+                "teams[1] (b).namespaces.matchLabels[-]: is not a label",
             ],
         ),
         (
             "teams: [{name: a, namespaces: {matchExpressions: [{key: k, operator: In}]}}]",
-            ["teams[0].namespaces.matchExpressions[0].values: they do not go with In"],
+            ["teams[0] (a).namespaces.matchExpressions[0].values: they do not go with In"],
         ),
         (
             "teams: [{name: a, namespaces: [x]}, {name: a, namespaces: [y], parent: z}]",
             [
-                'teams[1].name: "a" is the name of teams[0], too; each name once',
-                'teams[1].parent: no parent is named "z"; leave it out',
+                'teams[1] (a).name: "a" is the name of teams[0], too; each name once',
+                'teams[1] (a).parent: no parent is named "z"; leave it out',
             ],
         ),
         (
             "teams: [{name: a, namespaces: [x-*]}, {name: b, namespaces: [x-*]}]",
-            ['teams[1].namespaces: "x-*" is of the team "a", too; a namespace has one team'],
+            ['teams[1] (b).namespaces: "x-*" is of the team "a", too; a namespace has one team'],
         ),
         (
             "teams: [{name: a, parent: b}, {name: b, parent: c}, {name: c, parent: b}]",
@@ -132,11 +132,11 @@ def test_no_teams_are_none(text: str) -> None:
         ),
         (
             "teams: [{name: default, guaranteed: {cpu: 1}}]",
-            ["teams[0].guaranteed: the default team gets all remaining namespaces"],
+            ["teams[0] (default).guaranteed: the default team gets all remaining namespaces"],
         ),
         (
             "teams: [{name: a, guaranteed: {cpu: 4}, limit: {cpu: 2500m}}]",
-            ["teams[0].limit[cpu]: 2.5 CPU, and 4 CPU are guaranteed; raise the limit"],
+            ["teams[0] (a).limit[cpu]: 2.5 CPU, and 4 CPU are guaranteed; raise the limit"],
         ),
     ],
 )
@@ -160,15 +160,15 @@ teams:
     with pytest.raises(Denied) as error:
         parse_teams(text)
     assert sorted({one.path for one in error.value.findings}) == [
-        "teams[0].guaranteed[cpu]",
-        "teams[0].weight",
-        "teams[1].guaranteed[memory]",
-        "teams[2].limit[pods]",
-        "teams[2].namespaces",
-        "teams[2].parent",
-        "teams[3].name",
-        "teams[4].parent",
-        "teams[5].parent",
+        "teams[0] (all).guaranteed[cpu]",
+        "teams[0] (all).weight",
+        "teams[1] (a).guaranteed[memory]",
+        "teams[2] (b).limit[pods]",
+        "teams[2] (b).namespaces",
+        "teams[2] (b).parent",
+        "teams[3] (a).name",
+        "teams[4] (c).parent",
+        "teams[5] (d).parent",
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_parent_that_may_be_an_unreadable_team_adds_nothing(entry: str) -> Non
         parse_teams(f"teams: [{entry}, {{name: a, parent: above}}, {{name: b, limit: {{gpu: 1}}}}]")
     (first, second) = error.value.findings
     assert first.path.startswith("teams[0]")
-    assert second.path == "teams[2].limit[gpu]"
+    assert second.path == "teams[2] (b).limit[gpu]"
 
 
 def test_guarantees_above_the_parents_are_refused_with_the_sums() -> None:
@@ -192,7 +192,7 @@ teams:
     with pytest.raises(Denied) as error:
         parse_teams(text)
     assert str(error.value) == (
-        "teams[0].guaranteed[nvidia.com/gpu]: 32 nvidia.com/gpu, and the teams below it are "
+        "teams[0] (all).guaranteed[nvidia.com/gpu]: 32 nvidia.com/gpu, and the teams below it are "
         "guaranteed 36 nvidia.com/gpu: a 20, b 16; raise it to 36, or lower theirs"
     )
 
@@ -230,7 +230,9 @@ def test_resources_are_bounded_in_all() -> None:
     with pytest.raises(Denied) as refused:
         parse_teams(f"teams: [{', '.join(owed)}, {{name: more, limit: {{a/more: 1}}}}]")
     (finding,) = refused.value.findings
-    assert str(finding).startswith(f"teams[{MOST_RESOURCES}].limit: with these, teams name more")
+    assert str(finding).startswith(
+        f"teams[{MOST_RESOURCES}] (more).limit: with these, teams name more"
+    )
 
 
 def test_patterns_are_bounded_in_all() -> None:
@@ -244,7 +246,7 @@ def test_patterns_are_bounded_in_all() -> None:
     with pytest.raises(Denied) as refused:
         parse_teams(f"teams: [{', '.join(more)}]")
     (finding,) = refused.value.findings
-    assert finding.path == "teams[5].namespaces"
+    assert finding.path == "teams[5] (more).namespaces"
     assert f"at most {MOST_PATTERNS} in all" in str(finding)
 
 

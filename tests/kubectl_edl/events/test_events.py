@@ -55,6 +55,14 @@ def test_without_a_name_those_of_all_training_jobs(stage: Stage) -> None:
     assert reasons(stage) == ["Killing", "Queued", "Grown", "FailedScheduling"]
 
 
+def test_events_of_one_second_are_listed_in_the_order_in_which_they_were_stored(
+    stage: Stage,
+) -> None:
+    for reason in ("Zeroth", "First", "Second"):
+        stage.create(event("mnist-worker", reason, "at once", minutes_ago=0.25))
+    assert reasons(stage, "mnist")[-3:] == ["Zeroth", "First", "Second"]
+
+
 @pytest.mark.parametrize("expires", [False, True])
 def test_events_are_read_in_pages_which_may_expire(stage: Stage, *, expires: bool) -> None:
     class Paged(ClusterWrapper):

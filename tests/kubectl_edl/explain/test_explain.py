@@ -55,7 +55,7 @@ def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
         "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
         "on the 2 nodes that it may use\n"
         "     would help: fewer worker replicas (2 fit now), or 2 CPU more free on node-1\n"
-        "  2. and then, the plan would be: 8 pods wait for others to terminate: default/small\n"
+        "  2. then the plan would be: 8 pods wait for others to terminate: default/small\n"
     )
 
 
@@ -86,7 +86,7 @@ def test_explain_names_why_a_running_job_is_not_scaled_up(stage: Stage) -> None:
     assert "worker   6     7      1     8     idle capacity: 7 of 8 fit" in found
     assert found.endswith(
         "Why not one more worker (now 6, next 7):\n"
-        "  1. the load ceiling of 97 % keeps 480m CPU idle: 2 CPU are, and one more "
+        "  1. the load ceiling of 97 % keeps 480m CPU idle: 2 CPU is idle, and one more "
         "worker requests 2 CPU\n"
         "     would help: a load ceiling of 100 %, or 480m CPU more idle in the cluster\n"
     )
@@ -307,7 +307,7 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
         stage.patch(f"bert-{role}", paused)
     found = stage.run("explain", "bert").out
     assert "  1. paused\n     would help: kubectl edl resume bert -n default\n" in found
-    assert "  2. and then, Insufficient cpu for 1 of 3 worker" in found
+    assert "  2. then the next blocker would be: Insufficient cpu for 1 of 3 worker" in found
     assert "Starts:      unknown: it is paused\n" in found
 
 
@@ -318,7 +318,7 @@ def test_a_paused_incomplete_job_shows_both_blockers(stage: Stage) -> None:
     stage.delete("bert-chief")
     found = stage.run("explain", "bert").out
     assert "  1. paused\n     would help: kubectl edl resume bert -n default\n" in found
-    assert "  2. and then, waiting for the Jobs of chief\n" in found
+    assert "  2. then the next blocker would be: waiting for the Jobs of chief\n" in found
     shown = stage.run("status", "bert").out
     assert "  1. it is paused\n     fix: kubectl edl resume bert -n default\n" in shown
     assert "  2. it waits for its Job bert-chief\n" in shown

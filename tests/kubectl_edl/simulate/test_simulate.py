@@ -363,6 +363,9 @@ def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
     assert [role["maxReplicas"] for role in grown["as-is"]["roles"]] == [1, 2, 12]
     assert [role["maxReplicas"] for role in grown["what-if"]["roles"]] == [1, 2, 5]
     assert sizes(grown["what-if"]) == {"chief": 1, "ps": 2, "worker": 5}
+    table = stage.run("simulate", "--live", "--set", "job/mnist.max=5").out.splitlines()
+    (worker,) = (line.split() for line in table if "mnist" in line and "worker" in line)
+    assert worker[2] == "1..12→1..5"
 
 
 def test_what_if_sets_priority_and_manual_size(stage: Stage) -> None:

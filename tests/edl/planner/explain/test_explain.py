@@ -517,7 +517,7 @@ def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     (blocker,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
     assert isinstance(blocker, LoadCeiling)
     assert messages.cause(blocker) == (
-        "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU are, and one more worker requests "
+        "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU is idle, and one more worker requests "
         "1 CPU"
     )
     assert (
