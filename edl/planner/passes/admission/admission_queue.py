@@ -21,7 +21,7 @@ from edl.planner.passes.admission.pod_claims import (
     raise_to_minimum,
     reserve_replacements,
 )
-from edl.planner.passes.admission.team_turns import in_team_order
+from edl.planner.passes.admission.team_claims import in_team_order
 from edl.planner.passes.admission.unreachable_minimums import hold_unreachable_minimums
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended

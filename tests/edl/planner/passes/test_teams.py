@@ -648,6 +648,18 @@ def test_a_claim_that_borrows_a_part_waits_while_others_wait_within_their_guaran
     assert set(started(plan_for(alone))) == {"large", "small"}
 
 
+def test_a_claim_within_the_guarantee_of_two_teams_comes_before_one_that_borrows() -> None:
+    """The other team's claim has a higher priority, so it would be that team's turn."""
+    jobs = [
+        *of("a", worker("plain", 1, 1, priority=1, shape=shape(2))),
+        *of("b", worker("owed", 1, 1, shape=shape(2, gpu=1))),
+    ]
+    both = Team("both", guaranteed=Resources.parse({GPU: 1}))
+    below = [Team(name, "both", namespaces=(name,)) for name in ("a", "b")]
+    state = with_teams(cluster(node("n1", 3, gpu=1), *jobs), both, *below)
+    assert set(started(plan_for(state))) == {"owed"}
+
+
 @pytest.mark.parametrize(
     "hopeless",
     [

@@ -1,0 +1,166 @@
+"""Which team's claim comes next.
+
+Among the children of one team, those whose next claim a guarantee of their own subtree covers come
+first, then those with the smallest share of borrowed capacity.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify
+from typing import Final, TypeAlias
+
+from edl.planner.gangs.gang import Gang
+from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimOrder, claim_order
+from edl.planner.snapshot.last_resizes import JobReference
+from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_turns import Heap, LaterTurns, TeamTurns, Turn
+
+FIRST_COVERED: Final = 0
+"""A guarantee covers the first waiting claim."""
+LATER_COVERED: Final = 1
+"""A guarantee covers some later claim."""
+NONE_COVERED: Final = 2
+
+_Key: TypeAlias = tuple[int, int, float, ClaimOrder]
+"""(coverage, negated priority, share, order of the claim)"""
+
+
+def in_team_order(
+    balance: TeamBalance, claims: Iterable[Claim], charge: Callable[[Claim], TeamCharge]
+) -> Iterator[Claim]:
+    """Yields each claim once, by the usage of teams after the last one was served.
+
+    Other owners' pods come in parts. `charge`: the charge of a whole claim to its team, of one pod
+    where the pods are other owners'.
+    """
+    by_team: defaultdict[int, list[tuple[Claim, TeamCharge]]] = defaultdict(list)
+    for claim in sorted(claims, key=claim_order):
+        found = charge(claim)
+        by_team[found.team].append((claim, found))
+    queues = {team: ClaimingTeam(team, found) for team, found in by_team.items()}
+    return _ClaimTurns(balance, queues).claims()
+
+
+class _ClaimTurns(TeamTurns[_Key, ClaimingTeam]):
+    """The claims of all teams, those of each team in its own order."""
+
+    def __init__(self, balance: TeamBalance, queues: dict[int, ClaimingTeam]) -> None:
+        super().__init__(balance, queues)
+        self._queues = queues
+        self._path: tuple[int, ...] = ()
+        """The path of the team that was served last."""
+        self._below: dict[int, Heap[_Key, ClaimingTeam]] = {}
+        """By team, the turns of its children."""
+        self._hopeful: dict[int, list[ClaimingTeam]] = {}
+        """By team, queues in it and below it with a claim that its guarantee may cover."""
+        self._waiting = {
+            reference
+            for queue in queues.values()
+            for claim, _ in queue.claims
+            if isinstance(claim, Gang)
+            for reference in _references(claim)
+        }
+
+    def claims(self) -> Iterator[Claim]:
+        """Yields each claim once, by the usage of teams after the last one was served."""
+        for first in self.in_order():
+            queue, place = self._next(first)
+            claim = queue.pop(place)
+            if isinstance(claim, Gang):
+                self._waiting -= _references(claim)
+            self._path = self.balance.paths[queue.team]
+            yield claim
+
+    def forget(self) -> None:
+        """Drop cached coverage, as the usage of a team has fallen."""
+        self._hopeful = defaultdict(list)
+        for queue in self._queues.values():
+            queue.forget()
+            for team in self.balance.paths[queue.team] if queue.waiting else ():
+                self._hopeful[team].append(queue)
+
+    def turns(self, team: int) -> Iterator[Turn[_Key, ClaimingTeam]]:
+        below, later = self.below(team)
+        self._below[team] = below
+        while turn := self._turn(team, below):
+            yield turn
+            if team != self._path[0]:
+                self.renew(below, later)
+
+    def _turn(self, team: int, below: Heap[_Key, ClaimingTeam]) -> Turn[_Key, ClaimingTeam] | None:
+        """A team's turn by the current usage; None if no claim waits. `below`: its children's."""
+        own, covered = self._queues.get(team), NONE_COVERED
+        share = self.balance.share(team)
+        first = own.first if own and own.waiting else None
+        if below and not (first and (covered, first[0], share, first) <= below[0][0]):
+            (covered, _, _, first), _, own = below[0]
+        if own is None or first is None:
+            return None
+        if covered == FIRST_COVERED or own.charge.is_within(team):
+            covered, share = FIRST_COVERED, 0.0
+        elif covered == LATER_COVERED or (self._hopeful[team] and self._any_is_within(team)):
+            covered, share = LATER_COVERED, 0.0
+        return (covered, first[0], share, first), team, own
+
+    def renew(self, heap: Heap[_Key, ClaimingTeam], later: LaterTurns[_Key, ClaimingTeam]) -> None:
+        """Replace the turn of the team that was served, which need not be the first."""
+        if heap[0][1] in self._path:
+            super().renew(heap, later)
+            return
+        served = next(at for at, (_, team, _) in enumerate(heap) if team in self._path)
+        heap[0], heap[served] = heap[served], heap[0]
+        super().renew(heap, later)
+        heapify(heap)
+
+    def _any_is_within(self, team: int) -> bool:
+        """Whether a team's guarantee covers any claim that waits in it or below it."""
+        hopeful = self._hopeful[team]
+        while hopeful and hopeful[-1].first_within(team) is None:
+            hopeful.pop()
+        return bool(hopeful)
+
+    def _next(self, queue: ClaimingTeam) -> tuple[ClaimingTeam, int]:
+        """The next claim: the first of the queue whose turn it is, or one that a guarantee covers.
+
+        The covered one is served if the first would borrow all that it needs: another team's claim
+        could preempt it, and it would then be served before that claim again. Also if the first
+        would borrow a part while other teams wait for their guarantees.
+        """
+        charge, path = queue.charge, self.balance.paths[queue.team]
+        for depth, team in enumerate(path):
+            if charge.is_within(team):
+                break
+            if not self._any_is_within(team):
+                continue
+            borrowed = all(charge.is_borrowed(one) for one in path[: depth + 1])
+            found = self._first_within(team) if borrowed or self._is_contested(queue) else None
+            return found or (queue, queue.head)
+        return queue, queue.head
+
+    def _first_within(self, team: int) -> tuple[ClaimingTeam, int] | None:
+        """The first claim in a team and below it that the team's guarantee covers.
+
+        Gangs that were preempted for a job that still waits are skipped.
+        """
+        found = []
+        for queue in self._hopeful[team]:
+            if (place := queue.first_within(team)) is None:
+                continue
+            claim = queue.claims[place][0]
+            if not (isinstance(claim, Gang) and claim.preemptor in self._waiting):
+                found.append((claim_order(claim), queue.team, place, queue))
+        if not found:
+            return None
+        _, _, place, queue = min(found)
+        return queue, place
+
+    def _is_contested(self, queue: ClaimingTeam) -> bool:
+        """Whether a guarantee covers a claim of another team than the one whose turn it is, too."""
+        above = self.balance.paths[queue.team][1:]
+        heaps = [self.first, *(self._below.get(team, []) for team in above)]
+        # The second smallest element of a heap is at index 1 or 2.
+        return any(key[0] < NONE_COVERED for heap in heaps for key, _, _ in heap[1:3])
+
+
+def _references(claim: Gang) -> set[JobReference]:
+    return {claim.job.key, *(role.uid for role in claim.job.roles)}
