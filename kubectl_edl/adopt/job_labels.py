@@ -8,15 +8,14 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.errors import Denied
+from edl.errors import Denied, Finding
 from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import JOB_TEMPLATE, made_job
 from edl.inject.manifest_schema import is_labelled
 from edl.kube.option_group import option, option_group
 from edl.parsing.parser import parse
 from edl.writes import Json
-from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.resources.manifest_items import name_of, prefixed
+from kubectl_edl.resources.manifest_items import prefixed, titled
 
 _LABELS: Final[Mapping[str, str]] = {
     "framework": contract.FRAMEWORK,
@@ -105,11 +104,11 @@ def _put(metadata: Json, place: str, values: Mapping[str, str]) -> None:
 
 
 def _check(target: Json, whole: Json) -> None:
-    name = name_of(whole) or "(no name)"
-    if contract.FRAMEWORK not in (target["metadata"].get("labels") or {}):
-        raise Refused(f'"{name}" needs a framework: add --framework, e.g. --framework tensorflow')
     of_cron_job = target is not whole
-    place = f"{name}: {JOB_TEMPLATE}." if of_cron_job else f"{name}: "
+    place = f"{titled(whole)}: {JOB_TEMPLATE}." if of_cron_job else f"{titled(whole)}: "
+    if not is_labelled(target):
+        path = f"{place}metadata.labels[{contract.FRAMEWORK}]"
+        raise Denied([Finding(path, "is missing", "add --framework, e.g. --framework tensorflow")])
     try:
         parse(made_job(whole) if of_cron_job else whole)
     except Denied as denied:

@@ -27,8 +27,8 @@ from edl.writes import Json
 from kubectl_edl.resources.manifest_items import (
     changed,
     misshapen,
-    name_of,
     prefixed,
+    titled,
 )
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 _USER: Final = "kubectl-edl inject"
 _UNUSED_IMAGE: Final = "kubectl-edl"
 """For findings alone, which depend on no image."""
-_NAMES: Final = {"Job": "job.batch", "Pod": "pod", "Namespace": "namespace"}
-"""The kinds that the webhook reviews, and their names in kubectl."""
+_REVIEWED: Final = ("Job", "Pod", "Namespace")
+"""The kinds that the webhook reviews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Injection:
     @property
     def name(self) -> str:
         """`job.batch/mnist-worker`, kubectl's format."""
-        return named(self.before)
+        return titled(self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,6 @@ class InjectedStream:
     @property
     def values(self) -> tuple[Json, ...]:
         return tuple(one.value for one in self.documents)
-
-
-def named(manifest: Json) -> str:
-    metadata = manifest.get("metadata") or {}
-    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
-    return f"{_NAMES[manifest['kind']]}/{name}"
 
 
 def inject(
@@ -155,7 +149,7 @@ class _Injector:
         kind = manifest.get("kind")
         if kind == "CronJob":
             self._cron_job(manifest, where)
-        if kind not in _NAMES:
+        if kind not in _REVIEWED:
             return None
         if wrong := misshapen(manifest, where):
             self.findings += wrong
@@ -163,7 +157,7 @@ class _Injector:
         if kind == "Namespace":
             self._check_namespace(manifest, where)
             return None
-        return self._completed(manifest, where, f"{where}: {named(manifest)}: ")
+        return self._completed(manifest, where, f"{where}: {titled(manifest)}: ")
 
     def _completed(self, manifest: Json, where: str, place: str) -> Json | None:
         """A Job or pod as it will be stored; findings and warnings start with `place`."""
@@ -185,7 +179,7 @@ class _Injector:
 
     def _cron_job(self, manifest: Json, where: str) -> None:
         """Check the Jobs that a CronJob will create; the CronJob itself is stored unchanged."""
-        at = f"{where}: cronjob.batch/{name_of(manifest)}"
+        at = f"{where}: {titled(manifest)}"
         if warning := unknown_keys.on_cron_job(manifest):
             self.warnings.append(f"{at}: {warning}; kubectl edl adopt -f FILE puts them there")
         if self.creates_jobs(manifest, at):
@@ -202,7 +196,7 @@ class _Injector:
         """Validate a Namespace, which is never mutated."""
         request = AdmissionRequest("CREATE", manifest, None, _USER)
         found = findings_of(validate, request, self._context)
-        self.findings += prefixed(f"{where}: {named(manifest)}: ", found)
+        self.findings += prefixed(f"{where}: {titled(manifest)}: ", found)
 
     def _creation(self, manifest: Json) -> AdmissionRequest:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)

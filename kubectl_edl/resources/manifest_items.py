@@ -15,6 +15,12 @@ from kubectl_edl.resources.yaml_reader import Document
 
 JOB_KINDS: Final = ("Job", "CronJob", "Pod")
 """Kinds on which our labels and annotations have an effect."""
+_KUBECTL_NAMES: Final = {
+    "Job": "job.batch",
+    "CronJob": "cronjob.batch",
+    "Pod": "pod",
+    "Namespace": "namespace",
+}
 
 
 def changed(document: Document, change: Callable[[Json, str], Json | None]) -> Json | None:
@@ -46,6 +52,13 @@ def name_of(manifest: Json) -> str:
     """The name; empty if there is none, or if the manifest is malformed."""
     metadata = manifest.get("metadata")
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+
+
+def titled(manifest: Json) -> str:
+    """`job.batch/mnist`, as kubectl names it; `job.batch/mnist-…` for a generated name."""
+    metadata = manifest.get("metadata") or {}
+    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
+    return f"{_KUBECTL_NAMES[manifest['kind']]}/{name}"
 
 
 def prefixed(place: str, findings: Iterable[Finding]) -> list[Finding]:

@@ -1,4 +1,6 @@
+import inspect
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -6,13 +8,23 @@ import pytest
 from click.testing import CliRunner
 
 from dev.demo.__main__ import demo
-from dev.demo.story import plugin_path
+from dev.demo.story import MANIFESTS, Story, plugin_path
 from sandbox.layout import Facts, Layout, write_facts
+
+PAGE = Path("docs/tutorials/demo.md")
 
 
 def test_kubectl_finds_the_plugin_of_this_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
     assert plugin_path().split(os.pathsep) == [str(Path(sys.executable).parent), "/usr/bin"]
+
+
+def test_the_page_of_the_demo_has_each_command_in_order() -> None:
+    written = re.findall(r'self\._(edl|apply)\("([a-z.]+)"\)', inspect.getsource(Story))
+    commands = {"edl": "kubectl edl {}", "apply": f"kubectl apply -f {MANIFESTS}/{{}}"}
+    shown, _, _ = PAGE.read_text().partition("## Training on a real node")
+    lines = re.findall(r"^  \$ (kubectl .*)$", shown, re.MULTILINE)
+    assert lines == [commands[kind].format(name) for kind, name in written]
 
 
 def test_each_example_of_the_help_has_a_line_of_its_own() -> None:

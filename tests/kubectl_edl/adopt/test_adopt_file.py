@@ -171,7 +171,8 @@ def test_errors_in_jobs_of_a_cron_job_name_its_template(tmp_path: Path) -> None:
     file = write(tmp_path, dump(nightly | {"spec": spec}))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "5", "--max", "3")
     assert found.err.startswith(
-        f"error: {file}: document 1: nightly: spec.jobTemplate.metadata.labels[edl.dev/min]: "
+        f"error: {file}: document 1: cronjob.batch/nightly: "
+        "spec.jobTemplate.metadata.labels[edl.dev/min]: "
     )
 
 
@@ -220,7 +221,8 @@ def test_all_findings_are_reported(tmp_path: Path) -> None:
     assert found.code == 1
     assert found.out == ""
     lines = found.err.splitlines()
-    assert all(line.startswith(f"error: {file}: document 2: mnist: metadata.") for line in lines)
+    place = f"error: {file}: document 2: job.batch/mnist: metadata."
+    assert all(line.startswith(place) for line in lines)
     for label in (contract.MIN, contract.GPU, contract.ROLE):
         assert any(f"metadata.labels[{label}]: " in line for line in lines)
 
@@ -230,7 +232,7 @@ def test_findings_of_all_documents_are_reported(tmp_path: Path) -> None:
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "x")
     places = [line.partition(": metadata.")[0] for line in found.err.splitlines()]
     assert places == [
-        f"error: {file}: document {n}: {name}" for n, name in [(1, "one"), (2, "two")]
+        f"error: {file}: document {n}: job.batch/{name}" for n, name in [(1, "one"), (2, "two")]
     ]
 
 
@@ -245,9 +247,16 @@ def test_the_api_servers_defaults_are_checked_too(tmp_path: Path) -> None:
 
 
 def test_a_job_without_a_framework_needs_one(tmp_path: Path) -> None:
-    found = Stage().run("adopt", "-f", write(tmp_path, TEXT), "--max", "3")
-    assert found.err == (
-        'error: "mnist" needs a framework: add --framework, e.g. --framework tensorflow\n'
+    file = write(tmp_path, f"{TEXT}---\n{dump(job('other'))}")
+    found = Stage().run("adopt", "-f", file, "--max", "3")
+    assert (found.code, found.out) == (1, "")
+    missing = (
+        f"metadata.labels[{contract.FRAMEWORK}]: is missing; "
+        "add --framework, e.g. --framework tensorflow\n"
+    )
+    assert found.err == "".join(
+        f"error: {file}: document {number}: job.batch/{name}: {missing}"
+        for number, name in ((2, "mnist"), (3, "other"))
     )
 
 
