@@ -72,3 +72,19 @@ def test_a_deployment_with_the_label_on_its_pods_is_told_when_it_is_created(
     assert "pods of a Deployment are refused with it" in applied(installed, web, tmp_path)
     web["metadata"] = {"name": "common", "labels": LABELS | {"app": "web"}}
     assert "pods of a Deployment are refused with it" in applied(installed, web, tmp_path)
+
+
+def test_labels_of_the_pods_alone_are_told_when_a_cron_job_is_created(
+    installed: Stage, tmp_path: Path
+) -> None:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": plain("unused")["spec"]}
+    cron_job: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly"},
+        "spec": {"schedule": "0 0 1 1 *", "jobTemplate": template},
+    }
+    assert applied(installed, cron_job, tmp_path) == (
+        "Warning: spec.jobTemplate: edl.dev/framework, edl.dev/max do nothing in spec.template: "
+        "write this on the Job's own metadata\n"
+    )
