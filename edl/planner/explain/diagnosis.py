@@ -201,34 +201,39 @@ def _held(builder: PlanBuilder, key: JobKey, role: str) -> Reason | None:
     return allocation.reason or allocation.hold.reason if allocation else None
 
 
-def reclaiming_team(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> str:
-    """The job's team if only `reclaim: jobs` would give the job capacity, else "".
+def gets_room(builder: PlanBuilder, key: JobKey) -> bool:
+    """Whether a waiting training job starts in this plan, or has capacity reserved."""
+    held = builder.results.held.get(key)
+    return key in builder.results.admitted or (held is not None and held.code in reasons.PROMISING)
 
-    `builder`: after the passes on the unchanged input.
-    """
+
+def reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
+    """The team of a job that gets no room, if `reclaim: jobs` would give it some, else ""."""
     state, name = given.state, given.state.team_of(job.key.namespace)
     team = state.teams.by_name.get(name)
     if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
         return ""
     others = (one for one in state.teams if one is not team)
     teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
-    return name if _helps(given.changed(teams=teams), builder, job) else ""
+    return name if gets_room(given.changed(teams=teams).run_passes(), job.key) else ""
 
 
-def preempts(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
-    """Whether preemption, which is off, would give the job capacity; `builder` as above."""
+def preempts(given: DecisionInput, job: TrainingJob) -> bool:
+    """Whether preemption, which is off, would give room to a job that gets none."""
     others = (one for one in given.state.jobs if one.priority < job.priority)
     if given.limits.preempt or all(one.suspended for one in others):
         return False
-    return _helps(replace(given, limits=replace(given.limits, preempt=True)), builder, job)
+    changed = replace(given, limits=replace(given.limits, preempt=True))
+    return gets_room(changed.run_passes(), job.key)
 
 
-def forbids_preemption(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
-    """Whether the job would get capacity if no `preemptionPolicy` of its pods were Never."""
+def forbids_preemption(given: DecisionInput, job: TrainingJob) -> bool:
+    """Whether a job that gets no room would get some if no pod's `preemptionPolicy` were Never."""
     if job.preempts or not _might_stop_jobs(given, job):
         return False
     roles = tuple(role.changed(preempts=True) for role in job.roles)
-    return _helps(given.with_job(job.key, lambda one: replace(one, roles=roles)), builder, job)
+    changed = given.with_job(job.key, lambda one: replace(one, roles=roles))
+    return gets_room(changed.run_passes(), job.key)
 
 
 def _might_stop_jobs(given: DecisionInput, job: TrainingJob) -> bool:
@@ -238,15 +243,3 @@ def _might_stop_jobs(given: DecisionInput, job: TrainingJob) -> bool:
         return bool(started)  # of any priority
     lower = [one for one in started if one.priority < job.priority]
     return bool(lower) and (given.limits.preempt or any(map(lost_pods.stands_still, lower)))
-
-
-def _helps(changed: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> bool:
-    """Whether the changed input gives the job capacity that it does not get already."""
-    return not _gets_room(builder, job) and _gets_room(changed.run_passes(), job)
-
-
-def _gets_room(builder: PlanBuilder, job: TrainingJob) -> bool:
-    held = builder.results.held.get(job.key)
-    return job.key in builder.results.admitted or (
-        held is not None and held.code in reasons.PROMISING
-    )

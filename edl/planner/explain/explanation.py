@@ -27,6 +27,7 @@ from edl.planner.explain.diagnosis import (
     Subject,
     allocation_of,
     forbids_preemption,
+    gets_room,
     growth_blockers,
     is_last,
     preempts,
@@ -113,6 +114,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     case = _Case(given, job, builder)
     held = next((one for one in plan.held if one.job == key), None)
     waits = case.waits
+    lacks_room = waits and not gets_room(builder, key)
     return Explanation(
         job=key,
         plan=plan,
@@ -120,9 +122,9 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         start_blockers=case.start() if waits else None,
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
-        reclaiming_team=reclaiming_team(given, builder, job) if waits else "",
-        preempts=waits and preempts(given, builder, job),
-        forbids_preemption=waits and forbids_preemption(given, builder, job),
+        reclaiming_team=reclaiming_team(given, job) if lacks_room else "",
+        preempts=lacks_room and preempts(given, job),
+        forbids_preemption=lacks_room and forbids_preemption(given, job),
     )
 
 

@@ -151,7 +151,7 @@ def test_no_second_decision_is_made_where_no_job_could_be_stopped(
     waits = worker("high", 3, 3, priority=1000, preempts=False)
     given = situation(node("a", 4), *others, waits, limits=replace(ALL, preempt=preempt))
     decided = Decided(given.state, given.policy, given.limits)
-    assert not forbids_preemption(decided, given.run_passes(), waits)
+    assert not forbids_preemption(decided, waits)
 
 
 def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:

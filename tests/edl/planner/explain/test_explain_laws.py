@@ -13,7 +13,6 @@ from edl.model import ClusterState, JobKey, TrainingJob
 from edl.model.blockers import InProgress, OwnCondition
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.explain.diagnosis import forbids_preemption
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import LackOfRoom, without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
@@ -89,7 +88,9 @@ def test_preemption_is_forbidden_to_a_job_that_starts_without_the_policy(
         (waits,) = (one for one in given.state.jobs if one.key == job_of_state.key)
         waits_on = not starts_or_reserves(given, waits.key)
         helps = waits_on and starts_or_reserves(allowed, waits.key)
-        assert forbids_preemption(given, given.run_passes(), waits) is helps
+        found = explain(given, waits.key)
+        assert found is not None
+        assert found.forbids_preemption is helps
         waiting += waits_on and waits.suspended
     reached(waiting)
 
