@@ -35,7 +35,7 @@ def assign_gated_pods(snapshot: Snapshot) -> None:
         _place(snapshot, _waiting(gated), search)
 
 
-def assign_pending_pods(snapshot: Snapshot, outranked: Container[RoleAllocation] = ()) -> None:
+def assign_pending_pods(snapshot: Snapshot, outranked: Container[RoleAllocation]) -> None:
     """Reserve capacity for remaining replicas; kube-scheduler may bind ungated ones elsewhere.
 
     None for lost pods of `outranked` roles: until these are created a higher priority goes first.

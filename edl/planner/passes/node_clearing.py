@@ -20,10 +20,10 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import ReplicaMove
 from edl.planner.passes.drain import exceeded_by_replacement, is_movable, keeping_one_ready
 from edl.planner.plan import Drain
-from edl.planner.reclaiming.removal_choice import lacking_least, move_last
+from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.extras.node_search import clearing
+from edl.planner.snapshot.extras.node_search import clearing, lacking_least
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, first_placement
 from edl.planner.teams.reclaim_priority import ReclaimScope

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.eligibility import Ints
 from edl.model import Pod
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -20,7 +19,7 @@ from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import keeping_order
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
-from edl.planner.snapshot.extras.node_search import lack
+from edl.planner.snapshot.extras.node_search import lacking_least
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
@@ -33,18 +32,6 @@ def move_last(allocation: RoleAllocation, position: int) -> None:
     """Make the replica at this position the last one, which is evicted next."""
     placements = allocation.placements
     placements[position], placements[-1] = placements[-1], placements[position]
-
-
-def lacking_least(
-    capacity: NodeCapacity, room: Ints, pod_class: PodClass, among: Ints | None = None
-) -> int:
-    """The node of `among` (None: any) that lacks least for one more pod, or NO_NODE.
-
-    Only nodes on which one fits into `room`: what is idle if extras are evicted.
-    """
-    helps = pod_class.nodes_for_one(room)
-    nodes = np.flatnonzero(helps) if among is None else among[helps[among]]
-    return int(nodes[np.argmin(lack(capacity, pod_class, nodes))]) if nodes.size else NO_NODE
 
 
 class _Extras(dict[int, dict[int, None]]):

@@ -28,7 +28,7 @@ class AnchorNodes:
             found = (placement.node for placement in allocation.placements[:count])
             nodes += [node for node in found if node != NO_NODE and node not in nodes]
 
-    def last_is_elsewhere(self, allocation: RoleAllocation, fewer: int = 0) -> bool:
+    def last_is_elsewhere(self, allocation: RoleAllocation, fewer: int) -> bool:
         """Whether the replica that is removed after `fewer` others is on none of these nodes."""
         return allocation.placements[-1 - fewer].node not in self._nodes[allocation.job.key]
 

@@ -83,7 +83,7 @@ class TeamRight(NamedTuple):
         """Whether a guarantee that the other team has no part in covers what it lacks."""
         return self._owns_what_it_lacks and self.covered_by not in self.balance.paths[team]
 
-    def exceeds_guarantee(self, charge: TeamCharge | None = None, pods: int = 0) -> bool:
+    def exceeds_guarantee(self, charge: TeamCharge | None, pods: int) -> bool:
         """Whether more is used, with `pods` more of a charge, than the guarantee that covers it.
 
         Only of what it lacks; False if no guarantee names that.

@@ -23,7 +23,7 @@ from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
 from edl.planner.snapshot.extras.reclaimable import reclaim_priority_of
-from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine, QuotaRequest
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine
 from edl.planner.snapshot.restart_backoff import gang_backoff, with_failed_starts
 from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
 
@@ -202,7 +202,7 @@ class GangClaims:
         never = request.never_allowed_by
         quota = never or self.sources.reclaimable.quotas.exceeded(request, scope)
         if quota and (never or not (scope.reclaims_jobs and quota.spec.spans_namespaces)):
-            self._exceeds_quota(gang, request, quota)
+            self._exceeds_quota(gang, quota)
             return False
         if patient:
             self._pass_over(gang, reasons.PLACEMENT_ORDER)
@@ -212,7 +212,7 @@ class GangClaims:
             self._pipeline(gang, reservation, [*self.results.suspended][suspended:])
             return True
         if quota:
-            self._exceeds_quota(gang, request, quota)
+            self._exceeds_quota(gang, quota)
             return False
         attained = partial(self.sources.attained, gang, scope)
         reason = gang_fit_error(self.snapshot, gang, attained)
@@ -271,14 +271,16 @@ class GangClaims:
             return right.team, right.covered_by
         return None
 
-    def _exceeds_quota(self, gang: Gang, request: QuotaRequest, quota: QuotaLine) -> None:
+    def _exceeds_quota(self, gang: Gang, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
 
         Until then, other jobs that count in the same quota may start before it.
         """
-        key, needs = gang.job.key, request.amount(quota)
+        key, request = gang.job.key, gang.quota_request
         self.nodes.drop(gang)
-        self.results.enqueue(key, reasons.insufficient_quota(quota.spec, needs, quota.used))
+        self.results.enqueue(
+            key, reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
+        )
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         may = request.fits_beside_others and (
             self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)

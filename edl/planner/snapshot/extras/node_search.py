@@ -31,7 +31,7 @@ _Extra: TypeAlias = tuple[RoleAllocation, int]
 """A role, and the position of one of its extras or its distance from the last."""
 
 
-def lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np.float64]:
+def _lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np.float64]:
     """How much future idle capacity each node lacks for one more pod, in fractions of the pod.
 
     The fractions are summed over resources. int64[nodes] -> float64[nodes].
@@ -40,6 +40,18 @@ def lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np
     for row, amount in pod_class.amounts:
         found += np.maximum(amount - soon[row, nodes], 0) / amount
     return found
+
+
+def lacking_least(
+    capacity: NodeCapacity, room: Ints, pod_class: PodClass, among: Ints | None = None
+) -> int:
+    """The node of `among` (None: any) that lacks least for one more pod, or NO_NODE.
+
+    Only nodes on which one fits into `room`: what is idle if extras are evicted.
+    """
+    helps = pod_class.nodes_for_one(room)
+    nodes = np.flatnonzero(helps) if among is None else among[helps[among]]
+    return int(nodes[np.argmin(_lack(capacity, pod_class, nodes))]) if nodes.size else NO_NODE
 
 
 def clearing(
@@ -191,7 +203,7 @@ class NodeSearch:
 
     def _fewest(self, pod_class: PodClass, nodes: Ints) -> list[RoleAllocation]:
         """The fewest replicas whose eviction clears some node for a pod; or []."""
-        lacks = lack(self.reclaimable.nodes, pod_class, nodes)
+        lacks = _lack(self.reclaimable.nodes, pod_class, nodes)
         least = nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
         compared = self._begun.union(least.tolist())
         by_node: defaultdict[int, list[_Extra]] = defaultdict(list)
