@@ -22,6 +22,7 @@ from edl.model.blockers import (
     Outranked,
     OwnCondition,
 )
+from edl.planner.allowed_sizes import with_work
 from edl.planner.explain.diagnosis import (
     FINAL,
     Subject,
@@ -38,7 +39,7 @@ from edl.planner.explain.remedies import as_found, asks_again, least, merged, wi
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
-from edl.planner.snapshot.role_allocation import RoleAllocation, with_work
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""

@@ -11,13 +11,14 @@ from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
 from edl.model import Code, Pod, Reason, TrainingJob
+from edl.planner.allowed_sizes import most_replicas
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
-from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled, most_replicas
+from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.allowed_sizes import RESIZABLE
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
@@ -18,9 +19,7 @@ from edl.planner.teams.team_balance import NO_TEAM
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
-"""A role's rank is its job's queue rank times this, plus its index."""
-RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
-"""Roles that a plan may resize: while they run, or by a restart of their training job."""
+"""More than any job's roles: a role's rank is its job's queue rank times this, plus its index."""
 
 
 class Placement(NamedTuple):
@@ -70,13 +69,15 @@ class Unscheduled(NamedTuple):
     position: int
     since: datetime | None
     pod: Pod | None = None
+    """Its pod, if it exists."""
 
 
 @dataclass(slots=True, eq=False)
 class RoleAllocation:
     """Mutable within one decision.
 
-    `placements` are in the order in which they are kept: new ones are last, and evicted first.
+    `placements` are in the order in which they are kept: the last is evicted first, new ones are
+    appended.
     """
 
     job: TrainingJob
@@ -231,7 +232,8 @@ class RoleAllocation:
     def defer(self, count: int) -> None:
         """Turn the last `count` created replicas into pipelined ones."""
         placements, count = self.placements, max(min(count, self.created), 0)
-        self.created, self.pipelined = self.created - count, self.pipelined + count
+        self.created -= count
+        self.pipelined += count
         idle = (at for at in range(len(placements) - 1, -1, -1) if placements[at].holds_idle)
         places = [*islice(idle, count)]
         self.pod_class.defer([placements[at].node for at in places])
@@ -247,7 +249,8 @@ class RoleAllocation:
 
     def evict(self) -> Placement:
         """Remove the last replica, and release its capacity and quota."""
-        self.changed, placement = True, self.placements.pop()
+        self.changed = True
+        placement = self.placements.pop()
         self._count(placement, -1)
         if placement.node != NO_NODE:
             self.pod_class.at(placement.horizon).release(placement.node)
@@ -273,28 +276,3 @@ def by_job(allocations: Iterable[RoleAllocation]) -> list[list[RoleAllocation]]:
     """The roles of each job, in the total order."""
     ordered = sorted(allocations, key=attrgetter("rank"))
     return [list(roles) for _, roles in groupby(ordered, key=attrgetter("queue_rank"))]
-
-
-def manual_size(role: Role) -> int | None:
-    """The manual size, clamped to min and max; None if there is none."""
-    wanted = role.request.replicas
-    return None if wanted is None else min(max(wanted, role.spec.min), role.spec.max)
-
-
-def start_size(role: Role) -> int:
-    """Replicas of this role that must fit before its gang starts."""
-    wanted = manual_size(role)
-    size = role.spec.min if wanted is None else wanted
-    return max(with_work(role, size), 1) if role.status.remaining is not None else size
-
-
-def most_replicas(role: Role) -> int:
-    """The manual size, else the max."""
-    wanted = manual_size(role)
-    return role.spec.max if wanted is None else wanted
-
-
-def with_work(role: Role, replicas: int) -> int:
-    """`replicas`, but no more than work items remain."""
-    remaining = role.status.remaining
-    return replicas if remaining is None else min(replicas, remaining)

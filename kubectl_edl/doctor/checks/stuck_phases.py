@@ -10,7 +10,6 @@ from edl import contract
 from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import container_messages, message
 from edl.model import Code, JobKey, Phase, PodPhase, TrainingJob
-from edl.parsing import namespace_policy
 from edl.phases import below_minimum, blocked, ending, phase, unready_minimum, why_below_minimum
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.failed_pods import FailedPod
@@ -81,8 +80,6 @@ def _unplannable(job: TrainingJob, now: datetime) -> CheckResult | None:
     """
     del now
     reason, text = why(job)
-    if text == namespace_policy.no_kubexec(job.key.namespace):
-        return None  # the check `kubexec` reports it, once per namespace
     if reason not in _UNPLANNABLE or not (blocked(job) or phase(job) is Phase.QUEUED):
         return None
     described = FixCommand(f"kubectl describe namespace {job.key.namespace}")
