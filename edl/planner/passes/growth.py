@@ -97,7 +97,7 @@ class _CeilingOfGrowth:
 
 
 def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
-    """Grow roles on idle capacity. Returns the roles below their max that got no replica."""
+    """Grow roles on idle capacity. Returns the roles below their max that wait for more."""
     asking = [
         allocation
         for allocation in snapshot.allocations
@@ -118,8 +118,10 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     if snapshot.teams:
         order = growth_order(snapshot.teams, snapshot.policy, rest)
         refused = filterfalse(RoleGrowth.add_replica, map(rest.__getitem__, order))
-        return stuck + [growth.allocation for growth in refused]
-    return stuck + _grow_least_satisfied(snapshot, rest.values())
+        stuck += [growth.allocation for growth in refused]
+    else:
+        stuck += _grow_least_satisfied(snapshot, rest.values())
+    return [allocation for allocation in stuck if allocation.may_pipeline]
 
 
 def _grow_least_satisfied(
@@ -198,11 +200,7 @@ class RoleGrowth:
                 return True
         elif not self._is_allowed(FUTURE_IDLE):
             return False
-        # A starting job that restarts to resize takes no pipelined replica: it would soon restart.
-        restarts = (
-            allocation.starts and allocation.restarts_to_resize and not allocation.hold.reason
-        )
-        if restarts or allocation.pod_class.future_idle.find() == NO_NODE:
+        if not allocation.may_pipeline or allocation.pod_class.future_idle.find() == NO_NODE:
             return False
         node = self._node(FUTURE_IDLE)
         if node != NO_NODE:

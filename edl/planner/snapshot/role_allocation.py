@@ -158,6 +158,15 @@ class RoleAllocation:
         return grows and self.pipelined > 0 and self.hold.patience > timedelta()
 
     @property
+    def may_pipeline(self) -> bool:
+        """Whether it may wait for capacity that is not idle yet, beyond what it starts with.
+
+        A job that restarts to resize and starts now would have to restart soon, and until then
+        the capacity would be of use to no job.
+        """
+        return not (self.starts and self.restarts_to_resize and not self.hold.reason)
+
+    @property
     def manual(self) -> bool:
         return self.role.request.replicas is not None
 

@@ -340,3 +340,15 @@ def test_a_restart_gives_up_the_replicas_whose_nodes_are_needed_not_the_last_one
     (resize,) = plan_for(cluster(*nodes, runs, worker("small", 1, 1, shape=needs))).resizes
     assert (resize.before, resize.after) == (8, 7)
     assert sorted(resize.nodes) == [*"bcdefgh"]
+
+
+@pytest.mark.parametrize("resizing", [ResizePolicy.RESTART, ResizePolicy.LIVE])
+def test_no_replica_is_moved_to_a_job_that_starts_and_soon_could_not_use_it(
+    resizing: ResizePolicy,
+) -> None:
+    """It would rest until its cooldown ends, while the donor lacks the replica."""
+    donor = worker("donor", 1, 9, on=["a"] * 9, started_at=at(-9000), resizing=ResizePolicy.LIVE)
+    starting = worker("new", 1, 9, resizing=resizing)
+    plan = plan_for(cluster(node("a", 10), donor, starting))
+    assert started(plan) == {"new": {"worker": 1}}
+    assert sizes(plan) == ({} if resizing is ResizePolicy.RESTART else {"donor": 5})
