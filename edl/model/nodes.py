@@ -151,11 +151,8 @@ class Node(msgspec.Struct, frozen=True):
 class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):
     """What Karpenter may add to one NodePool: its limits less the capacity of its nodes."""
 
-    name: str = ""
     limited: tuple[tuple[str, Amount], ...] = ()
     """(resource, amount) sorted by name; zeros are kept, as an absent resource has no limit."""
-    labels: tuple[str, ...] = ()
-    """Sorted keys of the labels that its template gives to nodes; a provider may add others."""
 
 
 # Topology: domains of nodes.

@@ -1,4 +1,4 @@
-"""Decodes Karpenter's NodePools: their limits, and the capacity and labels of their nodes."""
+"""Decodes Karpenter's NodePools: their limits, and the capacity of their nodes."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
@@ -20,31 +20,10 @@ class NodePoolFacts(msgspec.Struct, frozen=True):
     used: Resources = Resources()
     """`status.resources`, which Karpenter renews every 5 s: NodeClaims count from their launch on,
     but nodes that it removes no longer do."""
-    labels: tuple[str, ...] = ()
-    """Sorted keys of the labels that its template gives to nodes."""
-
-
-class _Requirement(ObjectPart, frozen=True):
-    key: str = ""
-    operator: str = ""
-
-
-class _TemplateSpec(ObjectPart, frozen=True):
-    requirements: list[_Requirement] | None = None
-
-
-class _TemplateMetadata(ObjectPart, frozen=True):
-    labels: dict[str, str] | None = None
-
-
-class _Template(ObjectPart, frozen=True):
-    metadata: _TemplateMetadata = _TemplateMetadata()
-    spec: _TemplateSpec = _TemplateSpec()
 
 
 class _Spec(ObjectPart, frozen=True):
     limits: _Amounts | None = None
-    template: _Template = _Template()
 
 
 class _Status(ObjectPart, frozen=True):
@@ -70,15 +49,7 @@ def node_pool(raw: bytes) -> NodePoolFacts:
     used = _readable(resources)
     unknown = resources.keys() - used.keys()
     counted = ((name, limit) for name, limit in sorted(limits.items()) if name not in unknown)
-    labels = tuple(sorted(_labels(found.spec.template)))
-    return NodePoolFacts(found.metadata.name, tuple(counted), Resources.of(used), labels)
-
-
-def _labels(template: _Template) -> set[str]:
-    """Keys of its labels and requirements: Karpenter chooses a value for each requirement."""
-    required = template.spec.requirements or ()
-    keys = {one.key for one in required if one.operator != "DoesNotExist"}
-    return keys.union(template.metadata.labels or ())
+    return NodePoolFacts(found.metadata.name, tuple(counted), Resources.of(used))
 
 
 def _readable(found: _Amounts | None) -> dict[str, int]:

@@ -87,14 +87,10 @@ class SimulatedAutoscaler:
     def headroom(self) -> tuple[NodePoolHeadroom, ...]:
         """What it may add to each pool, as Karpenter's limits would say."""
         counts = self.counts() if self.pools else {}
-        pools = ((one, one.limit - counts.get(one.name, 0)) for one in self.pools)
+        pools = ((one.node.allocatable, one.limit - counts.get(one.name, 0)) for one in self.pools)
         return tuple(
-            NodePoolHeadroom(
-                pool.name,
-                tuple((name, amount * left) for name, amount in pool.node.allocatable),
-                tuple(sorted(pool.node.labels or ())),
-            )
-            for pool, left in pools
+            NodePoolHeadroom(tuple((name, amount * left) for name, amount in of_one))
+            for of_one, left in pools
         )
 
     def lose(self, name: str) -> None:

@@ -15,7 +15,7 @@ from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import Reason, Role, Shape, TrainingJob
-from edl.model.scarcity import NodePoolLimit, NodeRule, NoEligibleNode
+from edl.model.scarcity import NodePoolLimit
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
@@ -46,8 +46,6 @@ class NodeRequests:
     _headroom: Mapping[str, int] = field(init=False)
     _above_limits: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
     """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
-    _absent: dict[tuple[str, ...], tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """The absent ones of required topology labels."""
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
@@ -96,8 +94,8 @@ class NodeRequests:
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message), None
-        if impossible := self._impossible(gang, reason, attained):
-            return impossible, None
+        if limit := self._pool_limit(gang, reason, attained):
+            return reasons.above_pool_limits(limit), None
         if not self._takes_turn(job):
             return reason, None
         pods = self.provisioner.wanted(gang, attained)
@@ -111,27 +109,15 @@ class NodeRequests:
         until = self.provisioner.deadline(gang)
         return reasons.waits_for_nodes(waiting, job.provisioning.message, reason), until
 
-    def _impossible(
-        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
-    ) -> Reason | None:
-        """Why NodePools cannot add what a gang would request.
-
-        None for a later request: nodes that were created for the gang count in the usage of their
-        pools, and may get labels after they have joined.
-        """
-        if gang.job.provisioning.has_requests:
-            return None
-        if absent := self._absent_labels(gang):
-            return reasons.no_node(NoEligibleNode(NodeRule.TOPOLOGY, absent))
-        if self._left <= 0:  # it has no turn
-            return None
-        limit = self._pool_limit(gang, reason, attained)
-        return reasons.above_pool_limits(limit) if limit else None
-
     def _pool_limit(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
     ) -> NodePoolLimit | None:
-        """The limit of NodePools that a gang's request would exceed."""
+        """The limit of NodePools that a gang's first request would exceed, if it has a turn.
+
+        Not of a later one: nodes that were created for the gang count in the usage of their pools.
+        """
+        if gang.job.provisioning.has_requests or self._left <= 0:
+            return None
         if not pool_headroom.exceeded(self._headroom, gang.requests):
             return None  # fast path: it would fit even if it got no capacity of existing nodes
         key = (gang.signature, reason)
@@ -141,20 +127,6 @@ class NodeRequests:
             if limit := pool_headroom.exceeded(self._headroom, needed):
                 self._above_limits[key] = limit
         return limit
-
-    def _absent_labels(self, gang: Gang) -> tuple[tuple[str, str], ...]:
-        """The labels of its required topology that new nodes would not have, either.
-
-        None if an autoscaler other than Karpenter is asked.
-        """
-        by_pods = self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
-        required = tuple(dict.fromkeys(label for _, label in gang.job.topology.required))
-        if not (required and by_pods):
-            return ()
-        if required not in self._absent:
-            absent = pool_headroom.absent_labels(self.snapshot.state, required)
-            self._absent[required] = tuple((label, "") for label in absent)
-        return self._absent[required]
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""

@@ -6,9 +6,8 @@ limits here cannot start, but a gang that does not exceed them may still be impo
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Ints
-from edl.model import ClusterState, NodePoolHeadroom
+from edl.model import NodePoolHeadroom
 from edl.model.scarcity import NodePoolLimit
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pod_class import PodSetRequest, still_missing
@@ -40,17 +39,3 @@ def exceeded(
     needs = sum((one.shape.requests * pods for one, pods in requests), Resources())
     limits = (NodePoolLimit(name, needs.get(name), add) for name, add in headroom.items())
     return next((limit for limit in limits if limit.needs > limit.add), None)
-
-
-def absent_labels(state: ClusterState, labels: Iterable[str]) -> tuple[str, ...]:
-    """Those of the labels that no node has, and that no node of a NodePool would have.
-
-    None if a pool has no nodes: its provider may set labels that its template does not name.
-    """
-    inhabited = {(node.labels or {}).get(NODE_POOL) for node in state.nodes}
-    pools = state.node_pools
-    if not pools or any(pool.name not in inhabited for pool in pools):
-        return ()
-    known = {label for node in state.nodes for label in node.labels or ()}
-    known.update(label for pool in pools for label in pool.labels)
-    return tuple(label for label in labels if label not in known)

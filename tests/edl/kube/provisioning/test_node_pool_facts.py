@@ -34,16 +34,6 @@ def test_limits_and_usage_are_read_as_quantities() -> None:
     assert pool({"cpu": "96"}) == NodePoolFacts("default", (("cpu", 96_000),))
 
 
-def test_labels_are_those_of_the_template_and_of_its_requirements() -> None:
-    requirements = [
-        {"key": "zone", "operator": "In", "values": ["a"]},
-        {"key": "slow", "operator": "DoesNotExist"},
-    ]
-    template = {"metadata": {"labels": {"rack": "r1"}}, "spec": {"requirements": requirements}}
-    body = {"metadata": {"name": "default"}, "spec": {"template": template}}
-    assert node_pool(msgspec.json.encode(body)) == NodePoolFacts("default", labels=("rack", "zone"))
-
-
 @pytest.mark.parametrize("limits", [None, {}, [], "96", {"cpu": None}, {"cpu": ["96"]}])
 def test_limits_of_another_form_limit_nothing(limits: object) -> None:
     assert limits_of(limits) == {}
