@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GrowthWaits:
-    """The memory of one leader: the next one starts anew, so a wait lasts longer at most once."""
+    """The memory of one leader: each next one starts anew, so a wait begins again with it."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[JobKey, str], datetime] = {}
@@ -33,5 +33,11 @@ class GrowthWaits:
         )
 
     def note(self, plan: Plan, now: datetime) -> None:
-        """Remember which roles wait in this plan, and forget all others."""
-        self._since = {role: self._since.get(role, now) for role in plan.growth_waits}
+        """Remember which roles wait in this plan, or stop waiting by it, and forget all others.
+
+        A scale-up may not be carried out, such as after a conflict: its wait would begin again.
+        """
+        grown = ((one.job, one.role) for one in plan.resizes if one.after > one.before)
+        kept = {role: self._since[role] for role in grown if role in self._since}
+        known = {role: self._since.get(role, now) for role in plan.growth_waits} | kept
+        self._since = {role: min(since, now) for role, since in known.items()}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 import pytest
+from msgspec.structs import replace
 
 from edl.errors import ClusterError, Forbidden, Gone, Invalid, Unreachable
 from edl.kube.writer.executor import StepFailure, StepReport, never
@@ -129,7 +130,8 @@ class World:
         """Since when the growth of job B has waited, round by round."""
         self.events: list[JobEvent] = []
         self.followed = 0
-        mind = DecisionPipeline(self.observe, lambda _state: PLAN, self.steps, self.follow)
+        self.plan = PLAN
+        mind = DecisionPipeline(self.observe, lambda _state: self.plan, self.steps, self.follow)
         journal = DecisionLog(self.metrics, record=self.events.append)
         self.loop = Controller(mind, self.executor, journal, self.time.clocks)
 
@@ -652,6 +654,16 @@ def test_the_leader_remembers_since_when_growth_waits(world: World) -> None:
     world.loop.run(alarm, Follower(alarm))
     world.loop.round()
     assert world.awaited == [None, began, began, None]
+
+
+def test_a_wait_of_growth_does_not_begin_again_after_a_conflict(world: World) -> None:
+    began, grown = world.time.now(), Resize(B, "worker", 1, 3, because("room"))
+    world.executor.conflicts = {B}
+    for plan in (PLAN, replace(PLAN, resizes=(grown,), growth_waits=()), PLAN, Plan(), PLAN):
+        world.plan = plan
+        world.loop.round()
+        world.time.seconds += 5
+    assert world.awaited == [None, began, began, began, None]
 
 
 def test_many_rings_wake_once() -> None:

@@ -71,7 +71,8 @@ def _patience(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     if soon and not allocation.restarts_to_resize:
         return timedelta()
     since = role.growth_awaited_since or snapshot.clock.now
-    return min(rest, limits.queue_patience) - (snapshot.clock.now - since)
+    waited = max(snapshot.clock.now - since, timedelta())  # a wall clock may go back
+    return min(rest, limits.queue_patience) - waited
 
 
 def _keep_refused(allocation: RoleAllocation) -> None:

@@ -121,3 +121,13 @@ def test_a_wait_lasts_until_a_plan_without_it() -> None:
     assert since() == [None, None]
     memory.note(waits, at(11))
     assert since() == [at(11), None]
+
+
+def test_a_wall_clock_that_goes_back_lengthens_no_wait() -> None:
+    plan = planned(torch(growth_awaited_since=at(3600)))
+    assert plan.recheck_after == timedelta(seconds=60)
+    memory, mine = GrowthWaits(), torch()
+    for second in (3600, 0):
+        memory.note(Plan(growth_waits=((mine.key, "worker"),)), at(second))
+    known = memory.with_waits(cluster(node("a", 5), mine))
+    assert known.jobs[0].roles[0].growth_awaited_since == at(0)
