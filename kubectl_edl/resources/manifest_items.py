@@ -55,9 +55,13 @@ def name_of(manifest: Json) -> str:
 
 
 def titled(manifest: Json) -> str:
-    """`job.batch/mnist`, as kubectl names it; `job.batch/mnist-…` for a generated name."""
-    metadata = manifest.get("metadata") or {}
-    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
+    """`job.batch/mnist`, as kubectl names it; `job.batch/mnist-…` for a generated name.
+
+    The manifest may be malformed.
+    """
+    metadata = manifest.get("metadata")
+    generated = metadata.get("generateName") if isinstance(metadata, dict) else None
+    name = name_of(manifest) or f"{generated or ''}…"
     return f"{_KUBECTL_NAMES[manifest['kind']]}/{name}"
 
 

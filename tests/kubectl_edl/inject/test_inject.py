@@ -420,6 +420,16 @@ def test_a_malformed_manifest_is_named_with_its_place(text: str, words: str) -> 
     assert words in found.err
 
 
+@pytest.mark.parametrize("metadata", ["x", "[x]", "{generateName: null}", "null"])
+def test_a_cron_job_without_a_readable_name_is_named_by_its_place(metadata: str) -> None:
+    template = "{metadata: {labels: {edl.dev/framework: nne}}, spec: {template: {spec: {}}}}"
+    text = f"kind: CronJob\nmetadata: {metadata}\nspec: {{jobTemplate: {template}}}\n"
+    found = inject("-f", "-", stdin=text)
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith("error: stdin: document 1: cronjob.batch/…: ")
+    assert inject("-f", "-", stdin=f"kind: CronJob\nmetadata: {metadata}\n").code == 0
+
+
 JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, 1, True, "x", [], {}, [1], ["x"], [None], [[]], {"name": {}}]
 )
