@@ -10,7 +10,7 @@ from edl.frameworks.base import Framework, Mode
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
-from edl.parsing.role_bounds import read_bounds, read_roles
+from edl.parsing.role_bounds import check_work_items, read_bounds, read_roles
 from edl.spec.job_spec import (
     POD_POLICIES,
     JobSpec,
@@ -175,27 +175,8 @@ def _check_role(
         form.found(path, f"a {bounds.role} is never resized", "min = max, or leave both out")
     if bounds.max > 1 and (limit := framework.only_one(bounds.role, mode)):
         form.found(path, f"{bounds.max} × {bounds.role}", limit)
-    completions = form.completions
-    default = ", the default" if completions == 1 else ""
-    if mode.resizing is ResizePolicy.ITEMS and completions is not None and bounds.max > completions:
-        path, most = _written_max(form, bounds)
-        form.found(
-            path,
-            f"{most} is above spec.completions {completions}{default}",
-            "framework none counts work items: set completions to their number, or leave it out "
-            "with spec.parallelism for a work queue",
-        )
-
-
-def _written_max(form: ManifestReader, bounds: RoleBounds) -> tuple[str, str]:
-    """The field from which the max of a role follows, and its text in a message."""
-    if contract.MAX in form.labels:
-        return form.label_path(contract.MAX), f"max {bounds.max}"
-    if contract.ROLES in form.annotations:
-        return form.annotation_path(contract.ROLES), f"max {bounds.max}"
-    if bounds.max == form.parallelism:
-        return "spec.parallelism", f"{bounds.max}, and so max,"
-    return form.label_path(contract.MIN), f"{bounds.max}, and so max,"
+    if mode.resizing is ResizePolicy.ITEMS and form.completions is not None:
+        check_work_items(form, bounds, form.completions)
 
 
 def _check_ranks(form: ManifestReader) -> None:

@@ -88,3 +88,28 @@ def _found_disagreement(form: ManifestReader, own: RoleBounds, listed: RoleBound
         f"{listed.min}..{listed.max} in {contract.ROLES}",
         f"leave the labels out, or write the same in {contract.ROLES}",
     )
+
+
+def check_work_items(form: ManifestReader, bounds: RoleBounds, completions: int) -> None:
+    """Replicas above the number of work items would have nothing to do."""
+    remedy = (
+        "framework none counts work items: set completions to their number, or leave it out "
+        "with spec.parallelism for a work queue"
+    )
+    if not completions:
+        form.found("spec.completions", "0 would end the Job at once", remedy)
+    elif bounds.max > completions:
+        default = ", the default" if completions == 1 else ""
+        path, most = _written_max(form, bounds)
+        form.found(path, f"{most} is above spec.completions {completions}{default}", remedy)
+
+
+def _written_max(form: ManifestReader, bounds: RoleBounds) -> tuple[str, str]:
+    """The field from which the max of a role follows, and its text in a message."""
+    if contract.MAX in form.labels:
+        return form.label_path(contract.MAX), f"max {bounds.max}"
+    if contract.ROLES in form.annotations:
+        return form.annotation_path(contract.ROLES), f"max {bounds.max}"
+    if bounds.max == form.parallelism:
+        return "spec.parallelism", f"{bounds.max}, which also sets max,"
+    return form.label_path(contract.MIN), f"{bounds.max}, which also sets max,"

@@ -54,8 +54,9 @@ def _columns(runs: Sequence[tuple[str, _Outcomes]], namespace: str) -> Iterator[
 
 
 def _bounds(row: _Row, outcomes: Sequence[_Outcomes]) -> str:
-    """`1..12`; `1..12→2..4` if the runs differ."""
-    return "→".join(dict.fromkeys(bounds(row.outcome(found)) for found in outcomes))
+    """`1..12`; if the runs differ, those of each run: `1..12→2..4`."""
+    texts = [bounds(row.outcome(found)) for found in outcomes]
+    return texts[0] if len(set(texts)) == 1 else "→".join(texts)
 
 
 def _now(role: Role) -> int:

@@ -307,9 +307,14 @@ def test_a_max_that_no_label_sets_is_named_by_what_sets_it(
 ) -> None:
     spec = {"completions": 1, "parallelism": parallelism}
     (found,) = findings(job(framework="none", spec=spec, **labels))
-    what = "5, and so max, is above spec.completions 1, the default"
+    what = "5, which also sets max, is above spec.completions 1, the default"
     assert (found.path, found.what) == (path, what)
     assert "set completions to their number" in found.allowed
+
+
+def test_a_job_without_work_items_is_refused_by_the_field_that_was_written() -> None:
+    (found,) = findings(job(framework="none", spec={"completions": 0}))
+    assert (found.path, found.what) == ("spec.completions", "0 would end the Job at once")
 
 
 def test_a_manual_size_lies_within_the_bounds() -> None:

@@ -146,7 +146,8 @@ def test_work_items_are_for_frameworks_that_have_them() -> None:
     few = Offline().run(
         "create", "none", "sweep", "--image", "i", "--workers", "9", "--completions", "4"
     )
-    assert few.err.startswith("error: --workers: 9, and so max, is above spec.completions 4; ")
+    what = "9, which also sets max, is above spec.completions 4"
+    assert few.err.startswith(f"error: --workers: {what}; ")
 
 
 def test_roles_with_exactly_one_replica_are_added() -> None:

@@ -368,6 +368,13 @@ def test_another_max_shows_which_jobs_gain_and_lose(stage: Stage) -> None:
     assert worker[2] == "1..12→1..5"
 
 
+def test_if_bounds_differ_each_run_shows_its_own(stage: Stage) -> None:
+    line = ("--set", "job/mnist.max=5", "--policy", "fifo", "--plain")
+    table = stage.run("simulate", "--live", *line).out.splitlines()
+    (worker,) = (line.split() for line in table if "mnist" in line and "worker" in line)
+    assert worker[2] == "1..12→1..5→1..5"
+
+
 def test_what_if_sets_priority_and_manual_size(stage: Stage) -> None:
     runs = what_if(stage, "--set", "job/mnist.replicas=1", "--set", "job/bert.priority=9")
     assert sizes(runs["mnist"]["what-if"])["worker"] == 1
