@@ -154,10 +154,15 @@ class PassResults:
     def _give_back(self, claim: PipelinedPods, reason: Reason) -> None:
         """Let running jobs keep what they would yield to a claim, the last one first."""
         for one, placements in claim.evicted.items():
-            one.placements.extend(reversed(placements))
+            kept = [*reversed(placements)]
             if one.role.spec.resizing is ResizePolicy.LIVE:  # only its last replicas can leave
-                more = max(claim.sizes[one] - one.allocated, 0)
-                one.placements += [Placement(NO_NODE, holds_idle=False, is_new=False)] * more
+                more = max(claim.sizes[one] - one.allocated - len(kept), 0)
+                kept += [Placement(NO_NODE, holds_idle=False, is_new=False)] * more
+            one.placements += kept
+            # Quotas count them again, beside the claim: their capacity stays reserved for it.
+            for placement in kept:
+                if placement.counts_in_quota:
+                    one.quota_request.reserve(placement.quota_horizon)
             if one.allocated >= one.role.status.size:
                 one.reason, one.hold.reason, one.changed = None, reason, False
         claim.evicted.clear()
