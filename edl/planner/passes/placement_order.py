@@ -12,6 +12,7 @@ Nor do jobs yield to a gang while ungated pods ahead of it could take the capaci
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain
 from typing import Final
 
@@ -184,8 +185,12 @@ class PlacementOrder:
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
         for one in self._in_turn(growing):
-            if late and (part := kept.harmless(one.pod_class, one.created, self._ahead)):
+            part = kept.harmless(one.pod_class, one.created, self._ahead) if late else 0
+            if 0 < part < one.created:
                 one.defer(one.created - part)
+                one.hold.defer(self._why([one.pod_class]))
+                if not one.restarts_to_resize:  # patience is for terminating pods
+                    one.hold.patience = timedelta()
             pods = Counter({one.pod_class: one.created})
             waits = one.created >= refused.get(one.pod_class, one.created + 1)
             if waits or kept.hinders(pods, self._ahead) or self._collides(pods):

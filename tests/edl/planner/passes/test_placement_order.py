@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import PLACEMENT_GATE
-from edl.model import Code, Reason, TrainingJob
+from edl.model import Code, Reason, ResizePolicy, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
@@ -110,9 +110,27 @@ def test_growth_that_leaves_a_late_minimum_its_node_does_not_wait_for_it() -> No
     """The nodes have 39 places for its pod, and each new replica may take one of them."""
     nodes = [node(f"n{number}", 4) for number in range(20)]
     late = _late_minimum()
-    small = worker("small", 1, 90, shape=shape(1), on=["n0"])
-    plan = plan_for(cluster(*nodes, small, late), Limits(load_ceiling=1))
-    assert sizes(plan) == {"small": 1 + 38}
+    for fields in ({}, {"cooldown": timedelta(minutes=5)}):
+        small = worker("small", 1, 90, shape=shape(1), on=["n0"], **fields)
+        plan = plan_for(cluster(*nodes, small, late), Limits(load_ceiling=1))
+        assert (sizes(plan), plan.growth_waits) == ({"small": 1 + 38}, ())
+        assert told(plan)["small"] == "waiting for pods ahead of it to be scheduled: ns/late"
+
+
+def test_a_restart_to_grow_waits_for_the_nodes_that_it_leaves_to_a_late_minimum() -> None:
+    """No longer than it would rest, as it would restart again for the remaining nodes."""
+    nodes = [node(f"n{number}", 4) for number in range(20)]
+
+    def plan(**fields: Any) -> Plan:  # noqa: ANN401
+        small = worker(
+            "small", 1, 90, shape=shape(1), on=["n0"], resizing=ResizePolicy.RESTART, **fields
+        )
+        ungated = replace(small, roles=(small.roles[0].changed(gated=False),))
+        return plan_for(cluster(*nodes, ungated, _late_minimum()), Limits(load_ceiling=1))
+
+    assert sizes(plan()) == {}
+    assert told(plan())["small"] == "waiting for pods ahead of it to be scheduled: ns/late"
+    assert sizes(plan(growth_awaited_since=at(-3600))) == {"small": 1 + 38}
 
 
 def test_a_minimum_that_waits_for_long_gets_the_fullest_node_so_that_larger_pods_fit() -> None:
