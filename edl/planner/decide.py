@@ -8,7 +8,7 @@ from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.passes.drain import drains, let_moves_go_first
-from edl.planner.passes.growth import GrowthCeiling, grow
+from edl.planner.passes.growth import GrowthCeiling, grow, wait_together
 from edl.planner.passes.node_assignment import assign_gated_pods
 from edl.planner.passes.node_clearing import drains_of_moves
 from edl.planner.passes.placement_order import PlacementOrder
@@ -84,6 +84,7 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
         Rebalance(snapshot, ceiling, team, teams).run(stuck)
     let_moves_go_first(snapshot, results)
     order.run()
+    wait_together(snapshot)
 
 
 def _serve_claims(

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from heapq import heapify, heappop, heappush
 from itertools import filterfalse
@@ -14,7 +15,7 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
 from edl.planner.snapshot.started_domains import PreferredDomains
 
 
@@ -245,3 +246,22 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
     ):
         return False
     return bool(allocation.pod_class.pods_per_node(room, FUTURE_IDLE).any())
+
+
+def wait_together(snapshot: Snapshot) -> None:
+    """Let all roles of a restarting job wait while one of them does: each restart is of all.
+
+    None waits if the job restarts anyway, for a minimum or to scale down.
+    """
+    roles = (one for one in snapshot.allocations if one.changed and one.restarts_to_resize)
+    for found in by_job(roles):
+        if not any(one.awaits_all_growth for one in found):
+            continue
+        ready = [one for one in found if one.planned_size != one.role.status.size]
+        grow_only = all(
+            one.role.spec.min <= one.role.status.size < one.planned_size for one in ready
+        )
+        for one in ready if grow_only else ():
+            one.defer(one.growth)
+        for one in () if grow_only else found:
+            one.hold.patience = timedelta()

@@ -98,6 +98,30 @@ def test_a_restart_that_would_not_reach_its_minimum_waits() -> None:
     assert sizes(planned(restarting(low=4, growth_awaited_since=at(0) - PATIENCE))) == {"mine": 3}
 
 
+def two_roles(least: int = 1, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """Beside 4 idle CPU, one role may take all that it can use, and the other a part of it."""
+    usual: dict[str, Any] = {"resizing": ResizePolicy.RESTART, "gated": True} | fields
+    ps = role("ps", least, 4, on=["a"], **usual)
+    return job("mine", role("worker", 1, 9, on=["a"] * 2, **usual), ps)
+
+
+def resized(plan: Plan) -> dict[str, int]:
+    return {one.role: one.after for one in plan.resizes}
+
+
+def test_roles_that_restart_together_wait_together() -> None:
+    """Else the job would restart for one of them, and soon again for the other."""
+    plan = planned(two_roles(), idle=4, leaving=3)
+    assert (resized(plan), told(plan)["mine"]) == ({}, "5 pods wait for others to terminate")
+    ended = planned(two_roles(growth_awaited_since=at(0) - PATIENCE), idle=4, leaving=3)
+    assert resized(ended) == {"worker": 4, "ps": 3}
+
+
+def test_no_role_of_a_job_waits_that_restarts_anyway() -> None:
+    plan = planned(two_roles(least=2), idle=4, leaving=3)
+    assert (resized(plan), plan.growth_waits) == ({"worker": 4, "ps": 3}, ())
+
+
 def test_the_idle_part_stays_reserved_meanwhile() -> None:
     """Another role of less satisfaction has a better claim."""
     rich, poor = (worker("other", 1, 9, on=["a"] * size) for size in (5, 1))
