@@ -35,7 +35,7 @@ def from_state(
     never ends. Other owners' pods stay on their nodes; pending ones keep waiting.
     """
     # Pods of a finished job may still be terminating.
-    observed = map(_with_previous_pods, state.jobs)
+    observed = map(_with_previous_pods, map(_without_waits, state.jobs))
     jobs = [job for job in observed if job.live or any(_bound([job]))]
     return Scenario(
         nodes=_without(state.nodes, jobs),
@@ -46,6 +46,13 @@ def from_state(
         services=tuple(_service(demand) for demand in state.demands),
         around=state,
     )
+
+
+def _without_waits(job: TrainingJob) -> TrainingJob:
+    """The job without the leader's memory of its waits: the simulation has its own."""
+    if all(role.growth_awaited_since is None for role in job.roles):
+        return job
+    return replace(job, roles=tuple(role.changed(growth_awaited_since=None) for role in job.roles))
 
 
 def _with_previous_pods(job: TrainingJob) -> TrainingJob:
