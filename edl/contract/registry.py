@@ -77,8 +77,8 @@ _TABLE: Final = f"""
 {keys.RESTART} | Always, OnFailure, Never, ExitCode | what happens when a pod fails; \
     default: the Job's own fields, see docs/concepts/failures.md
 {keys.CLEAN_UP} | Running, All, None | which pods end with the completion role; default: Running
-{keys.TTL} | whole number | `spec.ttlSecondsAfterFinished` of one Job of several: it counts when \
-    all have ended
+{keys.TTL} | whole number | seconds from the end of the whole training job until this Job is \
+    deleted; the webhook moves `spec.ttlSecondsAfterFinished` of one Job of several here
 {keys.GPU_CLASS} | a DeviceClass | `{keys.GPU}` requests devices of this class, by a \
     ResourceClaim (DRA)
 {keys.GPU_LIMIT} | `0.8` | most of the GPU a share may use; default: the share

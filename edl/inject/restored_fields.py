@@ -92,7 +92,10 @@ def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
         return "the number of work items is fixed at creation"
     if kind is not None and not kind.resizable:
         return f"{role} is never resized"
-    manual = f"kubectl edl scale {_named(old)[1]} {wanted or 'N'}{_which(old)} sets a manual size"
+    least, most = (whole(labels(old).get(name, "")) for name in (contract.MIN, contract.MAX))
+    within = wanted and (least or 1) <= wanted <= (most or wanted)
+    size = wanted if within else "N"  # a field left out of the file is asked for as 1
+    manual = f"kubectl edl scale {_named(old)[1]} {size}{_which(old)} sets a manual size"
     return f"kubectl-edl sets the size of this Job; {manual}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from edl import contract
 from edl.contract import CleanUp
 from edl.spec.job_spec import HELD_TTL
-from tests.integration.support.stage import tensorflow
+from tests.integration.support.stage import elastic, tensorflow
 
 if TYPE_CHECKING:
     from edl.writes import Json
@@ -55,6 +55,15 @@ def test_the_same_file_changes_nothing_and_another_time_is_held(
     installed.until(lambda: runs(installed), "it trains")
     installed.apply(*training(9), flags=(*flags, *_forced(flags)))
     assert time_to_live(installed) == (HELD_TTL, "9")
+
+
+def test_the_annotation_alone_is_a_time_to_live_too(installed: Stage) -> None:
+    alone = elastic("sweep", completions=1, completionMode="Indexed")
+    alone["metadata"].setdefault("annotations", {})[contract.TTL] = "0"
+    installed.apply(alone)
+    installed.until_runs("sweep", 1)
+    installed.complete("sweep")
+    installed.until(lambda: not installed.exists("Job", "sweep"), "it is deleted")
 
 
 def _forced(flags: tuple[str, ...]) -> tuple[str, ...]:

@@ -162,7 +162,8 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
 
 
 def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
-    held = manifest["spec"].get("ttlSecondsAfterFinished") == HELD_TTL
+    # The user may have written the annotation instead of the field.
+    held = manifest["spec"].get("ttlSecondsAfterFinished") in (None, HELD_TTL)
     return RoleSpec(
         min=spec.scaling.min,
         max=spec.scaling.max,

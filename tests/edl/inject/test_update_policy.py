@@ -173,6 +173,14 @@ def test_one_size_under_two_names_is_said_once() -> None:
     )
 
 
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_size_beyond_the_bounds_is_not_proposed(size: int) -> None:
+    """A file that leaves `spec.parallelism` out asks for 1."""
+    old = changed(created(job("r", framework="none", min="2", max="4")), "spec parallelism", 3)
+    (said,) = update(changed(old, "spec parallelism", size), old).warnings
+    assert said.endswith("; kubectl edl scale r N sets a manual size")
+
+
 def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() -> None:
     old = created(role_manifest("ps", spec={"parallelism": 2}))
     new = changed(changed(old, "spec parallelism", 3), "spec completions", 3)

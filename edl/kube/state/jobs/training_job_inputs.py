@@ -233,15 +233,15 @@ def share(job: JobFacts) -> int:
 
 
 def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
-    same = "write the same on each"
-    yield from _differing(contract.FRAMEWORK, specs, lambda spec: spec.framework, same)
+    same, again = "write the same on each", "recreate them with the same"
+    yield from _differing(contract.FRAMEWORK, specs, lambda spec: spec.framework, again)
     names = [spec.role for spec in specs]
     if several := sorted({name for name in names if names.count(name) > 1}):
         for name in several:
             jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
             yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"
         return
-    if found := [*_differing(contract.ROLES, specs, _roles_text, same)]:
+    if found := [*_differing(contract.ROLES, specs, _roles_text, again)]:
         yield from found
         return
     either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"

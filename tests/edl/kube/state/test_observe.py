@@ -31,6 +31,7 @@ from edl.model import (
 )
 from edl.phases import unready
 from edl.quantities import Resources
+from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member
@@ -164,6 +165,17 @@ def test_a_job_that_has_ended_decides_also_while_it_is_being_deleted() -> None:
     anew = only(look(snapshot([ended, running("ps"), member("worker")])))
     assert anew.missing == ("chief",)
     assert look(snapshot([ended])).jobs == ()
+
+
+@pytest.mark.parametrize(("seconds", "held"), [(None, 60), (HELD_TTL, 60), (60, None)])
+def test_a_time_to_live_counts_from_the_end_of_all_jobs(
+    seconds: int | None, held: int | None
+) -> None:
+    """The annotation says it, whether the webhook wrote it for the field, or the user alone."""
+    noted = member("chief", notes={contract.TTL: "60"})
+    noted["spec"] |= {} if seconds is None else {"ttlSecondsAfterFinished": seconds}
+    found = only(look(snapshot([noted, member("ps"), member("worker")])))
+    assert [role.spec.held_ttl for role in found.roles] == [held, None, None]
 
 
 def test_a_job_alone_is_a_training_job_of_its_own_name() -> None:
@@ -373,7 +385,7 @@ def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
             [member("chief"), member("ps", notes={"edl.dev/roles": "chief=1,ps=2"})],
             (
                 "its Jobs disagree on edl.dev/roles: chief=1,ps=1,worker=1..4 on mnist-chief; "
-                "chief=1,ps=2 on mnist-ps: write the same on each"
+                "chief=1,ps=2 on mnist-ps: recreate them with the same"
             ),
         ),
         (
@@ -506,7 +518,7 @@ def test_jobs_that_disagree_in_many_ways_are_counted() -> None:
         for size, name in enumerate(("chief", "ps", "worker", "evaluator"), 2)
     ]
     found = problem_of(only(look(snapshot(jobs))))
-    assert found.endswith("evaluator=1 on mnist-worker and 1 more: write the same on each")
+    assert found.endswith("evaluator=1 on mnist-worker and 1 more: recreate them with the same")
 
 
 @pytest.mark.parametrize(("name", "values"), [("mode", ["ssh", ""]), ("port", ["22", "23"])])
