@@ -205,12 +205,13 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
         origin = (namespace_defaults.origin(policy),) if another else ()
         raise Denied([*misfit.findings, *origin]) from None
     try:
-        return _create(labelled, context, policy)
+        done = _create(labelled, context, policy)
     except Denied as denied:
         # Name the namespace default as the cause only if the Job has no edl.dev/ key of its own.
         has_own_keys = namespace_defaults.has_own_keys(manifest)
         origin = () if has_own_keys else (namespace_defaults.origin(policy),)
         raise Denied([*denied.findings, *origin]) from None
+    return AdmissionVerdict(done.manifest, (*done.warnings, *unknown_keys.in_template(manifest)))
 
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:

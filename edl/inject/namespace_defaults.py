@@ -102,6 +102,21 @@ def left_alone(manifest: Json, misfit: Denied, policy: NamespacePolicy) -> tuple
     return tuple(f"Job {name}: {one}" for one in (what, *misfit.findings))
 
 
+def warnings_of_pod_labels(job: Json, policy: NamespacePolicy) -> tuple[str, ...]:
+    """What `edl.dev/framework` does that only the pod template of a new Job has.
+
+    The Job is ordinary, or has the namespace's framework, or is left alone if that is another.
+    """
+    unheeded = unknown_keys.in_template(job)
+    if not unheeded or not adopts(job, policy):
+        return unheeded
+    try:
+        adopted(job, policy)
+    except Denied as misfit:
+        return () if has_own_keys(job) else left_alone(job, misfit, policy)
+    return unheeded
+
+
 def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
     """The manifest with the namespace's defaults for absent settings, and warnings for misfits."""
     if manifest.get("kind") != "Job":

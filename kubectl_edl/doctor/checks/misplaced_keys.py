@@ -123,7 +123,7 @@ def _on_cron_job(cron_job: _CronJob) -> Iterator[CheckResult]:
         yield _key_warning("CronJob", manifest, (misplaced,), move)
     if job is None:
         return
-    if in_pods := unknown_keys.in_template(job):
+    if in_pods := namespace_defaults.warnings_of_pod_labels(job, cron_job.policy):
         yield _key_warning("CronJob", manifest, in_pods, move)
     told = unknown_keys.warnings if cron_job.completed else unknown_keys.unheeded
     if warnings := told(job):

@@ -897,9 +897,9 @@ def test_a_cron_job_whose_jobs_are_refused_is_named_with_the_errors(
     )
 
 
-def pod_labelled(max_replicas: str) -> "Json":
+def pod_labelled(max_replicas: str, framework: str = "none") -> "Json":
     """A CronJob that labels its pods alone; its Jobs have another label."""
-    made = job("unused", framework="none", max=max_replicas)
+    made = job("unused", framework=framework, max=max_replicas)
     made["spec"]["template"]["metadata"] = {"labels": made["metadata"]["labels"]}
     template = {"metadata": {"labels": {"app": "sweep"}}, "spec": made["spec"]}
     return {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": template}}
@@ -932,6 +932,19 @@ def test_a_cron_job_that_labels_its_pods_alone_is_named_with_the_remedy(
             "| kubectl apply -f -"
         ),
     )
+
+
+def test_labels_of_pods_that_keep_a_job_from_being_adopted_are_not_without_effect(
+    stage: Stage,
+) -> None:
+    """The webhook says the same when the CronJob is applied."""
+    stage.create(pod_labelled("4", "tensorflow"))
+    adopting(stage, default_framework="none")
+    _, message, _ = only(stage, "cronjobs")
+    assert message.startswith(
+        "CronJob default/nightly: Job nightly-00000000: an ordinary Job, not elastic: it does not"
+    )
+    assert '"tensorflow" on the pods and "none" on the Job; leave it out' in message
 
 
 def test_a_cron_job_of_a_namespace_that_adopts_all_jobs_is_checked_by_its_settings(

@@ -277,6 +277,24 @@ def test_a_cron_job_is_told_what_its_namespace_makes_of_its_jobs() -> None:
     assert said.startswith(refused)
 
 
+@pytest.mark.parametrize(
+    ("framework", "text"),
+    [
+        ("none", "edl.dev/framework does nothing in spec.template: write this on the Job's own"),
+        ("pytorch", "Job daily-00000000: an ordinary Job, not elastic: it does not fit none, the"),
+    ],
+)
+def test_labels_of_pods_alone_are_warned_of_where_all_jobs_are_adopted(
+    framework: str, text: str
+) -> None:
+    template = job()
+    template["metadata"]["labels"] = {"app": "sweep"}
+    template["spec"]["template"]["metadata"] = {"labels": {"edl.dev/framework": framework}}
+    adopting = NamespacePolicy("default", adopts=True, framework="none")
+    said = advised(daily(template), policy=adopting)
+    assert any(one.startswith(f"spec.jobTemplate: {text}") for one in said), said
+
+
 def test_a_job_template_without_labels_has_those_of_its_pods() -> None:
     template = job(annotations={"cooldown": "5m"})
     del template["metadata"]["labels"]
