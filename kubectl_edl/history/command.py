@@ -19,14 +19,17 @@ from kubectl_edl.job_views.role_history import past
 from kubectl_edl.output.report import Report
 
 _WARNINGS: Final = 10
+_EVICTIONS: Final = 3
 _EVICTED: Final = "TaintManagerEviction"
 """The reason of the Normal Event about a pod that a NoExecute taint of its node evicts."""
+_CANCELLED: Final = "Cancelling"
+"""The first word of an Event of that reason about a pod that stays, because the taint is gone."""
 _HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
 The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
 50 operations of each role. It is followed by the last ten Warning Events about its Jobs and pods,
-and evictions by taints, as from a lost node; kubectl edl events shows the others. Earlier training
-jobs of the same name are not shown.
+and the last three evictions by taints, as from a lost node; kubectl edl events shows the others.
+Earlier training jobs of the same name are not shown.
 
 \b
 PHASE is the outcome:
@@ -69,11 +72,22 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
             ),
             "what Kubernetes warned of is missing",
         )
-        shown = _distinct(one for one in seen if one.warning or one.reason == _EVICTED)
-        report = history_report(found, past(found), now, shown[-_WARNINGS:])
+        report = history_report(found, past(found), now, _shown(seen))
         return report.with_hints((*survey.hints, *hints))
 
     show(cli, output, read)
+
+
+def _shown(seen: Iterable[EventFacts]) -> list[EventFacts]:
+    """The last Warning Events and evictions: a lost node may evict hundreds of pods at once."""
+    chosen = _distinct(one for one in seen if one.warning or _is_eviction(one))
+    warnings = [one for one in chosen if one.warning]
+    evictions = [one for one in chosen if not one.warning]
+    return sorted([*warnings[-_WARNINGS:], *evictions[-_EVICTIONS:]], key=lambda one: one.order)
+
+
+def _is_eviction(one: EventFacts) -> bool:
+    return one.reason == _EVICTED and not one.message.startswith(_CANCELLED)
 
 
 def _distinct(events: Iterable[EventFacts]) -> list[EventFacts]:

@@ -1,10 +1,14 @@
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 from edl import contract
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, mnist
+
+if TYPE_CHECKING:
+    from edl.writes import Json
 
 STARTED = "2026-11-21T11:00:00Z Started {0} {0} its gang fits: 4 pods"
 WORKER = """\
@@ -209,6 +213,30 @@ def test_pods_that_lost_their_node_follow_the_operations(stage: Stage) -> None:
         ["9m", "Warning", "NodeNotReady", "Pod/mnist-worker-2-abcde"],
         ["4m", "Normal", "TaintManagerEviction", "Pod/mnist-worker-2-abcde"],
     ]
+
+
+def eviction(pod: str, message: str) -> "Json":
+    written = event(pod, "TaintManagerEviction", f"{message} Pod default/{pod}", minutes_ago=4)
+    written["involvedObject"] |= {"kind": "Pod"}
+    return written
+
+
+def test_many_evictions_leave_room_for_warnings(stage: Stage) -> None:
+    for number in range(11):
+        warned = event("mnist-worker", "FailedCreate", f"full {number}", minutes_ago=30 - number)
+        stage.create(warned | {"type": "Warning", "metadata": {"name": f"full-{number}"}})
+        stage.create(eviction(f"mnist-worker-{number}-abcde", "Marking for deletion"))
+    _, below = stage.run("history", "mnist").out.split("\n\n")
+    assert [line.split()[-1] for line in below.splitlines()[1:]] == [
+        *(str(number) for number in range(1, 11)),
+        *(f"default/mnist-worker-{number}-abcde" for number in range(8, 11)),
+    ]
+
+
+def test_a_cancelled_eviction_is_none(stage: Stage) -> None:
+    """The same reason: the taint was removed in time."""
+    stage.create(eviction("mnist-worker-2-abcde", "Cancelling deletion of"))
+    assert "TaintManagerEviction" not in stage.run("history", "mnist").out
 
 
 def test_events_with_one_text_about_one_object_are_one_warning(stage: Stage) -> None:
