@@ -284,3 +284,7 @@ class PluginCluster(Cluster, Protocol):
     def version(self) -> str:
         """The API server's release: `v1.36.3`."""
         ...
+
+    def without_warnings(self) -> PluginCluster:
+        """For writes that only ask: the API server's warnings about them concern no user."""
+        ...

@@ -4,9 +4,9 @@ From the request to delete until the creation, only this process may hold the ma
 failure in between prints it, also one that leaves open whether the Job was deleted.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Final
 
 import click
 
@@ -14,6 +14,7 @@ from edl import contract
 from edl.durations import duration_text
 from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, Invalid, NotFound
 from edl.inject.manifest_parts import labels as labels_of
+from edl.inject.manifest_parts import with_metadata
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
@@ -31,6 +32,9 @@ from kubectl_edl.create.create_jobs import check_completed
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import as_applied, controller_of, source_of
+
+_UNKNOWN: Final = "unknown"
+"""No framework has this name."""
 
 
 @option_group
@@ -82,7 +86,7 @@ def adopt_job(
             cli.warn(f"warning: {warning}; the new {target.name} would have it, too")
         cli.out.write(dump(replacement.fresh))
         return
-    _check_accepted(connection, replacement, cli.now())
+    _check_accepted(connection, replacement)
     active = (replacement.found.get("status") or {}).get("active") or 0
     question = f'Job "{target.name}" has {active} active pods: delete it and create it again?'
     if how.yes or confirmed(cli, question):
@@ -122,34 +126,38 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
     return Replacement(target, found, labelled(source_of(found), labels))
 
 
-def _check_accepted(connection: ClusterConnection, replacement: Replacement, now: datetime) -> None:
+def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> None:
     """Create the new Job in a dry run, while the old Job exists.
 
     Raises the API server's error, or Refused if no webhook completes the Job. The API server
-    enforces limits, such as those of the namespace, that the user may be unable to read.
+    enforces limits, such as those of the namespace, that the user may be unable to read. It looks
+    for a Job of the same name last, so AlreadyExists means that all else accepts the new one.
     """
     target, fresh = replacement.target, replacement.fresh
-    with suppress(AlreadyExists):  # the old Job still has the name, so the answer has no Job
-        connection.cluster.create(target, fresh, dry_run=True)
-    other = _renamed(fresh, now)
-    there = ObjectRef("Job", target.namespace, other["metadata"]["name"])
-    stored = connection.cluster.create(there, other, dry_run=True)
+    try:
+        stored = connection.cluster.create(target, fresh, dry_run=True)
+    except AlreadyExists:  # the answer has no Job
+        if _is_reviewed(connection, target, fresh):
+            return
+        stored = fresh
     check_completed(connection, stored, f'Job "{target.name}" stays as it is')
 
 
-def _renamed(fresh: Json, now: datetime) -> Json:
-    """The Job under a name that no other has; a role's name is TRAINING_JOB-ROLE."""
-    metadata = fresh["metadata"]
-    name, own = metadata["name"], labels_of(fresh)
-    job = own.get(contract.JOB, "")
-    whole = job if job and name.startswith(job) else name
-    # Addresses contain the name: it gets longer only if it is short.
-    suffix = f"-{int(now.timestamp())}"
-    other = whole[: max(1, len(whole) - len(suffix))].rstrip("-.") + suffix
-    labels = {**own, contract.JOB: other} if whole == job else own
-    return fresh | {
-        "metadata": metadata | {"name": other + name.removeprefix(whole), "labels": labels}
-    }
+def _is_reviewed(connection: ClusterConnection, target: ObjectRef, fresh: Json) -> bool:
+    """Whether the webhook refuses the accepted Job once its framework is an unknown one.
+
+    The Job keeps its name: policies may allow no other.
+    """
+    unknown = {**labels_of(fresh), contract.FRAMEWORK: _UNKNOWN}
+    try:
+        connection.cluster.without_warnings().create(
+            target, with_metadata(fresh, labels=unknown), dry_run=True
+        )
+    except (Invalid, Forbidden):
+        return True
+    except AlreadyExists:
+        pass
+    return False
 
 
 def _recreate(

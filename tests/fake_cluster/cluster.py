@@ -85,6 +85,9 @@ class FakeCluster:
     def clock_ahead(self) -> timedelta:
         return self.ahead
 
+    def without_warnings(self) -> "FakeCluster":
+        return self
+
     def log(self, wanted: LogRequest) -> FakeLog:
         with self._lock:
             self._found(_key(wanted.pod))

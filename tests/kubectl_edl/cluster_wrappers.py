@@ -22,6 +22,9 @@ class ClusterWrapper:
         """One page of what `list` returns, so that a subclass changes both."""
         yield self.list(selection)
 
+    def without_warnings(self) -> PluginCluster:
+        return cast("PluginCluster", self)
+
     def __getattr__(self, name: str) -> object:
         return getattr(self.cluster, name)
 
@@ -129,3 +132,19 @@ def refusing(
             return self.cluster.create(target, manifest, dry_run=dry_run)
 
     return lambda cluster: cast("PluginCluster", Refusing(cluster))
+
+
+def warning_of(created: list[ObjectRef]) -> Callable[[PluginCluster], PluginCluster]:
+    """The API server warns of each object that it is asked to create; these are noted."""
+
+    class Warned(ClusterWrapper):
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            created.append(target)
+            return self.cluster.create(target, manifest, dry_run=dry_run)
+
+        def without_warnings(self) -> PluginCluster:
+            return self.cluster
+
+    return lambda cluster: cast("PluginCluster", Warned(cluster))

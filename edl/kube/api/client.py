@@ -111,6 +111,10 @@ class ApiClient:
         waits = replace(self._waits, seconds=seconds, pauses=())
         return ApiClient(self._login, waits, self._transport, self._on_warning)
 
+    def without_warnings(self) -> ApiClient:
+        """A client with the same connections that drops the warnings of answers."""
+        return ApiClient(self._login, self._waits, self._transport)
+
     def get(self, target: ObjectRef) -> Json:
         return _object(self._read(self._call("get", *target), resource_path(*target)))
 

@@ -8,7 +8,7 @@ from edl import contract
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, Unreachable
 from edl.model import ObjectRef
 from kubectl_edl.resources.source_manifest import recreated
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, overtaken, refusing
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, overtaken, refusing, warning_of
 from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.stage import Stage, job
 
@@ -165,6 +165,51 @@ def test_a_job_that_would_be_refused_is_not_deleted(stage: Stage) -> None:
     assert (found.code, found.out) == (1, "")
     assert found.err == f"error: {ceiling}\n"
     assert stage.job("resnet") == before
+
+
+def named(prefix: str, asked: list["Json"]) -> "Callable[[PluginCluster], PluginCluster]":
+    """A policy allows only Jobs whose names begin so; those of dry runs are noted."""
+
+    class Naming(ClusterWrapper):
+        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
+            if dry_run:
+                asked.append(manifest)
+            if not target.name.startswith(prefix):
+                raise Invalid(f"the name {target.name} does not begin with {prefix}", 422)
+            return self.cluster.create(target, manifest, dry_run=dry_run)
+
+    return lambda cluster: cast("PluginCluster", Naming(completing()(cluster)))
+
+
+@pytest.mark.parametrize("name", ["resnet", "resnet-" + "x" * 56])
+def test_policies_see_no_other_name_than_that_of_the_job(stage: Stage, name: str) -> None:
+    if name != "resnet":
+        stage.create(job(name))
+    asked: list[Json] = []
+    stage.wrapped = named(name, asked)
+    found = stage.run("adopt", name, *ELASTIC, "--recreate", "--yes")
+    assert (found.code, found.err) == (0, "")
+    assert {one["metadata"]["name"] for one in asked} == {name}
+    assert contract.INJECTED_MAX in stage.job(name)["metadata"]["annotations"]
+
+
+def test_a_policy_warns_of_the_new_job_only(stage: Stage) -> None:
+    """Not of that with a wrong framework, which only tells whether a webhook reviews it."""
+    warned: list[ObjectRef] = []
+    stage.wrapped = lambda cluster: warning_of(warned)(completing()(cluster))
+    assert stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes").code == 0
+    assert len(warned) == 2  # the dry run, and the creation
+
+
+def test_a_job_that_is_gone_meanwhile_is_checked_by_its_dry_run(stage: Stage) -> None:
+    class Vanishing(ClusterWrapper):
+        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
+            self.cluster.delete(target)
+            return self.cluster.create(target, manifest, dry_run=dry_run)
+
+    stage.wrapped = lambda cluster: cast("PluginCluster", Vanishing(cluster))
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
+    assert found.err.startswith("error: no webhook completes labelled Jobs in namespace default")
 
 
 def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:

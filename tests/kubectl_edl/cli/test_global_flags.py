@@ -113,6 +113,19 @@ def test_a_slow_server_times_out_after_the_request_timeout(tmp_path: Path) -> No
     assert len({one.path for one in script.asked}) == len(script.asked), "none was asked twice"
 
 
+def test_warnings_of_the_server_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warned = Answer(201, {"metadata": {}}, {"Warning": '299 - "deprecated"'})
+    with serving(warned) as (_, address):
+        scope = Scope(kubeconfig=kubeconfig(tmp_path, address), cluster="there")
+        cluster = this_process().connect(scope).cluster
+        cluster.without_warnings().create(ObjectRef("Job", "web", "train"), {})
+        assert capsys.readouterr().err == ""
+        cluster.create(ObjectRef("Job", "web", "train"), {})
+    assert capsys.readouterr().err == "Warning: deprecated\n"
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OFFLINE))
 def test_every_command_that_reads_a_cluster_takes_global_flags(name: str) -> None:
     context = click.Context(CLI, info_name="kubectl edl")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.errors import AlreadyExists, ClusterError, Forbidden, Invalid, Unreachable
+from edl.errors import AlreadyExists, ClusterError, Denied, Forbidden, Invalid, Unreachable
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import ListOptions, PluginCluster, RawList
@@ -49,7 +49,10 @@ class Completing(ClusterWrapper):
         if not dry_run and target.name in self.refuses:
             raise self.refuses[target.name]
         request = AdmissionRequest("CREATE", dict(manifest), None, "ann", self.policy)
-        done = mutate(request, CONTEXT).manifest
+        try:
+            done = mutate(request, CONTEXT).manifest
+        except Denied as denied:
+            raise Invalid(str(denied), 422) from None
         return self.cluster.create(target, done, dry_run=dry_run)
 
 

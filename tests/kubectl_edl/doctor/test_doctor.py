@@ -25,6 +25,7 @@ from tests.kubectl_edl.cluster_wrappers import (
     hidden,
     one_namespace,
     recorded,
+    warning_of,
 )
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.stage import (
@@ -119,6 +120,15 @@ def test_the_probe_is_a_dry_run_in_the_users_namespace(stage: Stage, server: Fak
     assert stage.run("doctor", "-n", "team").code == 0
     (probe,) = server.probes
     assert probe["metadata"]["namespace"] == "team"
+
+
+def test_no_warnings_about_the_probe_are_printed(stage: Stage, server: FakeApi) -> None:
+    """Policies may warn of anything: an image without a tag, missing limits, its name."""
+    warned: list[ObjectRef] = []
+    stage.wrapped = lambda cluster: warning_of(warned)(server(cluster))
+    assert stage.run("doctor").code == 0
+    assert len(server.probes) == 1
+    assert [target for target in warned if target.kind == "Job"] == []
 
 
 def test_what_an_uninstalled_kubectl_edl_has_left_is_reported_with_uninstall() -> None:

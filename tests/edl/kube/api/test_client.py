@@ -328,6 +328,8 @@ def test_warnings_in_the_answer_to_a_write_are_handed_on(header: str, warnings: 
         client = api(address, on_warning=heard.append)
         client.get(JOB)
         assert heard == []
+        client.without_warnings().create(JOB, {})
+        assert heard == []
         client.within(5).create(JOB, {})
     assert heard == warnings
 
