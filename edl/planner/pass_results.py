@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import JobKey, Pod, Reason, ResizePolicy, TrainingJob
 from edl.model.reason_codes import Minimum, Other
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Held, is_never
+from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
 
 _SHOWN_AHEAD = 8
@@ -93,6 +95,8 @@ class PassResults:
     queue: list[JobKey] = field(default_factory=list)
     """The keys in `held` of queued jobs, in queue order."""
     pipelined: list[PipelinedPods] = field(default_factory=list)
+    claimed_quota: dict[JobKey, QuotaRequest] = field(default_factory=dict)
+    """What gangs whose capacity is in `pipelined` count in quotas."""
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node, to free it for pods with few eligible nodes or for removal."""
     leaving: dict[RoleAllocation, Sequence[Pod]] = field(default_factory=dict)
@@ -152,14 +156,18 @@ class PassResults:
             self._give_back(claim, reason)
 
     def _give_back(self, claim: PipelinedPods, reason: Reason) -> None:
-        """Let running jobs keep what they would yield to a claim, the last one first."""
+        """Let running jobs keep what they would yield to a claim, the last one first.
+
+        Quotas count their replicas again, and no longer the claim.
+        """
         for one, placements in claim.evicted.items():
+            while one.pipelined and one.placements[-1].is_new:  # growth back to its size
+                one.evict()
             kept = [*reversed(placements)]
             if one.role.spec.resizing is ResizePolicy.LIVE:  # only its last replicas can leave
                 more = max(claim.sizes[one] - one.allocated - len(kept), 0)
                 kept += [Placement(NO_NODE, holds_idle=False, is_new=False)] * more
             one.placements += kept
-            # Quotas count them again, beside the claim: their capacity stays reserved for it.
             for placement in kept:
                 if placement.counts_in_quota:
                     one.quota_request.reserve(placement.quota_horizon)
@@ -168,9 +176,10 @@ class PassResults:
         claim.evicted.clear()
         if claim.key is None:
             return
-        self.suspended = {
-            victim: why for victim, why in self.suspended.items() if not _is_for(why, claim.key)
-        }
+        victims = {one for one, why in self.suspended.items() if _is_for(why, claim.key)}
+        self.suspended = {one: why for one, why in self.suspended.items() if one not in victims}
+        if not victims:  # else its quota stands for theirs, as their roles are no longer planned
+            self.claimed_quota.pop(claim.key, NOT_COUNTED).release(FUTURE_IDLE)
         self.held[claim.key] = reason
 
     def held_jobs(self) -> tuple[Held, ...]:

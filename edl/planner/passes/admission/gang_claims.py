@@ -231,6 +231,7 @@ class GangClaims:
         donors = {one.job.key for one in evicted}.union(victims) - {key}
         placed = (reservation.requests, reservation.nodes)
         self.results.pipeline(*placed, key, clears=bool(donors), evicted=evicted)
+        self.results.claimed_quota[key] = reservation.quota_request
         previous = has_previous_pods(self.snapshot, gang)
         reason = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods, donors)
         self.results.enqueue(key, reason)

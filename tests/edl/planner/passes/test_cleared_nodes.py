@@ -5,7 +5,7 @@ out: the jobs would have yielded their replicas for nothing, and grow back.
 """
 
 from datetime import timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +17,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.quantities import Resources
 from tests.edl.planner.acting import act, key, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import (
@@ -31,6 +32,7 @@ from tests.edl.planner.states import (
     shape,
     worker,
 )
+from tests.edl.planner.teams import of, team, with_teams
 
 if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
@@ -243,6 +245,23 @@ def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_for_pods_ahead()
     plan = plan_for(state)
     assert held(plan)["gang"].code is Code.PLACEMENT_ORDER
     assert sizes(plan) == {}
+
+
+@pytest.mark.parametrize("owner", ["vision", "speech"])
+def test_a_limit_counts_what_runs_while_a_gang_waits_for_pods_ahead(owner: str) -> None:
+    """Neither without the replicas that were to go for it nor with its own pods beside them."""
+    large = worker("large", 1, 2, on=["d"], shape=on("d", 9))
+    beside = cluster(node("d", 18, labels={"pool": "d"}), large)
+    state, owners = contested(gang(), pending()), {"gang": owner, "small": "speech"}
+    jobs = [of(owners.get(one.key.name, "vision"), one) for one in (*state.jobs, large)]
+    nodes = (*state.nodes, *beside.nodes)
+    state = replace(state, nodes=nodes, jobs=tuple(chain.from_iterable(jobs)))
+    limited = team("vision", limit=Resources.parse({"cpu": 23}))
+    plan = plan_for(with_teams(state, limited, team("speech")), Limits(load_ceiling=1))
+    assert held(plan)["gang"].code is Code.PLACEMENT_ORDER
+    assert told(plan)["large"] == (
+        "exceeded limit of team vision, requested: cpu=9, limited: cpu=23; used: cpu=18"
+    )
 
 
 def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed() -> None:
