@@ -17,7 +17,7 @@ import yaml
 
 from tests.integration.support.plugin import printed
 from tests.integration.support.stage import Stage, elastic
-from tests.waiting import pause_after
+from tests.waiting import pause_after, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,6 +200,60 @@ def test_a_running_job_is_made_elastic(shell: Shell) -> None:
     wider = shell.edl("adopt", "sweep", "--max", "4", "--recreate", "--yes")
     assert wider.returncode == 0, wider.stderr
     shell.until("sweep", running(4))
+
+
+def name_policy(namespace: str, prefix: str) -> str:
+    """Policies by which names of new Jobs must begin so, and which warn of each new Job by name."""
+    rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"]}
+    begins = f"object.metadata.name.startsWith('{prefix}')"
+    manifests = []
+    for action, validation in (
+        ("Deny", {"expression": begins, "message": f"a name begins with {prefix}"}),
+        ("Warn", {"expression": "false", "messageExpression": "'a Job: ' + object.metadata.name"}),
+    ):
+        metadata = {"name": f"{namespace}-{action.lower()}"}
+        spec = {
+            "matchConstraints": {"resourceRules": [{**rule, "operations": ["CREATE"]}]},
+            "validations": [validation],
+        }
+        here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        binding: Json = {"policyName": metadata["name"], "validationActions": [action]}
+        binding["matchResources"] = {"namespaceSelector": here}
+        for kind, body in (("", spec), ("Binding", binding)):
+            manifest: Json = {"kind": f"ValidatingAdmissionPolicy{kind}", "metadata": metadata}
+            manifest["apiVersion"] = "admissionregistration.k8s.io/v1"
+            manifests.append(manifest | {"spec": body})
+    return yaml.safe_dump_all(manifests)
+
+
+def test_a_policy_on_names_of_jobs_lets_a_job_be_made_elastic(shell: Shell) -> None:
+    shell.apply(plain("vision-sweep"))
+    policies = name_policy(shell.namespace, "vision-")
+    assert shell.kubectl("create", "-f", "-", given=policies).returncode == 0
+    try:
+        tried = ("create", "job", "x", "--image", "i", "--dry-run=server", "-n", shell.namespace)
+        until(lambda: "a name begins" in (said := shell.kubectl(*tried).stderr) and "a Job" in said)
+        line = ("--framework", "none", "--min", "1", "--max", "3", "--recreate", "--yes")
+        made = shell.edl("adopt", "vision-sweep", *line)
+        assert made.returncode == 0
+        (warning,) = made.stderr.splitlines()
+        assert warning.startswith("Warning: ")
+        assert warning.endswith("a Job: vision-sweep")
+    finally:
+        shell.kubectl("delete", "-f", "-", given=policies)
+
+
+def test_no_job_is_deleted_where_no_webhook_completes_it(shell: Shell) -> None:
+    """The webhook excludes the namespace kube-system."""
+    system = Shell(shell.cluster, "kube-system")
+    system.apply(plain("sweep"))
+    try:
+        made = system.edl("adopt", "sweep", "--framework", "none", "--recreate", "--yes")
+        assert made.returncode == 1
+        assert "no webhook completes labelled Jobs in namespace kube-system" in made.stderr
+        assert system.kubectl("get", "job", "sweep", "-n", "kube-system").returncode == 0
+    finally:
+        system.kubectl("delete", "job", "sweep", "-n", "kube-system")
 
 
 def test_a_user_of_one_namespace_sees_it_and_learns_what_is_missing(
