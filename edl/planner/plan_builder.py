@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from operator import attrgetter
 
 from edl import phases, reasons
@@ -39,8 +40,9 @@ class PlanBuilder:
             if found.job.key not in suspended
         ]
         resizes = list(self._resizes(allocations))
-        waiting = [found for found in allocations if found.awaits_all_growth]
-        self.snapshot.clock.rechecks += [found.hold.patience for found in waiting]
+        waiting = _waiting(allocations)
+        patience = (found.hold.patience for found in waiting)
+        self.snapshot.clock.rechecks += [left for left in patience if left > timedelta()]
         for allocation in allocations:
             self._explain(allocation)
         return Plan(
@@ -156,6 +158,15 @@ def _grown(allocation: RoleAllocation) -> Reason:
     bounds, size = allocation.role.spec, allocation.planned_size
     minimum = allocation.role.status.size < size <= bounds.min
     return reasons.grown(size, bounds.max, minimum=minimum)
+
+
+def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
+    """Roles whose growth waits to be one step, or whose job would restart for it."""
+    pipelined = [found for found in allocations if found.pipelined]
+    waiting = [found for found in pipelined if found.awaits_all_growth]
+    restarting = {found.job.key for found in waiting if found.restarts_to_resize}
+    also = (one for one in pipelined if one.restarts_to_resize and one.job.key in restarting)
+    return [*dict.fromkeys([*waiting, *also])]
 
 
 def _created(allocation: RoleAllocation) -> list[Placement]:

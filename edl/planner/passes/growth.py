@@ -251,17 +251,24 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
 def wait_together(snapshot: Snapshot) -> None:
     """Let all roles of a restarting job wait while one of them does: each restart is of all.
 
-    None waits if the job restarts anyway, for a minimum or to scale down.
+    None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
+    waited for long enough: otherwise they might keep each other waiting in turn.
     """
     roles = (one for one in snapshot.allocations if one.changed and one.restarts_to_resize)
     for found in by_job(roles):
         if not any(one.awaits_all_growth for one in found):
             continue
         ready = [one for one in found if one.planned_size != one.role.status.size]
-        grow_only = all(
-            one.role.spec.min <= one.role.status.size < one.planned_size for one in ready
-        )
-        for one in ready if grow_only else ():
-            one.defer(one.growth)
-        for one in () if grow_only else found:
-            one.hold.patience = timedelta()
+        if all(_may_wait(one) for one in ready):
+            for one in ready:
+                one.defer(one.growth)
+        else:
+            for one in found:
+                one.hold.patience = timedelta()
+
+
+def _may_wait(allocation: RoleAllocation) -> bool:
+    """Whether a role that this plan resizes may keep its size instead."""
+    size = allocation.role.status.size
+    grows = allocation.role.spec.min <= size < allocation.planned_size
+    return grows and allocation.hold.patience > timedelta()

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import JobKey, ResizePolicy, TrainingJob
@@ -115,6 +116,17 @@ def test_roles_that_restart_together_wait_together() -> None:
     assert (resized(plan), told(plan)["mine"]) == ({}, "5 pods wait for others to terminate")
     ended = planned(two_roles(growth_awaited_since=at(0) - PATIENCE), idle=4, leaving=3)
     assert resized(ended) == {"worker": 4, "ps": 3}
+
+
+def test_roles_that_restart_together_do_not_keep_each_other_waiting_in_turn() -> None:
+    """The ps has all that it can use, and has waited with the worker, or for pods of its own."""
+    waits = planned(two_roles(), idle=4, leaving=3).growth_waits
+    assert waits == ((JobKey("ns", "mine"), "worker"), (JobKey("ns", "mine"), "ps"))
+    mine = two_roles()
+    worker_role, ps = mine.roles
+    ps = ps.changed(growth_awaited_since=at(0) - PATIENCE)
+    plan = planned(replace(mine, roles=(worker_role, ps)), idle=4, leaving=3)
+    assert resized(plan) == {"worker": 4, "ps": 3}
 
 
 def test_no_role_of_a_job_waits_that_restarts_anyway() -> None:
