@@ -108,6 +108,8 @@ def remedy(found: Blocker, job: str = "") -> str:
         case LoadCeiling(resource=name):
             more = amount_text(name, found.needed + found.kept - found.idle)
             return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
+        case QuotaExceeded(Quota(kept_by=team)) if team:
+            return f"lend: true or a smaller guarantee for team {team}, or more nodes"
         case QuotaExceeded(quota):
             return f"{quota.place} raised to {_raised(quota, quota.hard + found.lacks)}"
     return ""  # the text of a problem includes its fix

@@ -38,6 +38,8 @@ class Quota(msgspec.Struct, frozen=True):
     """Usage by anything but pods of training jobs that have not ended."""
     takes_back: bool = False
     """Whether jobs scale down while usage is above it. With a ResourceQuota running pods stay."""
+    kept_by: str = ""
+    """The team that lends nothing and keeps what the limit lacks, if no user has set the limit."""
 
     @property
     def spans_namespaces(self) -> bool:

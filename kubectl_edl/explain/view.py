@@ -89,8 +89,19 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
+        "Would help": _automatic_sizes(explained),
         "Decided by": explained.deciding.text if found else "",
     }
+
+
+def _automatic_sizes(explained: Explained) -> str:
+    """The commands by which jobs of a manual size would make room, found by a trial decision."""
+    found, scope = explained.explanation, explained.view.scope
+    return "; ".join(
+        f"an automatic size of {key}: kubectl edl scale {key.name} --auto"
+        f"{scope.within(key.namespace).job_flags}"
+        for key in (found.manual_sizes if found else ())
+    )
 
 
 def administrator_facts(explained: Explained) -> dict[str, str]:

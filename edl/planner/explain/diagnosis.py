@@ -37,6 +37,8 @@ _KEEPING: Final[Mapping[Code, JobCondition]] = {
 """Holds that keep the size of a role for longer than one plan."""
 FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
 """Conditions by which a role keeps its size until its job ends."""
+_TRIALS: Final = 4
+"""Manual sizes that are each tried alone; a decision each."""
 _LAST: Final = FINAL | {JobCondition.RULE}
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
@@ -217,6 +219,35 @@ def reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
     others = (one for one in state.teams if one is not team)
     teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
     return name if gets_room(given.changed(teams=teams).run_passes(), job.key) else ""
+
+
+def manual_sizes(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
+    """Jobs whose manual sizes keep the room that a job lacks; one of them if that one suffices."""
+    pinned = [
+        one.key
+        for one in given.state.jobs
+        if one.key != job.key and any(map(_is_kept_above_min, one.live))
+    ]
+
+    def suffices(keys: Sequence[JobKey]) -> bool:
+        changed = given
+        for key in keys:
+            changed = changed.with_job(key, _automatic)
+        return gets_room(changed.run_passes(), job.key)
+
+    if not pinned or not suffices(pinned):
+        return ()
+    alone = pinned[:_TRIALS] if len(pinned) > 1 else ()
+    return next(((key,) for key in alone if suffices([key])), tuple(pinned))
+
+
+def _is_kept_above_min(role: Role) -> bool:
+    running = not role.status.suspended and role.status.size > role.spec.min
+    return running and role.request.replicas is not None and role.spec.resizing in RESIZABLE
+
+
+def _automatic(job: TrainingJob) -> TrainingJob:
+    return replace(job, roles=tuple(role.changed(replicas=None) for role in job.roles))
 
 
 def preempts(given: DecisionInput, job: TrainingJob) -> bool:

@@ -31,6 +31,7 @@ from edl.planner.explain.diagnosis import (
     gets_room,
     growth_blockers,
     is_last,
+    manual_sizes,
     preempts,
     reclaiming_team,
     start_blockers,
@@ -80,7 +81,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
     `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
     `preempts`: whether preemption, which is off, would. `forbids_preemption`: whether it would if
-    the PriorityClass of its pods did not forbid it.
+    the PriorityClass of its pods did not forbid it. `manual_sizes`: jobs that would make room if
+    their sizes were automatic.
     """
 
     job: JobKey
@@ -92,6 +94,7 @@ class Explanation(msgspec.Struct, frozen=True):
     reclaiming_team: str = ""
     preempts: bool = False
     forbids_preemption: bool = False
+    manual_sizes: tuple[JobKey, ...] = ()
 
     @property
     def may_gain(self) -> bool:
@@ -126,6 +129,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         reclaiming_team=reclaiming_team(given, job) if lacks_room else "",
         preempts=lacks_room and preempts(given, job),
         forbids_preemption=lacks_room and forbids_preemption(given, job),
+        manual_sizes=manual_sizes(given, job) if lacks_room else (),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import JobKey, Quota, Role, TrainingJob
+from edl.model import JobKey, Quota, Role, Teams, TrainingJob
 from edl.model.blockers import (
     AtBound,
     Blocker,
@@ -72,8 +72,16 @@ def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
             enough = max(cause.enough, given.limits.load_ceiling)
             found = replace(given, limits=replace(given.limits, load_ceiling=enough))
         case QuotaExceeded():
-            found = given.with_quota(cause.quota, cause.lacks)
+            found = _with_quota(cause, given)
     return found
+
+
+def _with_quota(blocker: QuotaExceeded, given: DecisionInput) -> DecisionInput:
+    """The limit raised; where a team keeps capacity, it lends."""
+    if kept_by := blocker.quota.kept_by:
+        teams = (replace(one, lend=one.lend or one.name == kept_by) for one in given.state.teams)
+        return given.changed(teams=Teams.of(tuple(teams)))
+    return given.with_quota(blocker.quota, blocker.lacks)
 
 
 def _raised(blocker: AtBound, role: Role) -> Role:

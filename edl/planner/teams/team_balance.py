@@ -199,7 +199,8 @@ class TeamBalance:
         """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
         used = sum(self.used[one][at] for one, parent in enumerate(self._parents) if parent < 0)
         most = max(self.kept.left(at) + used, 0)
-        return Quota("", self.unlent_source, self.resources[at], most, used)
+        kept_by = self.names[self.keepers[0]]
+        return Quota("", self.unlent_source, self.resources[at], most, used, kept_by=kept_by)
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""

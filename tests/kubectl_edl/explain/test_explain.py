@@ -402,6 +402,23 @@ def test_explain_names_the_preemption_that_would_help() -> None:
     assert 0 < found.index("fewer worker replicas (1 fit now)") < found.index(asks)
 
 
+def test_explain_names_the_manual_size_that_keeps_a_job_waiting() -> None:
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1", cpu="16"))
+    pin = stage.put(job("pin", framework="none", min="1", max="7"), suspend=False, parallelism=7)
+    for index in range(7):
+        stage.create(pod(pin, index))
+    stage.patch("pin", {"metadata": {"annotations": {contract.REPLICAS: "7"}}})
+    stage.put(job("next", framework="none", min="4", max="4"))
+    helps = (
+        "Would help:  an automatic size of default/pin: kubectl edl scale pin --auto -n default\n"
+    )
+    assert helps in stage.run("explain", "next").out
+    stage.patch("pin", {"metadata": {"annotations": {contract.REPLICAS: None}}})
+    assert "Would help" not in stage.run("explain", "next").out
+
+
 def test_explain_names_the_preemption_policy_that_keeps_a_job_waiting() -> None:
     stage = Stage()
     lease(stage, '{"limits": {"preempt": true}}')

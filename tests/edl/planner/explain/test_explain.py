@@ -130,6 +130,23 @@ def test_a_policy_that_forbids_preemption_is_named_where_another_would_help(
     assert not found.preempts
 
 
+@pytest.mark.parametrize(
+    ("sizes", "named"),
+    [((4, None), ["pin-0"]), ((2, 2), ["pin-0", "pin-1"]), ((None, None), [])],
+    ids=["one suffices", "only both", "automatic sizes yield"],
+)
+def test_manual_sizes_that_keep_the_room_are_named(
+    sizes: tuple[int | None, ...], named: list[str]
+) -> None:
+    pins = [
+        runs(f"pin-{at}", 2 if size is None else size, 1, replicas=size)
+        for at, size in enumerate(sizes)
+    ]
+    full = node("a", sum(one.roles[0].status.size for one in pins))
+    found = explained("high", full, *pins, worker("high", 2, 2))
+    assert [key.name for key in found.manual_sizes] == named
+
+
 class Decided(DecisionInput, frozen=True):
     """The input of a decision that is not made again."""
 

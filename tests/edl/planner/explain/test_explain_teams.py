@@ -1,9 +1,10 @@
 """Limits and guarantees of teams as blockers: only where extras of jobs do not make way."""
 
 import pytest
+from msgspec.structs import replace
 
 from edl import messages, reasons
-from edl.model import JobKey, ResizePolicy, TrainingJob
+from edl.model import JobKey, ResizePolicy, Teams, TrainingJob
 from edl.model.blockers import Blocker, InProgress, InsufficientResources, TooLarge
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
@@ -148,3 +149,17 @@ def test_extras_of_a_borrower_are_named_only_if_they_make_room() -> None:
     assert isinstance(found, InsufficientResources)
     assert found.kept == ()
     assert messages.remedy(found) == "1 CPU more free on m"
+
+
+def test_capacity_that_a_team_keeps_is_not_a_limit_to_raise() -> None:
+    keeps = team("c", 20, lend=False)
+    jobs = of("lab", worker("e1", 30, 30, on=["n"] * 30), worker("pz", 20, 20))
+    given = DecisionInput(
+        with_teams(cluster(node("n", 64), *jobs), keeps, team("lab")), POLICIES["fair"], ALL
+    )
+    found = blocker(given)
+    assert messages.cause(found).startswith("exceeded capacity beside what team c keeps, ")
+    assert messages.remedy(found) == ("lend: true or a smaller guarantee for team c, or more nodes")
+    lent = replace(given.state, teams=Teams.of([replace(keeps, lend=True), team("lab")]))
+    assert not gets_room(given)
+    assert gets_room(replace(given, state=lent))
