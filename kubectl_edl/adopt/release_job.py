@@ -27,7 +27,13 @@ from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES, owning_jobs
 from kubectl_edl.client.prefetched_lists import jobs_of
-from kubectl_edl.install.job_restore import own_fields, start_fields, with_gates
+from kubectl_edl.install.job_restore import (
+    cannot_start,
+    own_fields,
+    start_annotations,
+    start_fields,
+    with_gates,
+)
 from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")
@@ -151,6 +157,8 @@ def _outcome(job: Json, flags: str) -> str:
     name, spec = job["metadata"]["name"], job.get("spec") or {}
     if has_ended(job):
         return f"{name}: an ordinary Job again; it has ended"
+    if spec.get("suspend") and (lacking := start_annotations(job)):
+        return f"{name}: an ordinary Job again; it {cannot_start(lacking)}"
     if spec.get("suspend"):
         body = msgspec.json.encode({"spec": start_fields(job)}).decode()
         start = _START.format(name=name, flags=flags, body=body)

@@ -4,7 +4,8 @@ The reconciler restores `ttlSecondsAfterFinished` when all Jobs of a training jo
 removes the scheduling gates of its pods. Uninstalling does so once no webhook adds them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from edl import contract
@@ -12,10 +13,12 @@ from edl.errors import ClusterError, Conflict, Denied, NotFound
 from edl.inject import ttl_after_finished
 from edl.inject.pods import scheduling_gates
 from edl.kube.cluster import Cluster
+from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.parsing.parser import parse
 from edl.writes import Json
 
+_READ: Final = re.compile(rf"metadata\.annotations\['({re.escape(contract.PREFIX)}[^']*)'\]")
 _ATTEMPTS: Final = 8
 _PAUSE: Final = 0.05
 """Doubled each time: the API server calls a deleted webhook for another moment."""
@@ -68,6 +71,31 @@ def start_fields(job: Json) -> Json:
         return {"suspend": False}
     completions = {"completions": least} if indexed else {}
     return {"parallelism": least, **completions, "suspend": False}
+
+
+def start_annotations(job: Json) -> list[str]:
+    """Annotations that its pods read, and that only a start by the reconciler writes on them."""
+    template = job["spec"]["template"]
+    written = (template.get("metadata") or {}).get("annotations") or {}
+    read = {match[1] for path in _field_paths(template["spec"]) if (match := _READ.match(path))}
+    return sorted(read - set(written))
+
+
+def cannot_start(annotations: Sequence[str]) -> str:
+    """Why a Job whose pods read these annotations is not started by hand, and the remedy."""
+    return (
+        f"stays suspended: its pods read {listed(annotations)}, which only a start by the "
+        "reconciler writes: delete it, and create it from a file without labels of edl.dev"
+    )
+
+
+def _field_paths(part: object) -> Iterator[str]:
+    """The paths that the downward API reads, in environments and volumes."""
+    if isinstance(part, dict):
+        yield from (path for path in (part.get("fieldPath"),) if isinstance(path, str))
+        part = [*part.values()]
+    for inner in part if isinstance(part, list) else ():
+        yield from _field_paths(inner)
 
 
 def _fields(job: Json, template: Json) -> Json:

@@ -52,10 +52,16 @@ def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
 
 
 def start_commands(jobs: Iterable[Json], flags: str) -> Iterator[str]:
-    """Commands that start the suspended Jobs, each at its minimum or above."""
+    """Commands that start the suspended Jobs, each at its minimum or above.
+
+    A comment for a Job that would train without its addresses.
+    """
     for job in filter(_may_start, jobs):
         remark = "  # paused" if _is_paused(job) else ""
-        yield _patch(job, _spec(job_restore.start_fields(job)), flags) + remark
+        if lacking := job_restore.start_annotations(job):
+            yield f"# {_name(job)} {job_restore.cannot_start(lacking)}"
+        else:
+            yield _patch(job, _spec(job_restore.start_fields(job)), flags) + remark
 
 
 def start_script(jobs: Iterable[Json], flags: str) -> Iterator[str]:

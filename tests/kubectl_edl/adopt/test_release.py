@@ -104,6 +104,21 @@ def test_a_released_queued_job_stays_suspended_with_the_start_command(stage: Sta
     assert stage.job("sweep")["spec"]["suspend"] is True
 
 
+@pytest.mark.parametrize("framework", ["tensorflow", "paddle", "pytorch"])
+def test_a_queued_job_that_would_lack_its_addresses_has_no_start_command(
+    stage: Stage, framework: str
+) -> None:
+    """Pods of a job that restarts for a new size read the addresses of each start."""
+    stage.put(job("col", framework=framework, min="2", max="4"))
+    lacks = framework != "pytorch"
+    script = stage.run("uninstall", "--start-commands").out
+    assert ("# default/col stays suspended: its pods read edl.dev/" in script) is lacks
+    assert ("kubectl patch job col " in script) is not lacks
+    found = stage.run("release", "col").out
+    assert ("kubectl patch job col " in found) is not lacks
+    assert found.endswith("from a file without labels of edl.dev\n") is lacks
+
+
 def test_a_queued_gang_is_started_with_no_fewer_pods_than_its_minimum(stage: Stage) -> None:
     stage.put(job("gang", framework="pytorch", min="40", max="40"))
     stage.put(job("large", framework="none", min="1", max="40"))

@@ -1192,7 +1192,9 @@ def started(on: Stage, *words: str) -> list[str]:
 
 def test_start_commands_name_the_gates_that_a_stopped_job_keeps() -> None:
     on = stage()
-    on.put(job("stopped", framework="tensorflow", max="2"))
+    placed = job("stopped", framework="none")
+    placed["metadata"]["annotations"] = {contract.REQUIRED_TOPOLOGY: "rack"}
+    on.put(placed)
     on.patch("stopped", {"status": {"startTime": "2026-01-01T00:00:00Z"}})
     on.put(job("waits", framework="none"))
     start = """kubectl patch job {} -n default -p '{{"spec":{{"suspend":false}}}}' --context prod"""
