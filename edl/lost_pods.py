@@ -112,9 +112,11 @@ def longest_wait(job: TrainingJob, *, extras: bool = False) -> timedelta:
 
 
 def why_missing(job: TrainingJob) -> Reason | None:
-    """The reason for pods missing from the job's minimum; None if no pod was lost."""
+    """The reason for pods missing from the job's minimum; None if the others suffice for it."""
+    if not any(map(_lacks_minimum, job.live)):
+        return None
     lost = sum(map(lost_pods, job.live))
-    return reasons.missing(lost, _minimum(job), longest_wait(job)) if lost else None
+    return reasons.missing(lost, _minimum(job), longest_wait(job))
 
 
 def why_any_missing(job: TrainingJob) -> Reason | None:
@@ -136,9 +138,7 @@ def why_role_lacks(role: Role) -> Reason | None:
 
 def stands_still(job: TrainingJob) -> bool:
     """Whether the job cannot train until its lost pods are recreated."""
-    return needs_minimum(job) and any(
-        lost_pods(role) and len(_there(role)) < _least(role) for role in job.live
-    )
+    return needs_minimum(job) and any(map(_lacks_minimum, job.live))
 
 
 def why_returns(job: TrainingJob) -> Reason:
@@ -167,6 +167,11 @@ def _has_new_failures(role: Role) -> bool:
 def _there(role: Role) -> list[Pod]:
     pods = role.replicas
     return [pod for pod in pods if not (pod.terminating or pod.phase is PodPhase.FAILED)]
+
+
+def _lacks_minimum(role: Role) -> bool:
+    """Whether lost pods leave it fewer than its minimum, whatever their indexes."""
+    return lost_pods(role) > 0 and len(_there(role)) < _least(role)
 
 
 def _least(role: Role) -> int:

@@ -91,3 +91,13 @@ def test_a_job_says_how_many_extras_are_missing_beside_a_whole_minimum() -> None
     )
     assert longest_wait(lacking, extras=True) == timedelta(minutes=10)
     assert why_any_missing(worker("low", 1, 2, on=["a"])) is None
+
+
+def test_others_may_stand_in_for_a_lost_pod_of_the_minimum() -> None:
+    """Its Job creates the same index again, but the minimum is not short of a pod meanwhile."""
+    others = tuple(pod(index, "a") for index in (2, 3, 4))
+    lacking = worker("low", 2, 5, suspended=False, size=5, pods=others, failures=2)
+    assert why_missing(lacking) is None
+    said = why_any_missing(lacking)
+    assert said is not None
+    assert message(said).startswith("2 of 5 pods are missing: ")

@@ -19,6 +19,7 @@ from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
 from edl.planner.passes.scale_down.needed_nodes import overdue
+from edl.planner.plan import is_never
 from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
@@ -275,18 +276,19 @@ class GangClaims:
     def _exceeds_quota(self, gang: Gang, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.
 
-        Until then, other jobs that count in the same quota may start before it.
+        Until then, other jobs that count in the same quota may start before it. A gang that would
+        never fit any nodes has no place in the queue, whatever its quotas.
         """
         key, request = gang.job.key, gang.quota_request
         self.nodes.drop(gang)
-        self.results.enqueue(
-            key, reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
-        )
+        reason = reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
+        fits = self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
+        if not fits:
+            error = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang))
+            reason = error if is_never(error) else reason
+        self.results.enqueue(key, reason)
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
-        may = request.fits_beside_others and (
-            self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
-        )
-        if may and self._waited_long(gang):
+        if fits and request.fits_beside_others and self._waited_long(gang):
             quota.head = quota.head or key
 
     def _admit(self, gang: Gang, placed: list[list[int]], reason: Reason) -> None:

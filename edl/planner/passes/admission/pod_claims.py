@@ -7,7 +7,7 @@ from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.lost_pods import has_lost_any, why_missing
+from edl.lost_pods import has_lost_any, why_any_missing
 from edl.model import Demand, Pod, Reason
 from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.pod_class import PodSetRequest
@@ -86,7 +86,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
         sources.results.suspended[job.key] = why
     elif lacking:
         _claim_for_minimum(sources, lacking)
-        sources.results.hold(job.key, why_missing(job) or reasons.minimum_pending(job.key))
+        sources.results.hold(job.key, why_any_missing(job) or reasons.minimum_pending(job.key))
 
 
 def _claim_for_minimum(

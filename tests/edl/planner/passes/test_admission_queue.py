@@ -17,6 +17,8 @@ from edl.model import (
     Node,
     PodAffinityTerm,
     PodConstraints,
+    Quota,
+    QuotaCharge,
     Reason,
     Requirement,
     ResizePolicy,
@@ -566,6 +568,20 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
         ("elsewhere", 0, True),
     ]
     assert plan.held[1].ahead == (later.key,)
+
+
+def test_a_job_that_can_never_start_takes_no_queue_position_while_a_quota_is_used_up() -> None:
+    counted = {"charges": (QuotaCharge("team", "pods", 1),)}
+    elsewhere = worker("elsewhere", 1, 1, shape=shape(node_selector=pool("tpu")), **counted)
+    large = worker("large", 1, 1, shape=shape(50), **counted)
+    runs = worker("runs", 2, 2, on=["a", "a"], **counted)
+    state = cluster(node("a", 9), runs, elsewhere, large, worker("last", 1, 1, **counted))
+    plan = plan_for(replace(state, quotas=(Quota("ns", "team", "pods", 2),)))
+    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+        ("last", 1, False),
+        ("elsewhere", 0, True),
+        ("large", 0, True),
+    ]
 
 
 def test_a_gang_of_several_roles_waits_where_every_node_is_cordoned() -> None:
