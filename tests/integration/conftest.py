@@ -12,6 +12,9 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from dev.installation import install
+from edl import contract
+from edl.kube.cluster import find
+from edl.model import ObjectRef
 from sandbox import NodeGroup, Sandbox
 from sandbox.temporary import ended_with_process, of_test_run
 from tests.integration.support.rounds import Rounds
@@ -79,6 +82,12 @@ def installation(
 def installed(installation: Installation) -> Iterator[Stage]:
     """A fresh namespace of a cluster on which kubectl-edl runs, and nobody else."""
     with stage(installation.cluster) as made:
+        # The test before may have stopped the reconciler, and just started it again.
+        lease = ObjectRef("Lease", made.api.system_namespace, contract.RECONCILER_LEASE)
+        made.until(
+            lambda: (find(made.api, lease) or {}).get("spec", {}).get("holderIdentity"),
+            "the reconciler leads",
+        )
         yield made
 
 
