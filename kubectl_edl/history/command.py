@@ -21,9 +21,7 @@ from kubectl_edl.output.report import Report
 _WARNINGS: Final = 10
 _EVICTIONS: Final = 3
 _EVICTED: Final = "TaintManagerEviction"
-"""The reason of the Normal Event about a pod that a NoExecute taint of its node evicts."""
-_CANCELLED: Final = "Cancelling"
-"""The first word of an Event of that reason about a pod that stays, because the taint is gone."""
+"""The reason of Normal Events about an eviction by a NoExecute taint, or its cancellation."""
 _HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
 The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
@@ -80,14 +78,10 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
 
 def _shown(seen: Iterable[EventFacts]) -> list[EventFacts]:
     """The last Warning Events and evictions: a lost node may evict hundreds of pods at once."""
-    chosen = _distinct(one for one in seen if one.warning or _is_eviction(one))
+    chosen = _distinct(one for one in seen if one.warning or one.reason == _EVICTED)
     warnings = [one for one in chosen if one.warning]
     evictions = [one for one in chosen if not one.warning]
     return sorted([*warnings[-_WARNINGS:], *evictions[-_EVICTIONS:]], key=lambda one: one.order)
-
-
-def _is_eviction(one: EventFacts) -> bool:
-    return one.reason == _EVICTED and not one.message.startswith(_CANCELLED)
 
 
 def _distinct(events: Iterable[EventFacts]) -> list[EventFacts]:

@@ -134,7 +134,7 @@ def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:
 
 
 def _unterminated(view: JobView, now: datetime) -> Iterator[JobBlocker]:
-    """Pods whose deletion is overdue, for a user who may not read nodes."""
+    """Pods whose deletion is overdue; nodes may be unreadable."""
     for node in view.nodes:
         there = [one for role in view.job.live for one in _awaited(role, node) if one.evicted]
         late = [pod for one in there for pod in one.pods if _is_overdue(pod, now)]

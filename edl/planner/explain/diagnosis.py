@@ -1,7 +1,7 @@
 """The blockers of a start, or of one more replica, found in one decision."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -223,22 +223,17 @@ def reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
 
 def manual_sizes(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
     """Jobs whose manual sizes keep the room that a job lacks; one of them if that one suffices."""
-    pinned = [
-        one.key
-        for one in given.state.jobs
-        if one.key != job.key and any(map(_is_kept_above_min, one.live))
-    ]
+    others = (one for one in given.state.jobs if one.key != job.key)
+    pinned = [one.key for one in others if any(map(_is_kept_above_min, one.live))]
 
-    def suffices(keys: Sequence[JobKey]) -> bool:
-        changed = given
-        for key in keys:
-            changed = changed.with_job(key, _automatic)
-        return gets_room(changed.run_passes(), job.key)
+    def suffices(keys: Collection[JobKey]) -> bool:
+        jobs = (_automatic(one) if one.key in keys else one for one in given.state.jobs)
+        return gets_room(given.changed(jobs=tuple(jobs)).run_passes(), job.key)
 
-    if not pinned or not suffices(pinned):
+    if not pinned or not suffices(frozenset(pinned)):
         return ()
     alone = pinned[:_TRIALS] if len(pinned) > 1 else ()
-    return next(((key,) for key in alone if suffices([key])), tuple(pinned))
+    return next(((key,) for key in alone if suffices({key})), tuple(pinned))
 
 
 def _is_kept_above_min(role: Role) -> bool:

@@ -55,7 +55,6 @@ ALLOWED = {
     "edl/steps/plan_steps.py:_waiting_reasons": "a patch that would change nothing is not written",
     "kubectl_edl/client/cluster_view.py:_with_name": "a text gets a name and then is only shown",
     "kubectl_edl/history/command.py:_distinct": "Events with the same text are shown once",
-    "kubectl_edl/history/command.py:_is_eviction": "an Event has no field for a cancelled eviction",
 }
 
 
