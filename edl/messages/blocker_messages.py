@@ -1,6 +1,6 @@
 """Sentences about a blocker: what blocks a job, and what would change it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
@@ -28,7 +28,7 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.nodes import is_one_node
+from edl.model.nodes import Domain, existing_name, is_added, is_one_node
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Attempt, Attempted, Code, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce, Shortage
@@ -183,7 +183,7 @@ def _most(found: InsufficientResources) -> str:
 
 
 def _free_capacity(found: InsufficientResources) -> str:
-    if found.needs_nodes:
+    if found.needs_nodes or is_added(found.node):
         return _new_nodes(found)
     fewer = f"fewer {found.role} replicas ({found.fitting} fit now), or " if found.fitting else ""
     if found.pods == 1:
@@ -191,18 +191,25 @@ def _free_capacity(found: InsufficientResources) -> str:
     more = f"{fewer}room for {found.pods} more pods of {found.requests}"
     if is_one_node(found.domains, found.node):
         return f"{more} on {found.node}"
-    return f"{more}, on nodes like {found.node}{kept_to(found.domains)}"
+    return f"{more}, on nodes{_like(found.node, found.domains)}"
 
 
 def _new_nodes(found: InsufficientResources) -> str:
-    """The remedy where capacity that other pods free on the existing nodes would not suffice."""
+    """The remedy where the existing nodes would not suffice, or are not those that come nearest."""
     fewer = f"fewer {found.role} replicas (at most {found.most} fit on these nodes), or "
     pods = found.requests if found.pods == 1 else f"{found.pods} more pods of {found.requests}"
     new = "a new node" if found.pods == 1 else "new nodes"
-    where = f"{new} like {found.node}{kept_to(found.domains)}"
+    where = f"{new}{_like(found.node, found.domains)}"
     if is_one_node(found.domains, found.node):
-        where = f"a larger node {found.node},"
-    return f"{fewer if found.most else ''}{where} with room for {pods}"
+        where = f"a larger {'new node' if is_added(found.node) else f'node {found.node}'},"
+    known = found.needs_nodes and found.most and not is_added(found.node)
+    return f"{fewer if known else ''}{where} with room for {pods}"
+
+
+def _like(node: str, domains: Sequence[Domain]) -> str:
+    """` like NODE in DOMAIN`: the existing node that an added one is like; empty if like none."""
+    model = existing_name(node)
+    return f"{f' like {model}' if model else ''}{kept_to(domains)}"
 
 
 def _too_large(found: TooLarge) -> str:
@@ -225,7 +232,8 @@ def _smaller_pods(found: TooLarge) -> str:
     nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
     each = "" if found.pods == 1 else " each"
     if is_one_node(found.domains, found.node):
-        return f"{smaller}{found.requests * found.pods} more on {found.node}"
+        where = "the new node" if is_added(found.node) else found.node
+        return f"{smaller}{found.requests * found.pods} more on {where}"
     return f"{smaller}{nodes} with {found.requests}{each}{kept_to(found.domains)}"
 
 
@@ -250,8 +258,8 @@ def _more_nodes(found: ConstraintsUnsatisfied) -> str:
         return ""
     noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
     each = "" if found.pods == 1 else " on each"
-    like = f"{noun} like {found.node}{kept_to(found.domains)}"
-    return f"{like}, with {found.requests} free{each} and no pod there yet"
+    like = _like(found.node, found.domains)
+    return f"{noun}{like}, with {found.requests} free{each} and no pod there yet"
 
 
 def _above_ceiling(found: LoadCeiling) -> str:

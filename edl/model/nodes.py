@@ -186,7 +186,11 @@ class Domain(msgspec.Struct, frozen=True):
     role: str = ""
 
     def __str__(self) -> str:
-        return f"{self.label}={self.value}"
+        return (
+            f"a new domain of {self.label}"
+            if is_added(self.value)
+            else f"{self.label}={self.value}"
+        )
 
 
 class SplitDomains(msgspec.Struct, frozen=True, tag=True):
@@ -195,6 +199,27 @@ class SplitDomains(msgspec.Struct, frozen=True, tag=True):
     label: str
     domains: tuple[str, ...]
     outside: bool = False
+
+
+_ADDED: Final = "+"
+"""In names of nodes and domains that a what-if adds; Kubernetes permits it in none."""
+NEW: Final = _ADDED
+"""The name of a node or domain like no existing one."""
+
+
+def added_name(like: str, number: int) -> str:
+    """The name of an added node like an existing one; `like` may be empty."""
+    return f"{like}{_ADDED}{number}"
+
+
+def is_added(name: str) -> bool:
+    """Whether a what-if has added the node or the domain of this name."""
+    return _ADDED in name
+
+
+def existing_name(name: str) -> str:
+    """The name of the existing node that an added one is like; empty if it is like none."""
+    return name.partition(_ADDED)[0]
 
 
 def is_one_node(domains: Iterable[Domain], node: str) -> bool:

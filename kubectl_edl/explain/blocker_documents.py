@@ -17,6 +17,7 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
+from edl.model.nodes import is_added
 from edl.planner.explain.explanation import Blockers
 from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.job_views import topology_view
@@ -112,7 +113,8 @@ def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
     }
     if isinstance(one, NoUsableNode):
         return {**common, "nodeRule": one.rule.rule.value}
-    placed: BlockerDocument = {**common, "eligibleNodes": one.nodes, "nodeName": one.node}
+    near = None if is_added(one.node) else one.node
+    placed: BlockerDocument = {**common, "eligibleNodes": one.nodes, "nodeName": near}
     match one:
         case InsufficientResources():
             return {

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 from edl.domain_counts import DomainCounts
 from edl.messages.scarcity_messages import listed
 from edl.model import Code, Domain, Reason, Topology
+from edl.model.nodes import is_added
 from edl.model.scarcity import Shortage
 from kubectl_edl.output.documents.shared_documents import (
     DomainDocument,
@@ -104,7 +105,12 @@ def nearest_document(reason: Reason | None) -> NearestDomainsDocument | None:
 
 def places_document(found: Iterable[Domain]) -> list[DomainDocument]:
     return [
-        {"role": one.role or None, "topologyKey": one.label, "value": one.value} for one in found
+        {
+            "role": one.role or None,
+            "topologyKey": one.label,
+            "value": None if is_added(one.value) else one.value,
+        }
+        for one in found
     ]
 
 

@@ -24,7 +24,7 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.nodes import is_one_node
+from edl.model.nodes import NEW, added_name, is_one_node
 from edl.model.scarcity import NodeRule
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
@@ -134,15 +134,15 @@ def _with_usable_nodes(blocker: NoUsableNode, given: DecisionInput, key: JobKey)
     role, rule = _role(given, key, blocker.role), blocker.rule.rule
     if role is None:
         return given
-    labels = {label: "new" for label, _ in blocker.rule.selector}
+    labels = {label: NEW for label, _ in blocker.rule.selector}
     if rule is NodeRule.TOPOLOGY_SPREAD:
         return given.with_labels(labels)
     if rule is NodeRule.POD_AFFINITY:
         return given.with_pods_everywhere(key.namespace, role.template.shape)
-    node = node_for(role.template.shape, "node")
+    node = node_for(role.template.shape, added_name("", 0))
     usual = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
     if rule is NodeRule.POD_ANTI_AFFINITY:
-        usual |= dict.fromkeys(blocker.rule.names, "new")
+        usual |= dict.fromkeys(blocker.rule.names, NEW)
     if rule is NodeRule.TOPOLOGY:  # all new nodes are in one new domain per label
         usual |= labels
     return given.with_nodes(replace(node, labels=usual), blocker.requests, blocker.pods)

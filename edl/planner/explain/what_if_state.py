@@ -22,7 +22,7 @@ from edl.model import (
     Teams,
     TrainingJob,
 )
-from edl.model.nodes import HOSTNAME
+from edl.model.nodes import HOSTNAME, added_name, existing_name
 from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.plan_builder import PlanBuilder
@@ -84,7 +84,8 @@ class DecisionInput(msgspec.Struct, frozen=True):
     def with_nodes(self, like: Node, room: Resources, count: int) -> "DecisionInput":
         """`count` more nodes like this one, empty and with `room` allocatable each."""
         taken = {node.name for node in self.state.nodes}
-        names = (f"{like.name}-more-{number}" for number in range(len(taken) + count))
+        model = existing_name(like.name)
+        names = (added_name(model, number) for number in range(len(taken) + count))
         new = [name for name in names if name not in taken][:count]
         nodes = (
             replace(

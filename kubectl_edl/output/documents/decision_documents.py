@@ -93,7 +93,10 @@ class BlockerDocument(TypedDict, total=False):
     schedulablePods: Annotated[int, "InsufficientResources: pods of them that fit."]
     requests: Annotated[Quantities, "What one pod requests."]
     eligibleNodes: Annotated[int, "Nodes that the pods may use."]
-    nodeName: Annotated[str, "The node that comes nearest."]
+    nodeName: Annotated[
+        str | None,
+        "The node that comes nearest; null for one that a blocker before it adds.",
+    ]
     maxIdle: Annotated[Quantities, "InsufficientResources: the most that is idle on one node."]
     maxAllocatable: Annotated[Quantities, "TooLarge: the most that one node has."]
     missing: Annotated[Quantities, "InsufficientResources: what nodeName lacks for one pod."]

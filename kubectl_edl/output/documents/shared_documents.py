@@ -77,7 +77,7 @@ class TopologyKeyDocument(TypedDict):
 
 
 class DomainDocument(TopologyKeyDocument):
-    value: Annotated[str | None, "Value of the label; null for nodes without it."]
+    value: Annotated[str | None, "Value of the label; null for nodes without it, or for new ones."]
 
 
 class DomainPodsDocument(DomainDocument):

@@ -7,6 +7,7 @@ from edl import messages
 from edl.messages import message
 from edl.model import Domain, JobKey, Topology
 from edl.model.blockers import Blocker, InProgress, InsufficientResources, NoUsableNode, TooLarge
+from edl.model.nodes import added_name
 from edl.model.scarcity import NodeRule, NoRoom
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
@@ -191,3 +192,24 @@ def test_a_request_for_nodes_names_the_label_that_no_node_has() -> None:
         "waiting for nodes from the autoscaler, as no node has the label exmaple.com/r of its "
         "topology; "
     )
+
+
+def test_a_node_or_domain_that_the_explanation_adds_is_never_named() -> None:
+    """The new node for the workers has no room for the ps, which needs the same domain."""
+    one_host = in_one(HOST)
+    ssd = shape(2, node_selector=(("disk", "ssd"),))
+    workers = role("worker", 4, 7, shape=ssd, topology=one_host)
+    mine = job("mnist", role("ps", 1, 6, topology=one_host), workers)
+    _, found = explained(node("n0", 1, labels={HOST: "n0"}), mine)
+    assert found.start_blockers is not None
+    _, full = found.start_blockers.blockers
+    assert messages.cause(full).endswith(f"the only node that it may use in a new domain of {HOST}")
+    assert messages.remedy(full) == "a larger new node, with room for 1 CPU"
+
+
+def test_an_added_node_is_named_by_the_one_that_it_is_like() -> None:
+    full = worker("other", 4, 4, on=["a"] * 4)
+    (room,) = start(node("a", 4), full, worker("mnist", 3, 3))
+    assert isinstance(room, InsufficientResources)
+    new = replace(room, node=added_name("a", 0), pods=1)
+    assert messages.remedy(new) == "a new node like a with room for 1 CPU"
