@@ -35,7 +35,7 @@ class Contention:
         """
         if lacks and not any(_holds(job, other, name) for name in lacks):
             return False
-        if self._share_quota(job, other):
+        if (not lacks or "" in lacks) and self._share_quota(job, other):
             return True
         if job.key not in self._usable_nodes:
             self._usable_nodes[job.key] = self._usable(job)

@@ -204,7 +204,8 @@ class _Estimates(msgspec.Struct, frozen=True):
             return f"{_names(overdue)} {verb} run longer than declared"
         if endless:
             verb = "have" if len(endless) > 1 else "has"
-            return f"{_names(endless)} {verb} no known end"
+            full = f"{self._reason(key)}, and " if _is_confined(reason) else ""
+            return f"{full}{_names(endless)} {verb} no known end"
         over = "it ends before it can be scaled up" if key in self.seen.over else ""
         return over or self._reason(key) or "not even once all jobs with a known end have ended"
 
@@ -212,6 +213,12 @@ class _Estimates(msgspec.Struct, frozen=True):
         """The last reason, without figures, which would be those of a simulated time."""
         reason = self.seen.reason.get(key)
         return messages.lasting(reason) if reason else ""
+
+
+def _is_confined(reason: Reason | None) -> bool:
+    """Whether growth needs capacity in the topology domain of the job's pods."""
+    about = reason.about if reason else None
+    return isinstance(about, NoRoom) and bool(about.domains)
 
 
 def _ends_earlier(job: TrainingJob) -> str:

@@ -42,6 +42,7 @@ from tests.reasons import invalid
 
 MINUTE = timedelta(minutes=1)
 WAITS = JobKey("ns", "waits")
+FULL_RACK = "Insufficient cpu for one more pod of 1 CPU in rack=a"
 
 
 def full(*jobs: TrainingJob, more: Node | None = None) -> ClusterState:
@@ -102,13 +103,22 @@ def test_growth_that_lacks_gpus_names_only_jobs_that_hold_some(teams: Teams) -> 
     assert found.reason == "ns/holds has no known end"
 
 
-def test_growth_within_a_topology_domain_depends_on_no_job_of_another() -> None:
+@pytest.mark.parametrize("teams", [Teams(), Teams.of([Team("lab", namespaces=("ns",))])])
+def test_growth_within_a_topology_domain_depends_on_no_job_of_another(teams: Teams) -> None:
     racks = [node(name, 4, labels={"rack": name}) for name in ("a", "b")]
     kept = Topology(required=(("", "rack"),))
     grows = worker("waits", 2, 8, on=["a"] * 2, topology=kept)
     state = cluster(*racks, grows, runs("beside", 2), worker("far", 4, 4, on=["b"] * 4))
-    found = forecast(state, Settings(), [WAITS]).grows[WAITS]
-    assert found.reason == "ns/beside has no known end"
+    found = forecast(replace(state, teams=teams), Settings(), [WAITS]).grows[WAITS]
+    assert found.reason == f"{FULL_RACK}, and ns/beside has no known end"
+
+
+def test_growth_in_a_domain_that_the_job_fills_itself_names_the_domain() -> None:
+    racks = [node(name, 4, labels={"rack": name}) for name in ("a", "b")]
+    grows = worker("waits", 2, 8, on=["a"] * 4, topology=Topology(required=(("", "rack"),)))
+    team = Teams.of([Team("lab", namespaces=("ns",))])
+    state = replace(cluster(*racks, grows, worker("far", 4, 4, on=["b"] * 4)), teams=team)
+    assert forecast(state, Settings(), [WAITS]).grows[WAITS].reason == FULL_RACK
 
 
 def test_progress_is_as_good_as_a_word() -> None:
