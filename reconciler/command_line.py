@@ -88,7 +88,8 @@ class ProcessOptions:
         help="Seconds between attempts to acquire or renew the Lease.",
     )
     metrics_host: str = option(
-        default="127.0.0.1", help="Address for probes and metrics; 0.0.0.0 in a pod."
+        default="127.0.0.1",
+        help="Address for probes and metrics; :: for all of IPv4 and IPv6, as in a pod.",
     )
     metrics_port: int = option(
         type=click.IntRange(0, 65535),

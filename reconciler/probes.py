@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import SHUT_RDWR
+from socket import SHUT_RDWR, socket
 from threading import BoundedSemaphore, Lock, Thread
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from edl.kube.listening_socket import listening_socket
 
 CONNECTIONS: Final = 32
 """Connections at the same time: probes and scrapers need few, for milliseconds."""
@@ -90,10 +92,12 @@ class _Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    request_queue_size = CONNECTIONS
 
-    def __init__(self, *given: Any) -> None:  # noqa: ANN401 - its parent's
-        super().__init__(*given)
+    def __init__(self, listening: socket, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(listening.getsockname()[:2], handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.server_name, self.server_port = listening.getsockname()[:2]
         self._places = BoundedSemaphore(CONNECTIONS)
         self._open: dict[Any, None] = {}
         self._lock = Lock()
@@ -147,7 +151,7 @@ def serve(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             """Probes are not logged."""
 
-    server = _Server((host, port), Handler)
+    server = _Server(listening_socket(host, port, CONNECTIONS), Handler)
     Thread(target=server.serve_forever, name="http", daemon=True).start()
     return server
 

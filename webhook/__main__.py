@@ -44,7 +44,9 @@ class WebhookOptions:
     kubeconfig: str | None = option(
         help="Path to the kubeconfig file. Default: kubectl's, or the pod's ServiceAccount."
     )
-    host: str = option(default="127.0.0.1", help="Address to listen on.")
+    host: str = option(
+        default="127.0.0.1", help="Address to listen on; :: for all of IPv4 and IPv6, as in a pod."
+    )
     port: int = option(default=8443, help="Port for reviews, over HTTPS.")
     trusted: tuple[str, ...] = option(
         default=(contract.RECONCILER_USER,),

@@ -6,6 +6,7 @@ import pytest
 
 from certs import secrets
 from edl import contract
+from edl.kube.listening_socket import EVERY_ADDRESS
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from manifests import render
@@ -344,3 +345,11 @@ def test_of_a_jobs_pods_only_kubeshares_are_seen_and_only_to_be_completed() -> N
     assert completing.endswith(f"|| object.spec.schedulerName == '{contract.KUBESHARE_SCHEDULER}'")
     judging = str(found("ValidatingWebhookConfiguration", "edl"))
     assert contract.KUBESHARE_SCHEDULER not in judging
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"), [("webhook", "--host"), ("reconciler", "--metrics-host")]
+)
+def test_pods_listen_on_ipv4_and_ipv6(name: str, flag: str) -> None:
+    (container,) = found("Deployment", f"edl-{name}")["spec"]["template"]["spec"]["containers"]
+    assert container["args"][container["args"].index(flag) + 1] == EVERY_ADDRESS

@@ -149,3 +149,15 @@ def test_a_scrape_that_failed_is_tried_again() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="no such figure"):
             scrape()
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
+def test_the_address_of_all_answers_probes_of_both_families(address: str) -> None:
+    server = serve("::", 0, {"/healthz": lambda: Page(b"ok\n")})
+    try:
+        with urlopen(f"http://{address}:{server.server_port}/healthz") as answer:
+            assert answer.read() == b"ok\n"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -96,7 +96,7 @@ class Connection:
     async def __aenter__(self) -> Self:
         self.reader, self.writer = await asyncio.wait_for(
             asyncio.open_connection(
-                "127.0.0.1",
+                "::1" if ":" in self._source else "127.0.0.1",
                 self._port,
                 ssl=self._context,
                 server_hostname="localhost",

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 import uvicorn
 
+from edl.kube.listening_socket import client_address
 from webhook.http.connection import Endpoint, LimitedConnection
 from webhook.http.wsgi_bridge import WsgiBridge
 
@@ -66,7 +67,7 @@ class AcceptedConnection(asyncio.Protocol):
         if address is None:  # the client has left, or there is no descriptor for it
             accepted.abort()
             return
-        connection = LimitedConnection(self._endpoint, address[0], self._of_uvicorn)
+        connection = LimitedConnection(self._endpoint, client_address(address[0]), self._of_uvicorn)
         if plain is None:
             accepted.set_protocol(connection)
             connection.connection_made(accepted)

@@ -18,6 +18,7 @@ import uvicorn
 import uvloop
 
 from edl.errors import EdlError
+from edl.kube.listening_socket import listening_socket
 from webhook.http.body_budget import BodyBudget
 from webhook.http.connection import Endpoint, Rejected
 from webhook.http.connection_limits import ConnectionLimits
@@ -146,9 +147,8 @@ class _Servers:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return listening_socket(host, port, _BACKLOG)
     except OSError as error:
         raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -80,6 +81,23 @@ async def blindly(blind: Process) -> tuple[Answered, Answered]:
     async with blind.connection() as connection:
         ready = await connection.ask("GET", "/readyz")
         return ready, await connection.ask("POST", "/mutate", question("blind"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_clients_of_ipv4_and_ipv6_are_served_and_logged_by_their_own_addresses(
+    tmp_path: Path,
+) -> None:
+    async def connect_from(*addresses: str) -> None:
+        for address in addresses:
+            async with process.connection(source=address) as connection:
+                assert (await connection.ask("GET", "/readyz")).body == b"ready\n"
+                assert (await connection.ask("POST", "/mutate", b"{}")).status == 400
+
+    with wire.webhook(tmp_path, "--host", "::") as process:
+        asyncio.run(connect_from("127.0.0.1", "::1"))
+    rejected = re.findall(r"rejected a request from (\S+): ", process.logged())
+    assert rejected == ["127.0.0.1", "::1"]
 
 
 @wire.in_loop
