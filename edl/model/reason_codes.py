@@ -43,6 +43,7 @@ class Code(StrEnum):
     # Why it waits, or does not grow.
     INCOMPLETE = "Incomplete"
     INVALID = "Invalid"
+    EXEC_NOT_ALLOWED = "ExecNotAllowed"
     WRITE_REFUSED = "WriteRefused"
     START_REFUSED = "StartRefused"
     NAMESPACE_TERMINATING = "NamespaceTerminating"

@@ -39,7 +39,8 @@ _HANGS_ON: Final = {
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
 }
 _OWN: Final = frozenset(
-    {Code.INCOMPLETE, Code.INVALID, Code.PAUSED, Code.START_REFUSED, Code.NAMESPACE_TERMINATING}
+    {Code.INCOMPLETE, Code.INVALID, Code.EXEC_NOT_ALLOWED, Code.PAUSED, Code.START_REFUSED}
+    | {Code.NAMESPACE_TERMINATING}
 )
 """Codes of jobs that wait for no other job: their message says what the start depends on."""
 

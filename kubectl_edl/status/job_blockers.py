@@ -99,7 +99,10 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
-    if why.reason is Code.INVALID:  # the message already contains the remedy
+    if why.reason in (
+        Code.INVALID,
+        Code.EXEC_NOT_ALLOWED,
+    ):  # the message already contains the remedy
         yield JobBlocker(why.message, "")
     elif unseen:
         yield JobBlocker(why.message, f"{_DOCTOR}{view.scope.edl_flags}")

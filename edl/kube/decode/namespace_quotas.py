@@ -1,6 +1,6 @@
 """Decodes ResourceQuotas and LimitRanges, the limits of a namespace, once per version."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 import msgspec
@@ -86,11 +86,17 @@ class NamespaceConstraints(msgspec.Struct, frozen=True):
     terminating: bool = False
     """Whether the namespace is being deleted: nothing can be created in it."""
 
-    def problem(self, own: str) -> Reason | None:
-        """The problem of a training job of the namespace; `own`: what is invalid in its objects."""
+    def problem(self, invalid: Iterable[str], no_exec: str = "") -> Reason | None:
+        """The problem of a training job of the namespace; `invalid`: the errors in its objects.
+
+        `no_exec`: why its launcher may not exec into its workers; empty if it may.
+        """
         if self.terminating:
             return reasons.NAMESPACE_TERMINATING
-        return reasons.quoted(Code.INVALID, own) if own else None
+        errors = list(dict.fromkeys(invalid))
+        code = Code.INVALID if errors else Code.EXEC_NOT_ALLOWED
+        texts = [*errors, no_exec] if no_exec else errors
+        return reasons.quoted(code, "; ".join(texts)) if texts else None
 
 
 NO_RULES: Final = NamespaceConstraints()

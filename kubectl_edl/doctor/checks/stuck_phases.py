@@ -36,7 +36,9 @@ The kubelet counts the restarts of a container since its pod was created, and da
 """
 _CRASHED: Final = timedelta(hours=1)
 _NO_POD: Final = ("", "")
-_UNPLANNABLE: Final = frozenset({Code.INVALID, Code.START_REFUSED, Code.NAMESPACE_TERMINATING})
+_UNPLANNABLE: Final = frozenset(
+    {Code.INVALID, Code.EXEC_NOT_ALLOWED, Code.START_REFUSED, Code.NAMESPACE_TERMINATING}
+)
 """The codes of `edl.phases.blocked`."""
 
 
@@ -80,6 +82,8 @@ def _unplannable(job: TrainingJob, now: datetime) -> CheckResult | None:
     """
     del now
     reason, text = why(job)
+    if job.problem and job.problem.code is Code.EXEC_NOT_ALLOWED:
+        return None  # the check `kubexec` reports it, once per namespace
     if reason not in _UNPLANNABLE or not (blocked(job) or phase(job) is Phase.QUEUED):
         return None
     described = FixCommand(f"kubectl describe namespace {job.key.namespace}")

@@ -730,6 +730,7 @@ def test_namespaces_that_keep_launchers_from_their_workers_are_warned_of(
         ),
         "kubectl label namespace default edl.dev/kubexec=enabled",
     )
+    assert not any("exec into" in one["message"] for one in checked(stage)["stuck"])
     server.denied = frozenset({("", "patch", "namespaces")})
     assert only(stage, "kubexec")[2].startswith(f"{ASK}kubectl label namespace default ")
     server.may_review_own = False

@@ -38,13 +38,13 @@ def bare_training_job(
     specs = [pod.bare.spec for pod in pods if pod.bare]
     first = specs[0]
     forbidden = any(map(frameworks.execs, specs)) and key.namespace not in scope.kubexec
-    problem = namespace_policy.no_kubexec(key.namespace) if forbidden else ""
+    denied = namespace_policy.no_kubexec(key.namespace) if forbidden else ""
     return TrainingJob(
         key=key,
         framework=first.framework,
         roles=tuple(_role(bounds, pods) for bounds in first.all_roles),
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
-        problem=scope.rules.get(key.namespace, NO_RULES).problem(problem),
+        problem=scope.rules.get(key.namespace, NO_RULES).problem((), denied),
         mode=first.mode,
         existing_dependents={one.target: one.uid for one in owned_objects if one.job == key.name},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),

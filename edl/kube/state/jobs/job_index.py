@@ -167,7 +167,7 @@ class JobIndex:
         except Exception as error:  # noqa: BLE001 - one job must not hide all others
             first = min(jobs, key=lambda job: job.created_at)
             what = f"it cannot be read: {type(error).__name__}: {error}"
-            problem = parts.rules.problem(what)
+            problem = parts.rules.problem([what])
             return TrainingJob(key, first.framework, (), first.created_at, problem=problem)
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:

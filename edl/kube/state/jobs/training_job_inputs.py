@@ -130,7 +130,9 @@ def _rules_of(
 def problem(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Reason | None:
     """Why it cannot be planned; a job that has ended keeps its own problems alone."""
     rules = NO_RULES if all(map(has_ended, around.jobs)) else around.rules
-    return rules.problem("; ".join(dict.fromkeys(_problems(key, around, specs))))
+    execs = any(map(_waits, around.jobs)) and any(job.execs for job in around.jobs)
+    denied = namespace_policy.no_kubexec(key.namespace) if execs and not around.kubexec else ""
+    return rules.problem(_problems(key, around, specs), denied)
 
 
 def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
@@ -156,8 +158,6 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
     yield from _ended_before(around)
     if not any(job.started_at for job in around.jobs):  # jobs that have started may continue
         yield from _never_meet(specs)
-    if any(job.execs for job in around.jobs) and not around.kubexec:
-        yield namespace_policy.no_kubexec(key.namespace)
     if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
         for owned in around.owned_objects:
             if owned.kind == "Service" and owned.name == key.name and owned.job != key.name:
