@@ -55,9 +55,14 @@ class Survey(msgspec.Struct, frozen=True):
     """The ResourceQuotas of the namespaces; only of `survey_ruled` and `survey_charged`."""
 
     @property
+    def hints_but_priorities(self) -> Hints:
+        """The hints for a command that uses no priorities."""
+        return tuple(hint for hint in self.hints if hint not in self.unranked)
+
+    @property
     def is_complete(self) -> bool:
         """Whether all was read, PriorityClasses excepted."""
-        return self.unranked.issuperset(self.hints)
+        return not self.hints_but_priorities
 
 
 class _Read(NamedTuple):

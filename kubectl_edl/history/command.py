@@ -71,7 +71,7 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
             "what Kubernetes warned of is missing",
         )
         report = history_report(found, past(found), now, _shown(seen))
-        return report.with_hints((*survey.hints, *hints))
+        return report.with_hints((*survey.hints_but_priorities, *hints))
 
     show(cli, output, read)
 

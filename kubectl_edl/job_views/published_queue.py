@@ -107,8 +107,7 @@ def ranked(survey: Survey, published: PublishedView | None) -> Survey:
         for job in survey.jobs
     )
     if all(job.key in known for job in jobs if waits(job)):
-        hints = tuple(one for one in survey.hints if one not in survey.unranked)
-        survey = structs.replace(survey, hints=hints)
+        survey = structs.replace(survey, hints=survey.hints_but_priorities)
     return structs.replace(survey, jobs=jobs)
 
 

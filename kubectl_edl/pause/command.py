@@ -74,7 +74,8 @@ def flip(
     hints = unattended(connection, cli.now(), writing.dry_run)
     if hints:
         switch = replace(switch, done=switch.unattended)
-    known = [] if survey.hints else chosen  # pods that may not be listed count as lost
+    unseen = survey.hints_but_priorities
+    known = [] if unseen else chosen  # pods that may not be listed count as lost
     warnings = [found for job in known if (found := _warning(job, switch, scope, cli.now()))]
     done: list[tuple[str, list[Json]]] = []
     try:

@@ -181,8 +181,8 @@ def _decide(task: ResizeTask) -> _Decided:
     connection = task.connection
     now = task.cli.now()
     survey = survey_training(connection, "", now)
-    if task.request.remove and survey.hints:
-        raise Refused(f"--remove needs to see the pods: {survey.hints[0]}")
+    if task.request.remove and (hints := survey.hints_but_priorities):
+        raise Refused(f"--remove needs to see the pods: {hints[0]}")
     job = training_job(task.job, survey, connection)
     # The name of a role's own Job selects that role.
     request = replace(task.request, role=task.request.role or named_role(task.job, job))

@@ -178,7 +178,7 @@ def _jobs(
     )
     rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in found]
     report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
-    return report.with_hints((*survey.hints, *hints))
+    return report.with_hints((*survey.hints_but_priorities, *hints))
 
 
 def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> Report:
