@@ -10,13 +10,13 @@ from edl.simulator import Change, NodeEvent, SimulatedNodePool
 from kubectl_edl.simulate.scenario.field_reader import Field
 from kubectl_edl.simulate.scenario.scenario_jobs import AMOUNTS
 
-_NODES: Final = ("name", "count", *AMOUNTS, "pods", "resources", "labels", "taints")
-_POOL: Final = (
+NODES: Final = ("name", "count", *AMOUNTS, "pods", "resources", "labels", "taints")
+POOL: Final = (
     *("name", *AMOUNTS, "pods", "resources", "labels", "taints"),
     *("limit", "startUp", "price", "idle"),
 )
-_EVENT: Final = ("at", "node", "change")
-_FIELDS: Final = {Change.ADDED: ("at", "change", *_NODES), Change.TAINTED: (*_EVENT, "taint")}
+EVENT: Final = ("at", "node", "change")
+_FIELDS: Final = {Change.ADDED: ("at", "change", *NODES), Change.TAINTED: (*EVENT, "taint")}
 """Fields by kind of event; other kinds have the default fields."""
 _CHANGES: Final = tuple(change.value for change in Change)
 _TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
@@ -26,13 +26,13 @@ _MOST_NODES: Final = 100_000
 
 def group(field: Field) -> Iterator[Node]:
     """`count` equal nodes, `NAME-0`, `NAME-1`, …; a single one is called NAME."""
-    return _nodes(field.only(_NODES))
+    return _nodes(field.only(NODES))
 
 
 def pools(field: Field) -> Iterator[SimulatedNodePool]:
     """Node pools that an autoscaler scales; their nodes are POOL-0, POOL-1 and so on."""
     for number, one in enumerate(field.listed()):
-        (pattern,) = _nodes(one.only(_POOL), 1)
+        (pattern,) = _nodes(one.only(POOL), 1)
         usual = SimulatedNodePool("", pattern, 1)
         yield SimulatedNodePool(
             name=one["name"].text(f"pool-{number}"),
@@ -49,7 +49,7 @@ def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
     known = {node.name: node for node in nodes}
     for event in field.listed():
         change = _change(event["change"])
-        event.only(_FIELDS.get(change, _EVENT) if change else (*_EVENT, "taint", *_NODES))
+        event.only(_FIELDS.get(change, EVENT) if change else (*EVENT, "taint", *NODES))
         if change is Change.ADDED:
             at = event["at"].seconds(0)
             yield from (NodeEvent(at, change, node) for node in _nodes(event))

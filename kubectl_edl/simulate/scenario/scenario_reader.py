@@ -29,17 +29,18 @@ from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
 from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
 from kubectl_edl.simulate.scenario.scenario_jobs import POD, shape, trainings
 
-_SCENARIO: Final = (
+SCENARIO: Final = (
     *("apiVersion", "kind", "horizon", "seed", "policies", "limits", "settings"),
     *("nodes", "nodePools", "jobs", "trace", "services", "events", "teams"),
 )
 _SHOWN: Final = 200
 """The most characters of a path in a message."""
-_SERVICE: Final = (
+SERVICE: Final = (
     *("name", "namespace", "priority", "replicas", "steps"),
     *POD,
     *("startUp", "shutDown"),
 )
+SETTINGS: Final = ("startUp", "shutDown", "round", "autoscaler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class _Reader:
     asked_seed: int | None
 
     def scenario(self) -> ScenarioFile:
-        root = self.reading.root().only(_SCENARIO)
+        root = self.reading.root().only(SCENARIO)
         pools = tuple(scenario_nodes.pools(root["nodePools"]))
         nodes = self._nodes(root["nodes"], pools)
         traced = [one for field in root["trace"].items() for one in self._traced(field)]
@@ -169,7 +170,7 @@ def _teams(field: Field) -> Teams:
 
 
 def _service(field: Field) -> Service:
-    field.only(_SERVICE)
+    field.only(SERVICE)
     steps = [(0.0, _pods(field["replicas"]))] if field["replicas"] else []
     for step in field["steps"].listed():
         step.only(("at", "replicas"))
@@ -194,7 +195,7 @@ def _pods(field: Field) -> int:
 
 
 def _settings(field: Field) -> Timing:
-    field.only(("startUp", "shutDown", "round", "autoscaler"))
+    field.only(SETTINGS)
     usual = Timing()
     if not (between := field["round"].seconds(usual.round)):
         field["round"].found("no time at all", f"above 0: {TIME}")
@@ -209,10 +210,7 @@ def _settings(field: Field) -> Timing:
 
 def _limits(field: Field) -> Limits:
     """The planner's limits, with names in camel case: `growthCooldown: 10s`."""
-    usual = Limits()
-    names = {
-        _camel(one): one for one in Limits.__struct_fields__ if type(getattr(usual, one)) in _LIMITS
-    }
+    usual, names = Limits(), limit_fields()
     field.only(tuple(names))
     found = {
         own: _LIMITS[type(getattr(usual, own))](field[name], getattr(usual, own))
@@ -226,6 +224,13 @@ def _limits(field: Field) -> Limits:
         wrong = field[_camel(what.partition(": ")[0])]
         wrong.found(f"{wrong.value}", allowed)
         return usual
+
+
+def limit_fields() -> Mapping[str, str]:
+    """The limits that a scenario may set: from the names of its fields to those of `Limits`."""
+    usual = Limits()
+    names = (one for one in Limits.__struct_fields__ if type(getattr(usual, one)) in _LIMITS)
+    return {_camel(one): one for one in names}
 
 
 def _camel(name: str) -> str:
