@@ -35,7 +35,7 @@ class RoleView(msgspec.Struct, frozen=True):
     size: int
     running: int
     pending: int
-    """Requested pods that do not run; for a queued role, its minimum."""
+    """Requested pods that do not run; while it is queued or restarts, its minimum."""
 
     @property
     def bounds(self) -> str:
@@ -150,9 +150,9 @@ def _role(role: Role, now: Phase) -> RoleView:
     alive = [pod for pod in role.status.pods if not pod.terminating]
     running = sum(pod.phase is PodPhase.RUNNING for pod in alive)
     ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
-    queued = now is Phase.QUEUED and role.status.ending is None
+    waits = now in (Phase.QUEUED, Phase.SCALING) and role.status.ending is None
     wanted = size - ended if items is None else size
-    lacking = role.spec.min if queued and role.status.suspended else wanted
+    lacking = role.spec.min if waits and role.status.suspended else wanted
     return RoleView(role, size, running, max(0, 0 if now in ENDED else lacking - running))
 
 

@@ -40,7 +40,9 @@ class RoleDocument(TypedDict):
     maxReplicas: Annotated[int, "The most that it is scaled up to."]
     manualReplicas: Annotated[int | None, "The manual size (kubectl edl scale); null: automatic."]
     runningReplicas: Annotated[int, "Pods that run."]
-    pendingReplicas: Annotated[int, "Pods that are missing or do not run; queued: its minimum."]
+    pendingReplicas: Annotated[
+        int, "Missing or not running pods; queued or restarting: its minimum."
+    ]
     resizePolicy: Annotated[str, ResizePolicy, "How it is resized."]
     result: Annotated[str | None, JobEnd, "How its Job ended; null while it has not."]
     lastScaleTime: Annotated[Timestamp | None, "When it was last resized."]

@@ -7,6 +7,7 @@ from edl.messages import message
 from edl.model import (
     Code,
     JobEnd,
+    Phase,
     Pod,
     PodPhase,
     RefusedSize,
@@ -223,3 +224,10 @@ def test_growth_up_to_another_max_is_shown_without_it() -> None:
 def test_two_columns_of_a_table_share_one_computed_reason() -> None:
     shown = view(preempted())
     assert shown.why is shown.why
+
+
+def test_the_minimum_of_a_job_that_is_stopped_for_a_restart_is_pending() -> None:
+    last = reasons.restart(reasons.POD_LOST)
+    stopped = role("worker", 2, 4, suspended=True, last=last, resizing=ResizePolicy.RESTART)
+    shown = view(training(stopped))
+    assert (shown.phase, shown.pending) == (Phase.SCALING, 2)
