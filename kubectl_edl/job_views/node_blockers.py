@@ -21,7 +21,7 @@ _DEFAULT_SECONDS: Final = 300
 _MOST_SECONDS: Final = 100 * 365 * 86_400
 """A hundred years: tolerationSeconds may be any int64, and a timedelta holds fewer days."""
 _OUT_OF_SERVICE: Final = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
-_AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
+AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
 _LATE: Final = timedelta(seconds=30)
 """After its grace period a pod on a node that answers is gone within this time."""
 
@@ -67,8 +67,8 @@ def unready_nodes(job: TrainingJob, nodes: Iterable[Node], flags: str = "") -> I
             for then in dict.fromkeys(_fate(one, node) for one in there):
                 alike = [one for one in there if _fate(one, node) == then]
                 count = sum(len(one.pods) for one in alike)
-                are = "is" if count == 1 else "are"
-                what = f"{counted(count, 'pod')} {are} on {node.name}, which {_state(node)}: {then}"
+                pods = f"{counted(count, 'pod')} {'is' if count == 1 else 'are'}"
+                what = f"{pods} on {node.name}, which {node_state(node)}: {then}"
                 yield JobBlocker(what, _removal(node.name, alike, flags))
 
 
@@ -85,7 +85,8 @@ def _awaited(role: Role, node: str) -> Iterator[_PodsThere]:
             yield _PodsThere(role, pods)
 
 
-def _state(node: Node) -> str:
+def node_state(node: Node) -> str:
+    """Since when it is not ready, after `which`."""
     unreachable = any(taint.key == UNREACHABLE for taint in node.taints)
     kind = " (unreachable)" if unreachable else ""
     since = f" since {node.unready_since:%Y-%m-%d %H:%M:%S} UTC" if node.unready_since else ""
@@ -95,12 +96,12 @@ def _state(node: Node) -> str:
 def _fate(found: _PodsThere, node: Node) -> str:
     """What Kubernetes does with such pods."""
     if found.evicted:
-        return f"evicted, but not known to have ended; replaced {_AGAIN}"
+        return f"evicted, but not known to have ended; replaced {AGAIN}"
     tolerated = _tolerated(found.role, node)
     if tolerated is None:
         return "Kubernetes never evicts pods there, as they tolerate this without tolerationSeconds"
     when = f"after {duration_text(tolerated)}" if tolerated else "at once"
-    then = f", and replaces them {_AGAIN}" if found.role.status.ignores else ""
+    then = f", and replaces them {AGAIN}" if found.role.status.ignores else ""
     return f"Kubernetes evicts pods there {when} (tolerationSeconds){then}"
 
 
@@ -124,11 +125,23 @@ def _tolerated(role: Role, node: Node) -> timedelta | None:
     return timedelta(seconds=min(max(min(times), 0), _MOST_SECONDS)) if times else None
 
 
+def awaited_pods(job: TrainingJob, nodes: Iterable[Node]) -> Iterator[str]:
+    """The terminating pods of which `unready_nodes` says what becomes of them."""
+    unready = [node.name for node in nodes if not node.ready]
+    there = (one for role in job.live for name in unready for one in _awaited(role, name))
+    yield from (pod.name for one in there if one.evicted for pod in one.pods)
+
+
 def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:
     """The commands by which Kubernetes learns that no pod runs there any longer."""
-    removed = f"kubectl delete node {node}{flags}"
     if any(_OUT_OF_SERVICE.tolerated(one.role.template.shape.tolerations) for one in found):
-        return f"make sure that its machine is off, then: {removed}"
+        return f"make sure that its machine is off, then: kubectl delete node {node}{flags}"
+    return off_commands(node, flags)
+
+
+def off_commands(node: str, flags: str = "") -> str:
+    """Both commands by which Kubernetes learns that the node's machine is off."""
+    removed = f"kubectl delete node {node}{flags}"
     tainted = f"kubectl taint node {node} {_OUT_OF_SERVICE}{flags}"
     return f"make sure that its machine is off, then: {tainted}; or: {removed}"
 
@@ -141,7 +154,7 @@ def _unterminated(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         if late:
             what = f"{counted(len(late), 'pod')} on {node} did not terminate in the grace period"
             yield JobBlocker(
-                f"{what}: if the node is not ready, replaced {_AGAIN}",
+                f"{what}: if the node is not ready, replaced {AGAIN}",
                 f"ask a cluster administrator to run: kubectl get node {node}",
             )
 

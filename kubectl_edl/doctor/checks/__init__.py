@@ -18,6 +18,7 @@ from kubectl_edl.doctor.checks import (
     permissions,
     reconciler_health,
     stuck_jobs,
+    stuck_pods,
     webhook_calls,
     webhook_trust,
 )
@@ -76,6 +77,8 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("topology", stuck_jobs.topologies),
             Check("drain", stuck_jobs.drains),
             Check("nodes", stuck_jobs.on_unready_nodes),
+            Check("terminating", stuck_pods.terminating),
+            Check("scheduler", stuck_pods.ignored),
             Check("budgets", eviction_budgets.overlaps),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),

@@ -1,0 +1,216 @@
+"""Finds pods of any owner that do not terminate, or that no scheduler processes."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from edl.errors import Forbidden
+from edl.kube.cluster import ListOptions
+from edl.kube.decode.object_facts import node
+from edl.kube.decode.schemas import (
+    DEFAULT_SCHEDULER,
+    SCHEDULING_GATED,
+    ObjectPart,
+    PodMetadata,
+    PodStatus,
+    SchedulingGate,
+)
+from edl.messages.scarcity_messages import listed
+from edl.model import Node
+from edl.parsing.yaml_values import timestamp
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
+from kubectl_edl.doctor.checks.check import (
+    CheckContext,
+    CheckResult,
+    CheckResults,
+    first,
+    warning,
+)
+from kubectl_edl.job_views.node_blockers import AGAIN, awaited_pods, node_state, off_commands
+from kubectl_edl.output.age import duration
+from kubectl_edl.output.cell_quantities import counted
+
+_LATE: Final = timedelta(minutes=1)
+"""After its grace period a pod is gone within this time."""
+_PROCESSED: Final = timedelta(minutes=1)
+"""A scheduler that runs has placed or refused a pod within this time."""
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_SCHEDULER: Final = FixCommand("kubectl get pods -n kube-system -l component=kube-scheduler")
+_Nodes = Mapping[str, Node] | None
+"""By name; None if they may not be read."""
+
+
+class _PodSpec(ObjectPart, frozen=True):
+    scheduler_name: str = DEFAULT_SCHEDULER
+    node_name: str = ""
+    scheduling_gates: list[SchedulingGate] | None = None
+
+
+class _Pod(ObjectPart, frozen=True):
+    metadata: PodMetadata
+    spec: _PodSpec
+    status: PodStatus = PodStatus()
+
+
+_decoder: Final = msgspec.json.Decoder(_Pod)
+
+
+class _Awaited(StrEnum):
+    """What a terminating pod waits for."""
+
+    FINALIZERS = "Finalizers"
+    DELETED_NODE = "DeletedNode"
+    UNREADY_NODE = "UnreadyNode"
+    UNREADABLE_NODE = "UnreadableNode"
+    KUBELET = "Kubelet"
+
+
+def terminating(context: CheckContext) -> CheckResults:
+    """Pods whose grace period is long over, by what they wait for and on which node."""
+    late = [
+        pod
+        for pod in _pods(context)
+        if context.now - _due(pod, context.now) > _LATE
+        and (pod.spec.node_name or pod.metadata.finalizers)
+    ]
+    if not late:
+        return
+    nodes = _nodes(context)
+    named = _named_with_their_job(context, nodes)
+    groups: defaultdict[tuple[_Awaited, str], list[_Pod]] = defaultdict(list)
+    for pod in late:
+        if (pod.metadata.namespace, pod.metadata.name) not in named:
+            groups[_awaited(pod, nodes)].append(pod)
+    results = [
+        _unterminated(awaited, about, pods, (nodes or {}).get(about), context.now)
+        for (awaited, about), pods in sorted(groups.items())
+    ]
+    yield from first(results, FixCommand(f"kubectl get pods {context.where} -o wide"))
+
+
+def _pods(context: CheckContext, fields: str = "") -> Iterator[_Pod]:
+    """Decoded one by one, as there may be many."""
+    chosen = ListOptions("Pod", context.connection.scope.namespace, fields=fields)
+    yield from map(_decoder.decode, context.connection.cluster.list(chosen).items)
+
+
+def _due(pod: _Pod, otherwise: datetime) -> datetime:
+    """The end of its grace period."""
+    return pod.metadata.deletion_timestamp or otherwise
+
+
+def _nodes(context: CheckContext) -> _Nodes:
+    try:
+        listing = context.connection.cluster.list(ListOptions("Node"))
+    except Forbidden:
+        return None
+    return {found.name: found for found in map(node, listing.items)}
+
+
+def _named_with_their_job(context: CheckContext, nodes: _Nodes) -> frozenset[tuple[str, str]]:
+    """The pods that the check of unready nodes reports."""
+    return frozenset(
+        (job.key.namespace, name)
+        for job in context.survey.jobs
+        for name in awaited_pods(job, (nodes or {}).values())
+    )
+
+
+def _awaited(pod: _Pod, nodes: _Nodes) -> tuple[_Awaited, str]:
+    """What the pod waits for, with its finalizers or its node: finalizers once it has ended."""
+    name, finalizers = pod.spec.node_name, ", ".join(pod.metadata.finalizers or ())
+    ended = not name or pod.status.phase in _ENDED
+    known = None if nodes is None else nodes.get(name)
+    if finalizers and (ended or (nodes is not None and known is None)):
+        return _Awaited.FINALIZERS, finalizers
+    if nodes is None:
+        return _Awaited.UNREADABLE_NODE, name
+    if known is None:
+        return _Awaited.DELETED_NODE, name
+    return (_Awaited.KUBELET if known.ready else _Awaited.UNREADY_NODE), name
+
+
+def _unterminated(
+    awaited: _Awaited, about: str, pods: Sequence[_Pod], found: Node | None, now: datetime
+) -> CheckResult:
+    """`about`: the finalizers, or the name of the node."""
+    it, its = ("it", "its") if len(pods) == 1 else ("them", "their")
+    silent = f"{node_state(found)}; Kubernetes removes {it} {AGAIN}" if found else ""
+    why = {
+        _Awaited.FINALIZERS: f"no controller has removed {its} finalizer {about}",
+        _Awaited.DELETED_NODE: f"node {about} does not exist any longer, only {its} object is left",
+        _Awaited.UNREADY_NODE: f"node {about} {silent}, and counts {its} requests until then",
+        _Awaited.UNREADABLE_NODE: f"the kubelet of node {about} has not ended {it}",
+        _Awaited.KUBELET: f"node {about} is ready, but its kubelet has not ended {it}",
+    }[awaited]
+    since = duration(now - min(_due(one, now) for one in pods))
+    what = f"{_names(pods)} should have terminated {since} ago: {why}"
+    return warning(what, _remedy(awaited, about, pods[0]))
+
+
+def _remedy(awaited: _Awaited, name: str, example: _Pod) -> FixCommand:
+    """The command for a node, or for the first of the pods."""
+    pod = f"pod {example.metadata.name} -n {example.metadata.namespace}"
+    match awaited:
+        case _Awaited.FINALIZERS:
+            unset = (
+                f"""kubectl patch {pod} --type=merge -p '{{"metadata":{{"finalizers":null}}}}'"""
+            )
+            return FixCommand(f"if the controller that set it is gone: {unset}")
+        case _Awaited.DELETED_NODE:
+            return FixCommand(f"kubectl delete {pod} --force")
+        case _Awaited.UNREADY_NODE:
+            return FixCommand(off_commands(name))
+        case _Awaited.UNREADABLE_NODE:
+            return by_administrator(f"kubectl get node {name}")
+        case _Awaited.KUBELET:
+            return FixCommand(f"kubectl describe {pod}")
+
+
+def _names(pods: Sequence[_Pod]) -> str:
+    """`web/a-0`, or `2 pods (web/a-0, web/a-1)`."""
+    names = sorted(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in pods)
+    return names[0] if len(names) == 1 else f"{counted(len(names), 'pod')} ({listed(names)})"
+
+
+def ignored(context: CheckContext) -> CheckResults:
+    """Pods that their scheduler has neither placed nor refused, by scheduler."""
+    groups: defaultdict[str, list[_Pod]] = defaultdict(list)
+    for pod in _pods(context, "status.phase=Pending"):
+        since = _unprocessed_since(pod)
+        if since is not None and context.now - since > _PROCESSED:
+            groups[pod.spec.scheduler_name].append(pod)
+    results = [_unprocessed(name, pods, context.now) for name, pods in sorted(groups.items())]
+    yield from first(results, FixCommand(f"kubectl get pods {context.where}"))
+
+
+def _unprocessed_since(pod: _Pod) -> datetime | None:
+    """Since when it waits for the first answer of its scheduler; None if it does not.
+
+    The API server's condition for scheduling gates stays when they are removed; the reconciler
+    records the time at which it removes its own.
+    """
+    metadata, spec = pod.metadata, pod.spec
+    if spec.node_name or spec.scheduling_gates or metadata.deletion_timestamp:
+        return None
+    answers = [one for one in pod.status.conditions or () if one.type == "PodScheduled"]
+    if any(one.reason != SCHEDULING_GATED for one in answers):
+        return None
+    placed = timestamp(metadata.annotations.placed_at)
+    return placed or (None if answers else metadata.creation_timestamp)
+
+
+def _unprocessed(scheduler: str, pods: Sequence[_Pod], now: datetime) -> CheckResult:
+    since = min(filter(None, map(_unprocessed_since, pods)), default=now)
+    waited = f"{_names(pods)} for {duration(now - since)}"
+    if scheduler == DEFAULT_SCHEDULER:
+        return warning(f"kube-scheduler has not processed {waited}", _SCHEDULER)
+    return warning(
+        f'scheduler "{scheduler}" has not processed {waited}',
+        f'run scheduler "{scheduler}", or delete the owners of these pods and apply them with a '
+        "schedulerName that runs",
+    )
