@@ -5,7 +5,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import template
+from edl.inject.manifest_parts import annotations, template
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -26,6 +26,12 @@ def findings(job: Json, spec: JobSpec, fewer: str = _FEWER) -> list[Finding]:
     what = f"{spec.scaling.min} is below {low}, {peers}"
     allowed = f"set it to {low} or more, or {fewer.format(variable)}"
     return [Finding(f"metadata.labels[{contract.MIN}]", what, allowed)]
+
+
+def sizes(job: Json, framework: str) -> tuple[int, int | None]:
+    """The fewest and the most pods for which the template of a Job was completed."""
+    most = whole(annotations(job).get(contract.INJECTED_MAX, ""))
+    return awaited(job, FRAMEWORKS[framework].min_peers_env), most
 
 
 def awaited(job: Json, variable: str) -> int:

@@ -6,8 +6,10 @@ from typing import Final
 from edl import contract
 from edl.messages.reason_messages import message, precedence
 from edl.messages.scarcity_messages import (
+    amounts_of,
     insufficient,
     kept_to,
+    lacking,
     listed,
     node_rule,
     resource,
@@ -32,7 +34,7 @@ from edl.model.nodes import Domain, existing_name, is_added, is_one_node
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Attempt, Attempted, Code, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce, Shortage
-from edl.quantities import Resources, amount_text, shown_amounts
+from edl.quantities import amount_text, shown_amounts
 
 _EXCLUDING: Final[Mapping[Scarce, str]] = {
     Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
@@ -80,11 +82,8 @@ def remedy(found: Blocker, job: str = "") -> str:
     remedies without commands.
     """
     match found:
-        case AtBound(role, SizeBound.MAX):
-            return f"a larger max of {role}"
-        case AtBound(role, SizeBound.MANUAL):
-            none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
-            return f"another manual size of {role}, or none{none}"
+        case AtBound():
+            return _another_bound(found, job)
         case TimedHold(
             Reason(Code.BACK_OFF, Attempt(Attempted.GANG | Attempted.CREATION) as failed)
         ):
@@ -113,6 +112,18 @@ def remedy(found: Blocker, job: str = "") -> str:
         case QuotaExceeded(quota):
             return f"{quota.place} raised to {_raised(quota, quota.hard + found.lacks)}"
     return ""  # the text of a problem includes its fix
+
+
+def _another_bound(found: AtBound, job: str) -> str:
+    role, most = found.role, found.most
+    if found.bound is SizeBound.MANUAL:
+        none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
+        return f"another manual size of {role}, or none{none}"
+    if found.bound is SizeBound.ITEMS:
+        return ""
+    if most is None or found.value < most:
+        return f"a larger max of {role}"
+    return f"a new Job with a larger max of {role}, as these pods were made for {most}"
 
 
 def _start_at_once(failed: Attempt, job: str) -> str:
@@ -176,7 +187,7 @@ def _most(found: InsufficientResources) -> str:
     places, short = _places(found), found.lack.short
     if not short:
         return f"none of {places} has all of it free at once"
-    most = _of(found.free, short)
+    most = amounts_of(found.free, short)
     if most:
         return f"at most {most} free on {places if found.nodes == 1 else f'one of {places}'}"
     return f"no {' and '.join(resource(name) for name, _ in shown_amounts(short))} free on {places}"
@@ -185,7 +196,7 @@ def _most(found: InsufficientResources) -> str:
 def _free_capacity(found: InsufficientResources) -> str:
     if found.needs_nodes or is_added(found.node):
         return _new_nodes(found)
-    fewer = f"fewer {found.role} replicas ({found.fitting} fit now), or " if found.fitting else ""
+    fewer = _fewer(found, found.fitting, f"{found.fitting} fit now")
     if found.pods == 1:
         return f"{fewer}{found.missing} more free on {found.node}"
     more = f"{fewer}room for {found.pods} more pods of {found.requests}"
@@ -196,14 +207,24 @@ def _free_capacity(found: InsufficientResources) -> str:
 
 def _new_nodes(found: InsufficientResources) -> str:
     """The remedy where the existing nodes would not suffice, or are not those that come nearest."""
-    fewer = f"fewer {found.role} replicas (at most {found.most} fit on these nodes), or "
+    fewer = _fewer(found, found.most, f"at most {found.most} fit on these nodes")
     pods = found.requests if found.pods == 1 else f"{found.pods} more pods of {found.requests}"
     new = "a new node" if found.pods == 1 else "new nodes"
     where = f"{new}{_like(found.node, found.domains)}"
     if is_one_node(found.domains, found.node):
         where = f"a larger {'new node' if is_added(found.node) else f'node {found.node}'},"
-    known = found.needs_nodes and found.most and not is_added(found.node)
+    known = found.needs_nodes and not is_added(found.node)
     return f"{fewer if known else ''}{where} with room for {pods}"
+
+
+def _fewer(found: InsufficientResources, pods: int, how_many: str) -> str:
+    """The remedy of fewer pods; empty if none of them fits."""
+    if not pods:
+        return ""
+    if pods >= found.fewest:
+        return f"fewer {found.role} replicas ({how_many}), or "
+    why = f"{how_many}; these pods wait for {found.fewest}"
+    return f"a new Job with fewer {found.role} replicas ({why}), or "
 
 
 def _like(node: str, domains: Sequence[Domain]) -> str:
@@ -213,12 +234,12 @@ def _like(node: str, domains: Sequence[Domain]) -> str:
 
 
 def _too_large(found: TooLarge) -> str:
-    short = _short(found.requests, found.largest)
+    short = lacking(found.requests, found.largest)
     where = kept_to(found.domains)
     if not short:
         wanted = f"one {found.role} requests {found.requests}"
         return f"{wanted}, and no node{where} has all of it at once"
-    has = _of(found.largest, short)
+    has = amounts_of(found.largest, short)
     if not has:
         return f"one {found.role} requests {short}, and no node that it may use{where} has any"
     places = _places(found)
@@ -227,7 +248,7 @@ def _too_large(found: TooLarge) -> str:
 
 
 def _smaller_pods(found: TooLarge) -> str:
-    short = _short(found.requests, found.largest)
+    short = lacking(found.requests, found.largest)
     smaller = "smaller pods, or " if all(found.largest.get(name) for name, _ in short) else ""
     nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
     each = "" if found.pods == 1 else " each"
@@ -269,15 +290,6 @@ def _above_ceiling(found: LoadCeiling) -> str:
         f" {amount_text(name, found.idle)} is idle, and one more {found.role} requests "
         f"{amount_text(name, found.needed)}"
     )
-
-
-def _short(requests: Resources, most: Resources) -> Resources:
-    """The part of a pod's requests that no node has enough of; empty if each fits somewhere."""
-    return Resources.of({name: need for name, need in requests if need > most.get(name)})
-
-
-def _of(amounts: Resources, names: Resources) -> Resources:
-    return Resources.of({name: amounts.get(name) for name, _ in names})
 
 
 def _places(found: InsufficientResources | TooLarge | ConstraintsUnsatisfied) -> str:

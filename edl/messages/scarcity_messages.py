@@ -6,7 +6,7 @@ from typing import Final
 from edl import contract
 from edl.model.nodes import Domain
 from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
-from edl.quantities import CPU, DEVICE_CLASS, devices_text, shown_amounts
+from edl.quantities import CPU, DEVICE_CLASS, Resources, devices_text, shown_amounts
 
 NAMED: Final = 3
 """This many names are listed; the rest are counted."""
@@ -88,3 +88,13 @@ def kept_to(domains: Sequence[Domain]) -> str:
 def best(domains: Sequence[Domain]) -> str:
     """` in LABEL=VALUE (best domain)`; empty if no topology is required."""
     return f"{kept_to(domains)} (best domain)" if domains else ""
+
+
+def lacking(requests: Resources, most: Resources) -> Resources:
+    """The part of a pod's requests that no node has enough of; empty if each fits somewhere."""
+    return Resources.of({name: need for name, need in requests if need > most.get(name)})
+
+
+def amounts_of(amounts: Resources, names: Resources) -> Resources:
+    """The amounts of the resources that `names` has, too."""
+    return Resources.of({name: amounts.get(name) for name, _ in names})

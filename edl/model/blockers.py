@@ -49,6 +49,8 @@ class AtBound(msgspec.Struct, frozen=True):
     role: str
     bound: SizeBound
     value: int
+    most: int | None = None
+    """The most pods for which its Job was completed; more need a new one."""
 
 
 class TimedHold(msgspec.Struct, frozen=True):
@@ -111,6 +113,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     topology domains to which a required topology limits the pods. `most`: how many would fit if
     only this training job ran, or beside what borrowers keep. `kept`: teams whose guarantee covers
     extras that would make room. `taints`: if one node is eligible, untolerated ones of the others.
+    `fewest`: as many pods wait for each other; fewer need a new Job.
     """
 
     kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES
@@ -128,6 +131,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     domains: tuple[Domain, ...] = ()
     kept: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
+    fewest: int = 0
 
     @property
     def needs_nodes(self) -> bool:

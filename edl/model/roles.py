@@ -112,6 +112,8 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """Why kube-scheduler may allocate other devices than the plan has counted."""
     device_template: DeviceTemplate | None = None
     """The ResourceClaimTemplate that the reconciler creates for the pods' claims, if any."""
+    sizes: tuple[int, int | None] = (0, None)
+    """The fewest pods, and the most, for which it was completed; other sizes need a new Job."""
     preempts: bool = True
     """Whether the `preemptionPolicy` of the pods' PriorityClass lets others be evicted for them."""
 

@@ -9,6 +9,7 @@ import msgspec
 from edl import contract, device_templates, frameworks
 from edl.annotations import failed_attempts, role_record
 from edl.errors import Denied
+from edl.inject import peer_counts
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, job_status, volume_claims
 from edl.kube.decode.admission_inputs import admission_inputs
@@ -134,8 +135,7 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
     try:
         return parse(manifest), ""
     except Denied as denied:
-        problem = str(denied)
-        annotations = manifest["metadata"].get("annotations") or {}
+        problem, annotations = str(denied), _notes(manifest)
     if not _WISHES & annotations.keys():
         return None, problem
     rest = {name: value for name, value in annotations.items() if name not in _WISHES}
@@ -191,6 +191,7 @@ def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTempla
         labels=identity.labels,
         device_template=_device_template(spec, shape),
         gated=contract.PLACEMENT_GATE in gates,
+        sizes=peer_counts.sizes(manifest, spec.framework),
     )
 
 
@@ -296,5 +297,4 @@ def _settled(manifest: Mapping[str, Any]) -> bool:
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:
-    found: Json = manifest["spec"]["template"]["spec"]
-    return found
+    return cast("Json", manifest["spec"]["template"]["spec"])

@@ -165,7 +165,7 @@ def _bound(role: Role) -> AtBound:
     ]
     known = [(value, bound) for value, bound in bounds if value is not None]
     value, bound = min(known, key=lambda pair: pair[0])
-    return AtBound(role.name, bound, value)
+    return AtBound(role.name, bound, value, role.template.sizes[1])
 
 
 def _said(reason: Reason) -> Blocker | None:

@@ -185,6 +185,7 @@ def _insufficient(
         kept=kept,
         domains=snapshot.domains.kept_to(pod_class),
         taints=_taints_of_others(snapshot, pod_class),
+        fewest=role.template.sizes[0],
     )
 
 

@@ -508,3 +508,18 @@ def test_events_are_not_read_for_a_job_with_all_of_its_pods(stage: Stage) -> Non
     assert stage.run("explain", "small").err == ""
     stage.delete("small-5-x5", "Pod")
     assert "why pods cannot be created is missing" in stage.run("explain", "small").err
+
+
+def test_sizes_for_which_the_pods_were_not_made_need_a_new_job(stage: Stage) -> None:
+    """The webhook refuses a min below what torchrun waits for, and a max above `injected-max`."""
+    stage.put(job("ring", framework="pytorch", min="9", max="12"))
+    found = stage.run("explain", "ring").out
+    assert "would help: a new Job with fewer worker replicas (" in found
+    assert "; these pods wait for 9), or " in found
+    ran = stage.put(job("items", framework="none", min="1", max="2"), suspend=False, parallelism=2)
+    for index in range(2):
+        stage.create(pod(ran, index, f"node-{index + 1}"))
+    new_job = "a new Job with a larger max of worker, as these pods were made for 2\n"
+    assert f"would help: {new_job}" in stage.run("explain", "items").out
+    stage.patch("small", {"metadata": {"labels": {contract.MAX: "6"}}})
+    assert "would help: a larger max of worker\n" in stage.run("explain", "small").out
