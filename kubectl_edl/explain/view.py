@@ -7,7 +7,6 @@ from typing import Final
 from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
-from edl.messages.scarcity_messages import listed
 from edl.model import Caveat, Reason, Role
 from edl.planner.explain.explanation import Explanation
 from kubectl_edl.client.pending_pods import WaitingPod
@@ -20,6 +19,7 @@ from kubectl_edl.explain.explained_job import (
     other_blockers,
     stop_lists,
 )
+from kubectl_edl.explain.job_remedies import job_remedies
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
@@ -43,8 +43,6 @@ from kubectl_edl.output.table import Column, Table
 from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 
 _LABEL: Final = 13
-_SIZES: Final = 3
-"""Manual sizes that are named."""
 _PREEMPTS: Final = (
     "only replicas above other jobs' minimum; whole jobs of lower priority too, which makes room "
     "for it, with: kubectl edl upgrade{} --set reconciler.planning.preempt=true"
@@ -92,20 +90,9 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
-        "Would help": _automatic_sizes(explained),
+        "Would help": job_remedies(explained),
         "Decided by": explained.deciding.text if found else "",
     }
-
-
-def _automatic_sizes(explained: Explained) -> str:
-    """The commands by which jobs of a manual size would make room, found by a trial decision."""
-    found, scope = explained.explanation, explained.view.scope
-    ways = [
-        f"an automatic size of {key}: kubectl edl scale {key.name} --auto"
-        f"{scope.within(key.namespace).job_flags}"
-        for key in (found.manual_sizes if found else ())
-    ]
-    return listed(ways, "; and ", most=_SIZES)
 
 
 def administrator_facts(explained: Explained) -> dict[str, str]:

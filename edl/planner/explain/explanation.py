@@ -37,6 +37,7 @@ from edl.planner.explain.diagnosis import (
     start_blockers,
 )
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
+from edl.planner.explain.topology_remedies import NO_REMEDY, TopologyRemedy, topology_remedy
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
@@ -82,7 +83,7 @@ class Explanation(msgspec.Struct, frozen=True):
     `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
     `preempts`: whether preemption, which is off, would. `forbids_preemption`: whether it would if
     the PriorityClass of its pods did not forbid it. `manual_sizes`: jobs that would make room if
-    their sizes were automatic.
+    their sizes were automatic. `topology`: what would let it start in spite of a required one.
     """
 
     job: JobKey
@@ -95,6 +96,7 @@ class Explanation(msgspec.Struct, frozen=True):
     preempts: bool = False
     forbids_preemption: bool = False
     manual_sizes: tuple[JobKey, ...] = ()
+    topology: TopologyRemedy = NO_REMEDY
 
     @property
     def may_gain(self) -> bool:
@@ -130,6 +132,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         preempts=lacks_room and preempts(given, job),
         forbids_preemption=lacks_room and forbids_preemption(given, job),
         manual_sizes=manual_sizes(given, job) if lacks_room else (),
+        topology=topology_remedy(given, builder, job) if lacks_room else NO_REMEDY,
     )
 
 

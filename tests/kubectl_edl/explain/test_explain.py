@@ -11,6 +11,7 @@ from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
+RACK = "example.com/rack"
 QUEUED = """\
 Name:        bert
 Namespace:   default
@@ -523,3 +524,20 @@ def test_sizes_for_which_the_pods_were_not_made_need_a_new_job(stage: Stage) -> 
     assert f"would help: {new_job}" in stage.run("explain", "items").out
     stage.patch("small", {"metadata": {"labels": {contract.MAX: "6"}}})
     assert "would help: a larger max of worker\n" in stage.run("explain", "small").out
+
+
+def test_a_job_too_large_for_each_domain_is_offered_what_fits_now() -> None:
+    stage = Stage()
+    lease(stage)
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8", rack=name))
+    wide = job("wide", framework="none", min="6", max="8")
+    wide["metadata"]["annotations"] = {contract.REQUIRED_TOPOLOGY: RACK}
+    stage.put(wide)
+    found = stage.run("explain", "wide").out
+    (line,) = (one for one in found.splitlines() if one.startswith("Would help:"))
+    assert line.removeprefix("Would help:").strip() == (
+        f"a min of 4 for worker, which fits in {RACK}=node-1: kubectl edl scale wide -n default "
+        "--role worker --min 4; or its topology as preferred: kubectl annotate job wide "
+        f"{contract.REQUIRED_TOPOLOGY}- {contract.PREFERRED_TOPOLOGY}={RACK} -n default"
+    )

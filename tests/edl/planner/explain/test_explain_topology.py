@@ -12,6 +12,7 @@ from edl.model.scarcity import NodeRule, NoRoom
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import without_blockers
+from edl.planner.explain.topology_remedies import TopologyRemedy
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.explain.test_explain_laws import size_after
@@ -213,3 +214,30 @@ def test_an_added_node_is_named_by_the_one_that_it_is_like() -> None:
     assert isinstance(room, InsufficientResources)
     new = replace(room, node=added_name("a", 0), pods=1)
     assert messages.remedy(new) == "a new node like a with room for 1 CPU"
+
+
+def _remedy(*things: object) -> TopologyRemedy:
+    """What would help in spite of the topology, after it has been tried."""
+    _, found = explained(*things)
+    return found.topology
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sizes", "smaller"),
+    [(6, 9, (0, None), 4), (6, 9, (5, 9), 0), (6, 6, (0, None), 0)],
+    ids=["elastic", "its pods wait for more", "fixed"],
+)
+def test_a_gang_too_large_for_each_domain_gets_the_min_that_fits(
+    low: int, high: int, sizes: tuple[int, int | None], smaller: int
+) -> None:
+    found = _remedy(*racks(1, 2), asking(in_one(), low, high, sizes=sizes))
+    assert (found.min, found.domains) == (smaller, (R1,) if smaller else ())
+    assert found.preferred
+
+
+def test_a_label_that_no_node_has_may_be_preferred_instead() -> None:
+    topology = in_one("example.com/pod")
+    waits = asking(topology, 6)
+    assert _remedy(*racks(1, 2), waits) == TopologyRemedy(preferred=True)
+    assert not _remedy(*racks(1, 1), waits)
+    assert not _remedy(*racks(4), asking(Topology(preferred=(RACK,)), 9))

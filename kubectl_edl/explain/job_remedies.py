@@ -1,0 +1,54 @@
+"""Changes of jobs that would make room, each found by a decision of its own, with commands."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from edl import contract
+from edl.messages.scarcity_messages import kept_to, listed
+from edl.model import Topology
+from edl.planner.explain.topology_remedies import TopologyRemedy
+from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.job_views.training_job_view import JobView
+
+_SIZES: Final = 3
+"""Manual sizes that are named."""
+
+
+def job_remedies(explained: Explained) -> str:
+    """What would help besides the remedies of each blocker; empty if nothing is known."""
+    found = explained.explanation
+    if found is None:
+        return ""
+    ways = (_automatic_sizes(explained), *_topology(explained.view, found.topology))
+    return "; or ".join(filter(None, ways))
+
+
+def _automatic_sizes(explained: Explained) -> str:
+    """The commands by which jobs of a manual size would make room."""
+    found, scope = explained.explanation, explained.view.scope
+    ways = [
+        f"an automatic size of {key}: kubectl edl scale {key.name} --auto"
+        f"{scope.within(key.namespace).job_flags}"
+        for key in (found.manual_sizes if found else ())
+    ]
+    return listed(ways, "; and ", most=_SIZES)
+
+
+def _topology(view: JobView, found: TopologyRemedy) -> Iterator[str]:
+    """The commands by which the job would get room in spite of its required topology."""
+    if found.min:
+        name = f"--role {found.role} --min {found.min}"
+        yield (
+            f"a min of {found.min} for {found.role}, which fits{kept_to(found.domains)}: "
+            f"kubectl edl scale {view.argument} {name}"
+        )
+    if found.preferred:
+        wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(view.job.topology.labels)}"
+        jobs = " ".join(role.job for role in view.job.live if role.spec.topology)
+        changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{_overwrite(view.job.topology)}"
+        command = f"kubectl annotate job {jobs} {changes} {view.namespace_option}".strip()
+        yield f"its topology as preferred: {command}"
+
+
+def _overwrite(topology: Topology) -> str:
+    return " --overwrite" if topology.preferred else ""
