@@ -49,7 +49,8 @@ def other_queues(manifest: Json) -> list[Finding]:
     if contract.KUEUE_QUEUE in labels(manifest):
         path = f"metadata.labels[{contract.KUEUE_QUEUE}]"
         ways = f"remove it, or {contract.FRAMEWORK}: a Job has exactly one queue"
-        findings.append(Finding(path, "this Job waits in a Kueue queue", ways))
+        what = "this Job waits in a Kueue queue, and both would suspend and start it"
+        findings.append(Finding(path, what, ways))
     if labels(manifest).get(contract.INJECTION, contract.ENABLED) != contract.ENABLED:
         path = f"metadata.labels[{contract.INJECTION}]"
         what = f'"{labels(manifest)[contract.INJECTION]}" beside {contract.FRAMEWORK}'

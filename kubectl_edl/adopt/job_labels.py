@@ -8,10 +8,11 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.errors import Denied, Finding
+from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_parts import JOB_TEMPLATE, made_job
 from edl.inject.manifest_schema import is_labelled
+from edl.inject.update_policy import other_queues
 from edl.kube.option_group import option, option_group
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -109,7 +110,10 @@ def _check(target: Json, whole: Json) -> None:
     if not is_labelled(target):
         path = f"{place}metadata.labels[{contract.FRAMEWORK}]"
         raise Denied([Finding(path, "is missing", "add --framework, e.g. --framework tensorflow")])
+    job = made_job(whole) if of_cron_job else whole
+    queued = other_queues(job)
     try:
-        parse(made_job(whole) if of_cron_job else whole)
+        parse(job)
     except Denied as denied:
-        raise Denied(prefixed(place, denied.findings)) from None
+        raise Denied(prefixed(place, [*queued, *denied.findings])) from None
+    refuse(prefixed(place, queued))

@@ -199,13 +199,14 @@ def _check_fewest(
 
 def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: str) -> str:
     replace_it = f"| kubectl replace --force -f -{request.scope.flags}"
-    if contract.ROLES in annotations(manifest):
+    if "," in annotations(manifest).get(contract.ROLES, ""):  # of several Jobs
         job = manifest["metadata"]["labels"].get(contract.JOB, role.job)
         return (
             f"{many} takes a new training job: kubectl edl delete {job}{request.scope.job_flags}, "
-            f"and create it again with {many}; or, with {many} in edl.dev/roles on each of its "
-            f"Jobs: kubectl edl adopt -f FILE --roles … {replace_it}"
+            f"and create it again with {many}; or, if FILE has all of its Jobs, with {many} in "
+            f"edl.dev/roles: kubectl edl adopt -f FILE --roles … {replace_it}"
         )
+    bound = "--roles …" if contract.ROLES in annotations(manifest) else bound
     return f"{many} takes a new Job, from its file: kubectl edl adopt -f FILE {bound} {replace_it}"
 
 

@@ -246,6 +246,26 @@ def test_the_api_servers_defaults_are_checked_too(tmp_path: Path) -> None:
     assert Stage().run("adopt", "-f", file, "--framework", "tensorflow").code == 0
 
 
+@pytest.mark.parametrize("kind", ["Job", "CronJob"])
+def test_a_job_of_a_kueue_queue_is_refused_with_what_to_remove(tmp_path: Path, kind: str) -> None:
+    manifest, place = job("mnist"), f"{kind.lower()}.batch/mnist: "
+    manifest["metadata"]["labels"] = {contract.KUEUE_QUEUE: "team-a"}
+    if kind == "CronJob":
+        template = {"metadata": manifest["metadata"], "spec": manifest["spec"]}
+        spec = {"schedule": "@daily", "jobTemplate": template}
+        manifest = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "mnist"}}
+        manifest["spec"] = spec
+        place += "spec.jobTemplate."
+    file = write(tmp_path, dump(manifest))
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "1")
+    assert (found.code, found.out) == (1, "")
+    assert found.err.splitlines()[0] == (
+        f"error: {file}: document 1: {place}metadata.labels[{contract.KUEUE_QUEUE}]: this Job "
+        "waits in a Kueue queue, and both would suspend and start it; remove it, or "
+        f"{contract.FRAMEWORK}: a Job has exactly one queue"
+    )
+
+
 def test_a_job_without_a_framework_needs_one(tmp_path: Path) -> None:
     file = write(tmp_path, f"{TEXT}---\n{dump(job('other'))}")
     found = Stage().run("adopt", "-f", file, "--max", "3")

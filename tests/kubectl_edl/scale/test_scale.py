@@ -8,7 +8,7 @@ from edl import contract
 from edl.model import Code
 from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.cluster_wrappers import fenced, overtaken
-from tests.kubectl_edl.stage import Stage, job, mnist, pod
+from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 
 NEXT = "the reconciler will apply it; scale-up waits for free capacity: kubectl edl status mnist\n"
 
@@ -333,8 +333,8 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             (
                 "mnist: worker takes 12 at most, its pods were made for that many "
                 "(edl.dev/injected-max); more takes a new training job: kubectl edl delete mnist, "
-                "and create it again with more; or, with more in edl.dev/roles on each of its "
-                "Jobs: kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
+                "and create it again with more; or, if FILE has all of its Jobs, with more in "
+                "edl.dev/roles: kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -"
             ),
         ),
         (["resnet", "--min", "5"], "resnet: worker cannot have min 5 above max 4"),
@@ -587,3 +587,14 @@ def test_a_job_with_a_problem_is_not_waited_for(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6", "--wait")
     assert (found.code, held(stage)) == (1, "6")
     assert "error: mnist: not waiting for worker: its Jobs disagree on " in found.err
+
+
+def test_a_role_whose_training_job_has_one_job_takes_a_new_one_from_its_file(stage: Stage) -> None:
+    (manifest,) = role_manifests("alone", "worker=1..4")
+    stage.put(manifest)
+    found = stage.run("scale", "alone", "--max", "9")
+    assert found.err == (
+        "error: alone: worker takes 4 at most, its pods were made for that many "
+        "(edl.dev/injected-max); more takes a new Job, from its file: "
+        "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -\n"
+    )
