@@ -58,7 +58,7 @@ def _changed(
 
 def _apply(document: Json, operation: Json, condition: Enabled) -> None:
     """Change the document in place. ValueError, TypeError: not supported."""
-    *parents, last = operation["path"].removeprefix("/").split("/")
+    *parents, last = _names(operation["path"])
     place: Tree = document
     for name in parents:
         place = place[int(name)] if isinstance(place, list) else place[name]
@@ -68,6 +68,12 @@ def _apply(document: Json, operation: Json, condition: Enabled) -> None:
         _apply_to_map(place, last, operation, condition)
     else:
         raise TypeError(f"{operation['path']} depends on a value already")
+
+
+def _names(pointer: str) -> list[str]:
+    """The parts of a JSON pointer (RFC 6901)."""
+    parts = pointer.removeprefix("/").split("/")
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
 def _apply_to_list(place: list[Tree], last: str, operation: Json, condition: Enabled) -> None:

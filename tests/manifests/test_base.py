@@ -65,6 +65,12 @@ def test_the_webhooks_never_match_system_namespaces(webhook: Json) -> None:
     assert webhook["sideEffects"] == "None"
 
 
+@pytest.mark.parametrize("kind", ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"])
+def test_aks_leaves_the_selectors_as_they_are_applied(kind: str) -> None:
+    annotations = found(kind, "edl")["metadata"]["annotations"]
+    assert annotations["admissions.enforcer/disabled"] == "true"
+
+
 @pytest.mark.parametrize("webhook", LABELLED)
 def test_labelled_objects_wait_for_us_in_every_other_namespace(webhook: Json) -> None:
     assert selected(webhook["objectSelector"]) == {contract.FRAMEWORK: ("Exists", [])}
