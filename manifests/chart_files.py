@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 import yaml
 
+from edl.planner.decision_limits import IMAGE_NAME
 from edl.writes import Json
 from manifests import installation
 from manifests.documents import HERE
@@ -32,6 +33,8 @@ _UNFENCED: Final[Json] = {
     },
 }
 """As in `manifests.values.read`; Helm adds the defaults before it checks."""
+_DEFAULTS: Final[Json] = plain(DEFAULTS) | {"image": ""}
+"""The chart's values: an image has to be named, as none is public."""
 _WIDTH: Final = 100
 _HEADER: Final = (
     "# Written by `python -m manifests.chart_files`; edit manifests/values.py instead.\n"
@@ -52,7 +55,9 @@ The chart installs into the namespace of its release. A cluster has one installa
 webhook configurations are cluster-wide. If the namespace is not `edl-system`, users of the plugin
 set `EDL_SYSTEM_NAMESPACE=NAMESPACE`. There are no CRDs.
 
-The templates, `kubectl apply -k manifests/base` and `kubectl edl install` install the same objects.
+The templates, `kubectl apply -k manifests/base` and `kubectl edl install` install the same objects,
+except for the namespace: Helm creates it without labels. To have Kubernetes enforce Pod Security
+there, run `kubectl label namespace edl-system pod-security.kubernetes.io/enforce=restricted`.
 
 Set values with `--set NAME=VALUE`, or in a file with `-f FILE`; an invalid value is refused with
 the reason. `kubectl edl install` takes the same values.
@@ -68,6 +73,9 @@ def schema() -> Json:
     # Helm hands `global` to every chart that is part of another one.
     found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
     found["$defs"]["Values"] |= _UNFENCED
+    # Without an image the templates fail, with a reason.
+    image = {"pattern": rf"^({IMAGE_NAME})?\Z", "default": ""}
+    found["$defs"]["Values"]["properties"]["image"] |= image
     return {"$schema": _DIALECT, **found}
 
 
@@ -78,7 +86,7 @@ def schema_text() -> str:
 
 def values_text() -> str:
     """values.yaml: each value below its description; values without a default are comments."""
-    return _HEADER + "\n".join(_lines(_properties("Values"), plain(DEFAULTS), "")) + "\n"
+    return _HEADER + "\n".join(_lines(_properties("Values"), _DEFAULTS, "")) + "\n"
 
 
 def readme_text() -> str:
@@ -89,7 +97,7 @@ def readme_text() -> str:
 
 def rows() -> Iterator[tuple[str, str, str]]:
     """(path, default, description) of each value."""
-    yield from _rows(_properties("Values"), plain(DEFAULTS), "")
+    yield from _rows(_properties("Values"), _DEFAULTS, "")
 
 
 def _rows(properties: Json, defaults: Json, path: str) -> Iterator[tuple[str, str, str]]:

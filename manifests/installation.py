@@ -49,6 +49,10 @@ SWITCHES: Final[Mapping[str, Enabled]] = {
 }
 """The condition that adds each component, in the order in which the components are added."""
 
+_IMAGE: Final = Value(
+    "image",
+    required=f"image: none is public; build one, push it, and set image=REGISTRY/{DEFAULTS.image}",
+)
 _CLIENT_NAME: Final = "--client-name"
 _PLACES: Final = ("nodeSelector", "tolerations", "affinity")
 
@@ -86,7 +90,7 @@ def _deployment(document: Json) -> None:
     template["metadata"]["annotations"] = _if_filled("pods.annotations")
     _place(template["spec"])
     (container,) = template["spec"]["containers"]
-    container["image"] = Value("image")
+    container["image"] = _IMAGE
     container["resources"] = Value(f"{part}.resources")
     container["args"] = [
         *_with_client_names(container["args"]),
@@ -95,7 +99,7 @@ def _deployment(document: Json) -> None:
     ]
     for variable in container["env"]:
         if variable["name"] == IMAGE_VARIABLE:
-            variable["value"] = Value("image")
+            variable["value"] = _IMAGE
 
 
 def _planning_flags() -> list[Items]:

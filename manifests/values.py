@@ -116,7 +116,7 @@ class PodSettings(Part, frozen=True):
     """Scheduling and metadata of the pods of webhook and reconciler."""
 
     node_selector: Annotated[LabelMap, says("Node selector of the pods.")] = msgspec.field(
-        default_factory=dict
+        default_factory=lambda: {"kubernetes.io/os": "linux"}
     )
     tolerations: Annotated[tuple[dict[str, Any], ...], says("Tolerations of the pods.")] = ()
     affinity: Annotated[

@@ -107,7 +107,8 @@ class HelmPrinter(Struct, frozen=True):
         match value:
             case nodes.Value():
                 text = isinstance(self._default(value.path), str | None)
-                return f"{{{{ .Values.{value.path}{' | quote' if text else ''} }}}}"
+                required = f"required {json.dumps(value.required)} " if value.required else ""
+                return f"{{{{ {required}.Values.{value.path}{' | quote' if text else ''} }}}}"
             case nodes.Word() | nodes.CelText():
                 return f"{{{{ toJson .Values.{value.path} | quote }}}}"
             case nodes.Joined():

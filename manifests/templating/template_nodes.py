@@ -49,9 +49,13 @@ ValueCondition: TypeAlias = Enabled | Filled | Given | Differs
 
 
 class Value(Struct, frozen=True):
-    """A place for the value itself: text, number, list or map."""
+    """A place for the value itself: text, number, list or map.
+
+    `required`: the message with which Helm refuses an empty value.
+    """
 
     path: str
+    required: str = ""
 
 
 class Word(Struct, frozen=True):

@@ -186,7 +186,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [helm, *words, str(chart), "-f", "-"],
-        input=yaml.dump(given or {}, Dumper=QuotedDumper),
+        input=yaml.dump({"image": values.DEFAULTS.image} | (given or {}), Dumper=QuotedDumper),
         capture_output=True,
         text=True,
         check=False,
@@ -287,6 +287,12 @@ def test_a_text_that_no_schema_looked_at_changes_nothing_around_it(helm: Path, t
     assert done.returncode == 0, done.stderr
     found = parse(done.stdout)
     assert ordered(found) == ordered(unread(given))
+
+
+def test_an_image_is_asked_for(helm: Path) -> None:
+    done = run(helm, "template", "edl", given={"image": ""})
+    assert done.returncode != 0
+    assert "image: none is public" in done.stderr
 
 
 def test_helm_finds_nothing_to_complain_of(helm: Path) -> None:

@@ -211,6 +211,9 @@ def _without_network() -> tuple[str, ...]:
     return alone if allowed else ()
 
 
+_IMAGE = ("--set", f"image={values.DEFAULTS.image}")
+
+
 def helm(cluster: Cluster, *words: str) -> str:
     program = built(HELM, BuildEnvironment(places(os.environ).cache, os.environ), sys.stderr.write)
     done = subprocess.run(
@@ -228,7 +231,17 @@ def test_what_helm_installs_goes_with_helm(empty: Cluster) -> None:
     """Into the release's namespace, where the plugin finds it once it is told."""
     empty.kubectl("create", "namespace", "team-x")
     before = everything(empty)
-    helm(empty, "install", "edl", str(CHART), "-n", "team-x", "--set", "networkPolicy.enabled=true")
+    helm(
+        empty,
+        "install",
+        "edl",
+        str(CHART),
+        "-n",
+        "team-x",
+        *_IMAGE,
+        "--set",
+        "networkPolicy.enabled=true",
+    )
     elsewhere = plugin(empty, "upgrade")
     assert "export EDL_SYSTEM_NAMESPACE=team-x" in elsewhere.stderr
     refused = plugin(empty, "upgrade", "--system-namespace", "team-x")
@@ -243,7 +256,7 @@ def test_a_release_in_another_namespace_does_its_work(empty: Cluster, tmp_path: 
     """What the chart renders there, with both processes beside the cluster as its accounts."""
     namespace = "team-y"
     empty.kubectl("create", "namespace", namespace)
-    rendered = helm(empty, "template", "edl", str(CHART), "-n", namespace)
+    rendered = helm(empty, "template", "edl", str(CHART), "-n", namespace, *_IMAGE)
     release = dev_installation.Installation(empty, tmp_path, *_ports(), namespace=namespace)
     dev_installation.issue_certificates(release)
     dev_installation.apply_manifests(release, tuple(parse(rendered)))

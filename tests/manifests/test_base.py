@@ -359,3 +359,9 @@ def test_of_a_jobs_pods_only_kubeshares_are_seen_and_only_to_be_completed() -> N
 def test_pods_listen_on_ipv4_and_ipv6(name: str, flag: str) -> None:
     (container,) = found("Deployment", f"edl-{name}")["spec"]["template"]["spec"]["containers"]
     assert container["args"][container["args"].index(flag) + 1] == EVERY_ADDRESS
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda one: one["metadata"]["name"])
+def test_the_pods_stay_off_nodes_of_windows(deployment: Json) -> None:
+    selector = deployment["spec"]["template"]["spec"]["nodeSelector"]
+    assert selector == {"kubernetes.io/os": "linux"}

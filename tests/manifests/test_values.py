@@ -39,6 +39,7 @@ def test_the_chart_has_no_other_templates() -> None:
 
 def test_the_written_values_are_the_defaults() -> None:
     given = yaml.safe_load(chart_files.values_text())
+    assert given.pop("image") == ""
     assert values.read(given) == values.DEFAULTS == values.read({})
 
 
@@ -51,6 +52,13 @@ def test_examples_in_comments_are_accepted() -> None:
     planning = yaml.safe_load("\n".join(line for line in found if "  # " in line))
     chosen = values.read({"reconciler": {"planning": planning}}).reconciler.planning
     assert set(values.plain(chosen)) == set(planning)
+
+
+def test_the_notes_name_the_label_that_helms_namespace_lacks() -> None:
+    (namespace,) = (each for each in installation.documents() if each["kind"] == "Namespace")
+    label = "pod-security.kubernetes.io/enforce"
+    notes = (chart_files.CHART / "templates" / "NOTES.txt").read_text()
+    assert f"{label}={namespace['metadata']['labels'][label]}" in notes
 
 
 def test_the_chart_is_of_this_version() -> None:
