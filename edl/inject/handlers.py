@@ -29,6 +29,7 @@ from edl.inject.manifest_parts import (
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import (
+    account_warnings,
     bare_pod_warnings,
     request_warnings,
     size_warnings,
@@ -245,6 +246,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *warnings,
             *lost,
             *namespace_policy.withheld(spec, policy),
+            *account_warnings.warnings(manifest, spec),
             *size_warnings.warnings(manifest, spec),
             *request_warnings.warnings(manifest, spec),
             *gpus.warnings(manifest, spec.resources.gpu),

@@ -278,4 +278,5 @@ def _check_account(
     execs = form.is_pod and mode and mode.execs and role in framework.completion_roles
     if execs and own in (None, "", "default"):
         what = f"a bare {role} needs an account of its own: it may exec into its workers"
-        form.found("spec.serviceAccountName", what, "kubectl create serviceaccount NAME, name it")
+        bound = f"kubectl create serviceaccount NAME, bind it to {contract.LAUNCHER_CLUSTER_ROLE}"
+        form.found("spec.serviceAccountName", what, f"{bound}, name it")

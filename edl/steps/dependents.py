@@ -59,7 +59,7 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
     for role in jobs:
         yield from _of_role(job, role)
     mode = framework.mode(job.mode, [role.name for role in job.roles])
-    for role in job.live:
+    for role in jobs:
         if role.name == _LAUNCHER and mode and mode.execs:
             name = addresses.launcher_account(job.key.name)
             yield from _rights(job, [role], name, contract.LAUNCHER_CLUSTER_ROLE)
@@ -111,20 +111,24 @@ def _budget(role: Role) -> Json:
 def _rights(
     job: TrainingJob, roles: Sequence[Role], name: str, granted: str
 ) -> Iterator[tuple[ObjectRef, _Fields]]:
-    """Grants a ClusterRole to these roles' pods, also to ServiceAccounts that the user chose."""
-    namespace = job.key.namespace
-    accounts = sorted({role.template.account or name for role in roles})
-    if name in accounts:
-        yield ObjectRef("ServiceAccount", namespace, name), dict
-    yield ObjectRef("RoleBinding", namespace, name), partial(_binding, accounts, namespace, granted)
+    """Grants a ClusterRole to the generated ServiceAccount alone, if any of these roles uses it.
+
+    The binding waits until the account is known as a dependent of the job: an account of that name
+    may be another owner's. Users grant rights to the accounts that they choose themselves.
+    """
+    if all(role.template.account not in ("", name) for role in roles):
+        return
+    account = ObjectRef("ServiceAccount", job.key.namespace, name)
+    yield account, dict
+    if account in job.existing_dependents:
+        binding = ObjectRef("RoleBinding", job.key.namespace, name)
+        yield binding, partial(_binding, account, granted)
 
 
-def _binding(accounts: Sequence[str], namespace: str, granted: str) -> Json:
+def _binding(account: ObjectRef, granted: str) -> Json:
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": granted}
-    subjects = [
-        {"kind": "ServiceAccount", "name": account, "namespace": namespace} for account in accounts
-    ]
-    return {"roleRef": role, "subjects": subjects}
+    subject = {"kind": account.kind, "name": account.name, "namespace": account.namespace}
+    return {"roleRef": role, "subjects": [subject]}
 
 
 # Owner references of dependents, to Jobs or bare pods, so that deletion cleans up.

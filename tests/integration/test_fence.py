@@ -198,25 +198,32 @@ def test_it_gives_rights_only_where_the_namespace_consents(at: Stage, thief: Clu
     at.apply(elastic("items"))
     owned = owned_by_items(at)
     (owner,) = owned["ownerReferences"]
-    target = ObjectRef("RoleBinding", at.namespace, "mine")
+    target = ObjectRef("RoleBinding", at.namespace, "items-launcher")
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edl-launcher"}
     api = {"apiVersion": "rbac.authorization.k8s.io/v1", "roleRef": role}
-    here = {"kind": "ServiceAccount", "name": "default", "namespace": at.namespace}
-    elsewhere = here | {"namespace": "kube-system"}
-    foreign = api | {"subjects": [here, elsewhere], "metadata": owned}
-    assert "accounts of the same namespace" in made(thief, target, dict(foreign))
+    here = {"kind": "ServiceAccount", "name": "items-launcher", "namespace": at.namespace}
+    for other in ({"namespace": "kube-system"}, {"name": "default"}, {"kind": "Group"}):
+        foreign = api | {"subjects": [here, here | other], "metadata": owned}
+        assert "accounts that it makes" in made(thief, target, foreign, dry_run=True)
+    # No Job of a training job "other" owns it, and peers may not exec.
+    for name, label in (("other-launcher", "other"), ("items-peers", "items"), ("mine", "items")):
+        body = api | {"subjects": [here | {"name": name}]}
+        body["metadata"] = owned | {"labels": {contract.JOB: label}}
+        named = target._replace(name=name)
+        assert "accounts that it makes" in made(thief, named, body, dry_run=True)
     nobodys = api | {"subjects": [here]}
     namesake = owned | {"ownerReferences": [owner | {"apiVersion": "kubeflow.org/v1"}]}
     for lost in (nobodys, nobodys | {"metadata": namesake}):
         assert "belongs to a training job" in made(thief, target, dict(lost))
-    at.kubectl_refused("get", "rolebinding", "mine")
-    at.cluster.kubectl("label", "namespace", at.namespace, f"{contract.KUBEXEC}-")
+    at.kubectl_refused("get", "rolebinding", target.name)
     mine = api | {"subjects": [here], "metadata": owned}
+    assert made(thief, target, dict(mine), dry_run=True) == ""
+    at.cluster.kubectl("label", "namespace", at.namespace, f"{contract.KUBEXEC}-")
     # The API server takes a moment until it knows of the label.
     consent = "edl.dev/kubexec=enabled"
     at.until(lambda: consent in made(thief, target, dict(mine), dry_run=True), "it is refused")
     assert consent in made(thief, target, dict(mine))
-    at.kubectl_refused("get", "rolebinding", "mine")
+    at.kubectl_refused("get", "rolebinding", target.name)
 
 
 def test_it_has_no_token_made_for_itself(at: Stage, thief: Cluster) -> None:

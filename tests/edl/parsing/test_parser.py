@@ -335,7 +335,7 @@ def test_a_bare_launcher_names_an_account_that_may_exec() -> None:
         return pod(framework="horovod", role="launcher", job="mnist", annotations=told, spec=spec)
 
     what = "a bare launcher needs an account of its own: it may exec into its workers"
-    way_out = "kubectl create serviceaccount NAME, name it"
+    way_out = "kubectl create serviceaccount NAME, bind it to edl-launcher, name it"
     (found,) = findings(launcher())
     assert found == Finding("spec.serviceAccountName", what, way_out)
     assert findings(launcher(serviceAccountName="default")) == (found,)

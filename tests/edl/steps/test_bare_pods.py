@@ -34,8 +34,8 @@ def test_it_waits_for_all_of_its_workers() -> None:
     assert published(done(training(1)).writes) is None
 
 
-def test_only_a_service_and_rights_stand_around_it_owned_by_its_pods() -> None:
-    assert [target.kind for target in created(done(training()))] == ["Service", "RoleBinding"]
+def test_only_a_service_stands_around_it_owned_by_its_pods() -> None:
+    assert [target.kind for target in created(done(training()))] == ["Service"]
     for write in done(training()).writes:
         if isinstance(write, Create):
             (owner,) = write.manifest["metadata"]["ownerReferences"]

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -165,9 +166,9 @@ def test_work_items_have_no_addresses() -> None:
     assert [written.kind for written in found] == ["PodDisruptionBudget"]
 
 
-def _rights(account: str) -> dict[ObjectRef, Any]:
+def _rights(account: str, existing: Mapping[ObjectRef, str] = NOTHING) -> dict[ObjectRef, Any]:
     roles = (role("launcher", account=account), WORKER)
-    made = manifests(training(*roles, framework="horovod", existing_dependents=NOTHING))
+    made = manifests(training(*roles, framework="horovod", existing_dependents=existing))
     return {
         written: manifest
         for written, manifest in made.items()
@@ -177,12 +178,10 @@ def _rights(account: str) -> dict[ObjectRef, Any]:
 
 @pytest.mark.parametrize("account", ["", "mnist-launcher"])
 def test_a_launcher_may_exec_into_its_workers(account: str) -> None:
-    found = _rights(account)
-    assert set(found) == {
-        target("ServiceAccount", "mnist-launcher"),
-        target("RoleBinding", "mnist-launcher"),
-    }
-    binding = found[target("RoleBinding", "mnist-launcher")]
+    (own,) = _rights(account)
+    assert own == target("ServiceAccount", "mnist-launcher")
+    (written, binding), *none = _rights(account, {own: "uid"}).items()
+    assert (written, none) == (target("RoleBinding", "mnist-launcher"), [])
     assert binding["roleRef"] == {
         "apiGroup": "rbac.authorization.k8s.io",
         "kind": "ClusterRole",
@@ -193,10 +192,11 @@ def test_a_launcher_may_exec_into_its_workers(account: str) -> None:
     ]
 
 
-def test_a_service_account_of_the_users_choice_is_bound_and_not_made() -> None:
-    (written,) = _rights("trainer")
-    assert written.kind == "RoleBinding"
-    assert _rights("trainer")[written]["subjects"][0]["name"] == "trainer"
+@pytest.mark.parametrize("account", ["default", "trainer", "other-launcher"])
+def test_an_account_that_the_user_names_gets_no_rights(account: str) -> None:
+    assert _rights(account) == {}
+    for named in (account, "mnist-launcher"):
+        assert _rights(account, {target("ServiceAccount", named): "uid"}) == {}
 
 
 def test_a_waiting_job_is_surrounded_already() -> None:

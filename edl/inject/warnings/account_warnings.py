@@ -1,0 +1,43 @@
+"""A warning for pods that need rights and run as an account to which kubectl-edl gives none."""
+
+from collections.abc import Iterator
+
+from edl import contract
+from edl.frameworks import FRAMEWORKS
+from edl.inject.manifest_parts import annotations, pod_of
+from edl.spec import addresses
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+
+def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
+    """The command that grants the rights to the account of the user's choice."""
+    if contract.INJECTED_MAX in annotations(manifest):
+        return ()  # completed before, and warned about then
+    pod = pod_of(manifest).get("spec") or {}
+    account = pod.get("serviceAccountName") or pod.get("serviceAccount")
+    bare = manifest.get("kind") == "Pod"
+    way_out = "" if bare else ", or leave serviceAccountName out"
+    return tuple(
+        f'ServiceAccount "{account}" needs {granted}, which kubectl-edl binds to its own accounts '
+        f"alone: {_command(spec, account, granted)}{way_out}"
+        for generated, granted in _rights(spec)
+        if account and (bare or account != generated)
+    )
+
+
+def _rights(spec: JobSpec) -> Iterator[tuple[str, str]]:
+    """The generated account and the ClusterRole that the reconciler binds to it."""
+    needs = FRAMEWORKS[spec.framework].describe(spec)
+    if needs.kubectl:
+        yield addresses.launcher_account(spec.job), contract.LAUNCHER_CLUSTER_ROLE
+    if needs.lists_pods:
+        yield addresses.peers_account(spec.job), contract.PEERS_CLUSTER_ROLE
+
+
+def _command(spec: JobSpec, account: str, granted: str) -> str:
+    namespace = spec.namespace or "default"
+    return (
+        f"kubectl create rolebinding {account} -n {namespace} --clusterrole={granted} "
+        f"--serviceaccount={namespace}:{account}"
+    )
