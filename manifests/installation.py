@@ -95,16 +95,17 @@ def _deployment(document: Json) -> None:
     container["args"] = [
         *_with_client_names(container["args"]),
         Items(Differs("logLevel", DEFAULTS.log_level), ("--log-level", Value("logLevel"))),
-        *(_planning_flags() if decides else ()),
+        *(_reconciler_flags() if decides else ()),
     ]
     for variable in container["env"]:
         if variable["name"] == IMAGE_VARIABLE:
             variable["value"] = _IMAGE
 
 
-def _planning_flags() -> list[Items]:
+def _reconciler_flags() -> list[Tree]:
     """The options of the reconciler that values set, sorted by the names of the values."""
-    return [_flag(name, kind) for name, kind in sorted(planning_options().items())]
+    ignored = Each("ignoredNamespaces", ("--ignored-namespace", Element()))
+    return [ignored, *(_flag(name, kind) for name, kind in sorted(planning_options().items()))]
 
 
 def _flag(name: str, kind: str) -> Items:

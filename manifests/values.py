@@ -225,7 +225,7 @@ class Values(Part, frozen=True):
     ] = PodSettings()
     ignored_namespaces: Annotated[
         tuple[ObjectName, ...],
-        says("Namespaces that the webhook ignores, besides kube-system and edl-system."),
+        says("Namespaces that webhook and reconciler ignore, besides kube-system and edl-system."),
     ] = ()
     network_policy: Annotated[
         NetworkPolicy, says("NetworkPolicies; the network plugin must enforce them.")

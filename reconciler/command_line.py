@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 import msgspec
+from msgspec.structs import replace
 from prometheus_client import disable_created_metrics
 
 from certs.rotation_loop import CertificateRotation
@@ -56,6 +57,11 @@ class InstallationOptions:
         envvar=contract.SYSTEM_NAMESPACE_ENV,
         default=contract.SYSTEM_NAMESPACE,
         help="Namespace of the installation, with its Lease, teams and certificates.",
+    )
+    ignored_namespace: tuple[str, ...] = option(
+        metavar="NAMESPACE",
+        help="Namespace whose Jobs and pods are not managed, as the webhook ignores it too."
+        " kube-system and the namespace of the installation never are.",
     )
 
 
@@ -143,7 +149,8 @@ def main(**given: Any) -> None:  # noqa: ANN401 - click's own
 
 
 def _process(options: ReconcilerOptions) -> Manager:
-    place, settings = options.installation, options.planning.settings()
+    place = options.installation
+    settings = replace(options.planning.settings(), ignored_namespaces=place.ignored_namespace)
     overrides = ConfigOverrides(place.context or "", system_namespace=place.namespace)
     api = connect(place.kubeconfig, overrides)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=awake_or_not)
@@ -155,7 +162,7 @@ def _process(options: ReconcilerOptions) -> Manager:
     if elector:
         elector.publish({contract.SETTINGS: published_settings.render(settings)})
     known = UnservedRequestsWarning(settings.limits)
-    process = Manager(api, known.wrap_decide(plan), clocks, elector)
+    process = Manager(api, known.wrap_decide(plan), clocks, elector, place.ignored_namespace)
     process.add_background_task("rights", _rights(settings, api, process, clocks, elector).run_once)
     queue = _queue(settings, process.leader_only(api), process, elector)
     process.add_background_task("queue", queue.run_once)

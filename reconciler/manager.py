@@ -2,7 +2,7 @@
 
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from threading import Event, Thread
 from typing import Final, Protocol
@@ -84,7 +84,10 @@ def tune_garbage_collector() -> None:
 
 
 class Manager:
-    """A reconciler on one cluster. Without `elector` it always leads."""
+    """A reconciler on one cluster. Without `elector` it always leads.
+
+    `ignored`: namespaces in which it manages nothing.
+    """
 
     def __init__(
         self,
@@ -92,6 +95,7 @@ class Manager:
         decide: Callable[[ClusterState], Plan],
         clocks: Clocks,
         elector: LeaderElector | None = None,
+        ignored: Collection[str] = (),
     ) -> None:
         self.metrics = Metrics()
         self.forbidden = Event()
@@ -100,7 +104,7 @@ class Manager:
         self._clocks = clocks = clocks.of_server(cluster)
         self._elector = elector
         self._leadership = elector or AlwaysLeader()
-        self._stores = Stores(self._trigger.ring, cluster.system_namespace)
+        self._stores = Stores(self._trigger.ring, cluster.system_namespace, ignored)
         self.team_source = TeamSource(self._stores.teams, cluster)
         self._informers = informers(cluster, self._stores, self._watched, self._received)
         self._received_at: dict[str, float] = {}

@@ -20,6 +20,7 @@ LONGEST: Final = 3650 * 24 * 3600
 """In seconds, ten years: adding it to a date stays within what datetime represents."""
 _MOST: Final = 2**53
 """Numbers stay below this, so that a float represents every integer exactly."""
+_IGNORED: Final = "ignoredNamespaces"
 _PROVISIONING: Final = "provisioning"
 _USUAL: Final = {
     **{name: value for name, value in asdict(Limits()).items() if name != _PROVISIONING},
@@ -41,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True):
     weights: tuple[tuple[int, float], ...] = ()
     waits: tuple[tuple[str, timedelta], ...] = ()
     unknown: tuple[str, ...] = ()
+    ignored_namespaces: tuple[str, ...] = ()
+    """Further namespaces in which nothing is managed."""
 
     def policy_to_apply(self) -> Policy:
         """The named policy, adjusted. Raises ValueError for an unknown name or a wrong weight."""
@@ -68,6 +71,8 @@ def render(settings: Settings) -> str:
     found: dict[str, object] = {"policy": settings.policy}
     if settings.weights:
         found["weights"] = {str(priority): weight for priority, weight in settings.weights}
+    if settings.ignored_namespaces:
+        found[_IGNORED] = list(settings.ignored_namespaces)
     found |= {name: wait.total_seconds() for name, wait in settings.waits}
     own = asdict(settings.limits)
     own |= asdict(own.pop(_PROVISIONING))
@@ -98,6 +103,9 @@ def _is_number(value: object) -> bool:
 
 _OBJECT: Final = _Kind(lambda value: isinstance(value, Mapping), "an object")
 _NAME: Final = _Kind(lambda value: isinstance(value, str) and len(value) <= _LONGEST_NAME, "a name")
+_NAMES: Final = _Kind(
+    lambda value: isinstance(value, list) and all(map(_NAME.accepts, value)), "names", tuple
+)
 _PRIORITY: Final = _Kind(re.compile(r"-?[0-9]{1,10}").fullmatch, "a PriorityClass's value", int)
 _WEIGHT: Final = _Kind(lambda value: _is_number(value) and value > 0, "a number above 0")
 _SECONDS: Final = _Kind(
@@ -125,7 +133,8 @@ def read(text: str) -> Settings:
     limits = _read("limits", given.get("limits", {}), _OBJECT)
     weights = _read("weights", given.get("weights", {}), _OBJECT)
     unknown = (
-        given.keys() - {"policy", "limits", "weights", *_WAITS} | limits.keys() - _USUAL.keys()
+        given.keys() - {"policy", "limits", "weights", _IGNORED, *_WAITS}
+        | limits.keys() - _USUAL.keys()
     )
     settings = Settings(
         policy=_read("policy", given.get("policy", Settings().policy), _NAME),
@@ -136,6 +145,7 @@ def read(text: str) -> Settings:
         ),
         waits=tuple((name, _read(name, given[name], _SECONDS)) for name in _WAITS if name in given),
         unknown=tuple(sorted(unknown)),
+        ignored_namespaces=_read(_IGNORED, given.get(_IGNORED, []), _NAMES),
     )
     settings.policy_to_apply()
     return settings

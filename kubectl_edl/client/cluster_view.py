@@ -4,7 +4,7 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -203,15 +203,17 @@ def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
     return _Read(facts, (*read.hints, *unknown_quotas, *unknown_ranges), read.unranked)
 
 
-def survey_cluster(cluster: Cluster, now: datetime) -> tuple[ClusterState, Hints]:
+def survey_cluster(
+    cluster: Cluster, now: datetime, ignored: Collection[str] = ()
+) -> tuple[ClusterState, Hints]:
     """The whole cluster as the reconciler sees it, and a hint per kind that cannot be read.
 
-    Raises Forbidden.
+    `ignored`: the namespaces of its settings in which it manages nothing. Raises Forbidden.
     """
     from edl.kube.cache.watched_kinds import read_once
 
     missed: dict[str, Forbidden] = {}
-    facts = read_once(cluster, missed.__setitem__)
+    facts = read_once(cluster, missed.__setitem__, ignored)
     state = observe(facts, server_time(cluster, now))
     usual = {kind: f"what a {kind} adds or forbids is unknown" for kind in missed}
     unknown = usual | _UNKNOWN

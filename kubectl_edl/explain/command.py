@@ -6,6 +6,7 @@ import click
 
 from edl.errors import Forbidden
 from edl.model import ClusterState
+from edl.planner.published_settings import Settings
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
@@ -82,7 +83,7 @@ def _report(
     pods, no_pods = read_if_allowed(
         lambda: pods_of(connection.cluster, job), "pods that wait are missing"
     )
-    state, no_state = _cluster(cli, connection)
+    state, no_state = _cluster(cli, connection, by.settings)
     published, source = (None, ()) if state else published_view(connection, job, now)
     named = named_role(name, job)
     roles = (named,) if named else tuple(role.name for role in job.roles)
@@ -94,8 +95,10 @@ def _report(
     return explain_report(explained, now).with_hints(dict.fromkeys(every_hint))
 
 
-def _cluster(cli: CliContext, connection: ClusterConnection) -> tuple[ClusterState | None, Hints]:
+def _cluster(
+    cli: CliContext, connection: ClusterConnection, settings: Settings
+) -> tuple[ClusterState | None, Hints]:
     try:
-        return survey_cluster(connection.cluster, cli.now())
+        return survey_cluster(connection.cluster, cli.now(), settings.ignored_namespaces)
     except Forbidden as error:
         return None, (f"hint: what is in its way needs the whole cluster: {error}",)

@@ -116,7 +116,8 @@ def _whole_queue(
     from edl.planner.decide import decide
     from kubectl_edl.queue.waiting_jobs import in_plan
 
-    (state, missing), settings = survey_cluster(connection.cluster, cli.now()), by.settings
+    settings = by.settings
+    state, missing = survey_cluster(connection.cluster, cli.now(), settings.ignored_namespaces)
     hints = (*by.hints, *missing)
     waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
     if by.stalled:

@@ -120,6 +120,16 @@ def test_ignored_namespaces_never_reach_the_webhook() -> None:
     assert all(_selects(one, other) for one in webhooks), "others do reach it"
 
 
+def test_the_reconciler_ignores_the_same_namespaces() -> None:
+    reconciler = found(
+        installed(ignoredNamespaces=["istio-system", "argocd"]), "Deployment", "edl-reconciler"
+    )
+    (container,) = reconciler["spec"]["template"]["spec"]["containers"]
+    args = container["args"]
+    places = [at for at, word in enumerate(args) if word == "--ignored-namespace"]
+    assert [args[at + 1] for at in places] == ["istio-system", "argocd"]
+
+
 def _selects(webhook: Json, labels: dict[str, str]) -> bool:
     """Whether a namespace with these labels is looked at, as the API server reads its selector."""
     return all(

@@ -1,6 +1,6 @@
 """Watches all kinds that a decision needs: stores, informers, one snapshot."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -22,6 +22,7 @@ from edl.kube.decode import (
     volume_claims,
 )
 from edl.kube.decode.config_maps import config_map
+from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
@@ -52,13 +53,16 @@ class Stores:
         self,
         changed: Callable[[], None] = lambda: None,
         system_namespace: str = contract.SYSTEM_NAMESPACE,
+        ignored: Collection[str] = (),
     ) -> None:
+        """`ignored`: further namespaces whose Jobs and pods no webhook reviews."""
         self._changed = changed
         self._all: list[tuple[ListOptions, Store[Any]]] = []
         shapes = ShapeInterner()
+        unmanaged = frozenset({"kube-system", system_namespace, *ignored})
         self.nodes = self._of("Node", object_facts.node)
-        self.pods = self._of("Pod", partial(object_facts.pod, shapes=shapes))
-        decode_job = partial(job_facts.job, shapes=shapes)
+        self.pods = self._of("Pod", partial(object_facts.pod, shapes=shapes, unmanaged=unmanaged))
+        decode_job = partial(_managed_job, shapes=shapes, unmanaged=unmanaged)
         self.jobs = self._selected(ListOptions("Job", labels=contract.FRAMEWORK), decode_job)
         self.priorities = self._of("PriorityClass", object_facts.priority)
         self.namespaces = self._of("Namespace", object_facts.namespace)
@@ -155,8 +159,15 @@ class Stores:
         )
 
 
+def _managed_job(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str]) -> JobFacts | None:
+    found = job_facts.job(raw, shapes)
+    return None if found.key.namespace in unmanaged else found
+
+
 def read_once(
-    cluster: Cluster, missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None
+    cluster: Cluster,
+    missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None,
+    ignored: Collection[str] = (),
 ) -> ClusterFacts:
     """Lists each kind once, for a single decision of the plugin. Raises ClusterError.
 
@@ -176,7 +187,7 @@ def read_once(
                 raise
             pair[1].absent()
 
-    stores = Stores(system_namespace=cluster.system_namespace)
+    stores = Stores(system_namespace=cluster.system_namespace, ignored=ignored)
     pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(read, pairs):

@@ -4,6 +4,7 @@ The stores keep `Facts` instead of objects: small, frozen, and equal if nothing 
 changed, so that a heartbeat of a node causes no decision.
 """
 
+from collections.abc import Collection
 from sys import intern
 from typing import Final
 
@@ -149,7 +150,8 @@ def node(raw: bytes) -> Node:
     )
 
 
-def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
+def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> PodFacts:
+    """`unmanaged`: namespaces in which labels mean nothing."""
     found = _pods.decode(raw)
     ended = found.status.phase in ("Succeeded", "Failed")
     leaving = found.metadata.deletion_timestamp is not None
@@ -158,8 +160,9 @@ def pod(raw: bytes, shapes: ShapeInterner) -> PodFacts:
     job = next((owner.uid for owner in jobs if owner.controller), "")
     # A pod whose managed Job is deleted, or not delivered yet, makes no demand of its own.
     labels = found.metadata.labels
-    ours = bool(job and labels.get(contract.FRAMEWORK))
-    alone = training_pods.bare_pod(raw) if labels.get(contract.FRAMEWORK) and not job else None
+    labelled = found.metadata.namespace not in unmanaged and bool(labels.get(contract.FRAMEWORK))
+    ours = bool(job and labelled)
+    alone = training_pods.bare_pod(raw) if labelled and not job else None
     provisional = _is_provisional(found) and not (job or alone)
     gated = bool(found.spec.scheduling_gates)
     held_back = ours or provisional or ended or leaving or gated or _unseen(found)

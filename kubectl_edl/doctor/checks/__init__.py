@@ -82,6 +82,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("budgets", eviction_budgets.overlaps),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),
+            Check("ignored", misplaced_keys.ignored),
             Check("default-priority", stuck_jobs.default_priorities),
             Check("keys", misplaced_keys.unheeded),
             Check("cronjobs", misplaced_keys.cron_jobs),

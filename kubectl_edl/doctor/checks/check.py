@@ -107,7 +107,8 @@ class CheckContext:
     def _cluster(self) -> tuple[ClusterState, Hints] | Forbidden:
         """The whole cluster as the reconciler sees it, or the right that the user lacks."""
         try:
-            return survey_cluster(self.connection.cluster, self.now)
+            ignored = self.settings.ignored_namespaces
+            return survey_cluster(self.connection.cluster, self.now, ignored)
         except Forbidden as error:
             return error
 
@@ -142,6 +143,11 @@ class CheckContext:
             raise NamespaceUnreadable(str(error), error.status) from error
 
     @cached_property
+    def settings(self) -> Settings:
+        """The reconciler's, or the usual ones if they cannot be read."""
+        return deciding(self.connection, self.now).settings
+
+    @cached_property
     def next_plan(self) -> tuple[ClusterState, Settings, Plan]:
         """The reconciler's next plan, and its input. Raises Forbidden."""
         from edl.planner.decide import decide
@@ -149,7 +155,7 @@ class CheckContext:
         if isinstance(self._cluster, Forbidden):
             raise self._cluster
         state, _ = self._cluster
-        settings = deciding(self.connection, self.now).settings
+        settings = self.settings
         return state, settings, decide(state, settings.policy_to_apply(), settings.limits)
 
     @property

@@ -1,5 +1,6 @@
 """Finds labels and annotations of ours that have no effect: misspelt, or on the wrong object."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -11,6 +12,7 @@ from edl.inject.manifest_parts import job_template, made_job
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions
+from edl.messages.scarcity_messages import listed
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
@@ -63,6 +65,24 @@ def namespaces(context: CheckContext) -> CheckResults:
         for finding in namespace_policy.problems(manifest)
     ]
     yield from first(results, FixCommand("kubectl get namespaces -o yaml"))
+
+
+def ignored(context: CheckContext) -> CheckResults:
+    """Labelled Jobs in namespaces that kubectl-edl ignores: their labels have no effect."""
+    names = {"kube-system", context.system_namespace, *context.settings.ignored_namespaces}
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    for manifest in _listed(context, "Job", contract.FRAMEWORK):
+        if manifest["metadata"]["namespace"] in names and not has_ended(manifest):
+            jobs[manifest["metadata"]["namespace"]].append(manifest["metadata"]["name"])
+    results = [
+        warning(
+            f"webhook and reconciler ignore namespace {namespace}: {listed(sorted(found))} "
+            f"{'is an ordinary Job' if len(found) == 1 else 'are ordinary Jobs'}",
+            f"remove the label {contract.FRAMEWORK}, or use another namespace",
+        )
+        for namespace, found in sorted(jobs.items())
+    ]
+    yield from first(results, FixCommand(f"kubectl get jobs -A -l {contract.FRAMEWORK}"))
 
 
 def _misplaced(context: CheckContext, kind: str, labels: str) -> Iterator[CheckResult]:

@@ -27,6 +27,7 @@ ALL = Settings(
     ),
     weights=((1000, 2.0),),
     waits=(("patience", timedelta(seconds=7)),),
+    ignored_namespaces=("argocd", "istio-system"),
 )
 _NAMES = st.sampled_from(["policy", "weights", "patience", "idle", "1", "x", *asdict(Limits())])
 
@@ -61,6 +62,7 @@ def test_what_only_a_newer_one_knows_is_named() -> None:
         ('{"limits": {"load_ceiling": "all"}}', "load_ceiling: 'all'; a number"),
         ('{"limits": {"gang_limit": true}}', "gang_limit: True; a number of seconds"),
         ('{"limits": {"preempt": 1}}', "preempt: 1; true or false"),
+        ('{"ignoredNamespaces": "a"}', "ignoredNamespaces: 'a'; names"),
         ('{"limits": []}', "limits: []; an object"),
         ("[]", "settings: []; an object"),
         ("fair", "Expecting value"),

@@ -760,6 +760,17 @@ def test_labels_on_a_cron_job_itself_are_warned_of(stage: Stage) -> None:
     assert "cronjobs" not in checked(stage)
 
 
+def test_labelled_jobs_in_an_ignored_namespace_are_warned_of(stage: Stage) -> None:
+    mnist(stage)
+    assert "ignored" not in checked(stage)
+    lease(stage, render(Settings(ignored_namespaces=("default",))))
+    result, said, fix = only(stage, "ignored")
+    assert result == "warning"
+    names = "mnist-chief, mnist-ps, mnist-worker are ordinary Jobs"
+    assert said == f"webhook and reconciler ignore namespace default: {names}"
+    assert fix == "remove the label edl.dev/framework, or use another namespace"
+
+
 def test_a_default_priority_class_that_does_not_exist_is_a_warning(stage: Stage) -> None:
     assert "default-priority" not in checked(stage)
     metadata = {"name": "lab", "annotations": {contract.DEFAULT_PRIORITY: "nosuch"}}

@@ -60,6 +60,21 @@ def test_one_reading_sees_what_matters_and_no_more(fake: FakeCluster) -> None:
     assert [demand.example for demand in state.demands] == ["web/p"]
 
 
+@pytest.mark.parametrize("namespace", ["kube-system", "edl-system", "istio-system"])
+def test_nothing_is_managed_in_ignored_namespaces_whatever_its_annotations_say(
+    namespace: str,
+) -> None:
+    job = manifests.member("chief")
+    job["metadata"]["namespace"] = namespace
+    job["metadata"].setdefault("annotations", {})["edl.dev/injected-max"] = "500"
+    bare = manifests.pod("p", metadata={"labels": {"edl.dev/framework": "none"}})
+    bare["metadata"]["namespace"] = namespace
+    cluster = cluster_of(("Job", job), ("Pod", bare))
+    state = observe(read_once(cluster, ignored=["istio-system"]), NOW)
+    assert (state.jobs, state.bare_jobs) == ((), ())
+    assert [demand.example for demand in state.demands] == [f"{namespace}/p"]
+
+
 def test_a_kind_that_may_not_be_read_is_an_error(fake: FakeCluster) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["list"] = [Forbidden("may not list pods", 403)]
