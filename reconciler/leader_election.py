@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Cluster, server_time
+from edl.kube.problem_log import ProblemLog
 from edl.model import ObjectRef
 from edl.writes import Json
 
@@ -97,7 +98,7 @@ class LeaderElector:
         self._known = False
         """`_seen` is the last write of this process; a foreign change would cause a conflict."""
         self._leads_until = float("-inf")
-        self._troubled = False
+        self._problems = ProblemLog(_log)
         self._announced = False
         self._published: Mapping[str, str | None] = {}
         self._passed_on: Mapping[str, str] = {}
@@ -149,19 +150,21 @@ class LeaderElector:
         with self._lock:
             try:
                 self._leads_until = self._try_acquire_or_renew(self._clocks.monotonic())
-                self._troubled = False
+                self._problems.clear()
             except Conflict:
                 pass  # another candidate was faster; the next attempt reads its Lease
             except Exception as error:  # noqa: BLE001 - a dead thread would never campaign again
                 bug = None if isinstance(error, ClusterError) else error
-                self._warn_once("leader election: request failed, retrying: %s", error, bug)
+                message = "leader election: request failed, retrying: %s"
+                self._problems.report(message, error, bug=bug)
             self._report_transition()
             return self._announced
 
     def _abstain(self) -> None:
         """Lets the Lease expire. It is not released, as a hanging request may still take effect."""
         with self._lock:
-            self._warn_once("reconcile loop stalled: %s does not renew its Lease", self.identity)
+            message = "reconcile loop stalled: %s does not renew its Lease"
+            self._problems.report(message, self.identity)
             self._report_transition()
 
     def release(self) -> None:
@@ -247,12 +250,6 @@ class LeaderElector:
                 self.identity,
                 "became leader" if self._announced else "lost the leadership",
             )
-
-    def _warn_once(self, message: str, about: object, bug: Exception | None = None) -> None:
-        """Logs a problem once, until an attempt succeeds."""
-        if not self._troubled:
-            _log.warning(message, about, exc_info=bug)
-        self._troubled = True
 
 
 def _spec(lease: Json) -> Json:

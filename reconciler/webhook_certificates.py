@@ -17,6 +17,7 @@ from certs.subject_names import is_address, is_host
 from certs.verify import facts_of
 from edl.errors import EdlError
 from edl.kube.option_group import option, option_group
+from edl.kube.problem_log import ProblemLog
 from edl.model import ObjectRef
 from reconciler.controller import FOLLOWING
 from reconciler.job_backoff import AFTER_FAILURE
@@ -124,7 +125,7 @@ class WebhookCertificates:
         self._clock = clock
         self._every = every
         self._failures = 0
-        self._trouble = ""
+        self._problems = ProblemLog(_log)
         self._missing: tuple[ObjectRef, ...] = ()
 
     def run_once(self, *, leading: bool) -> float:
@@ -143,9 +144,9 @@ class WebhookCertificates:
             return self._failed(type(error).__name__)
         self._gauges.keeps(installed)
         self._tell(installed.absent)
-        if self._failures:
+        if self._problems.clear():
             _log.info("the webhook's certificate is maintained again")
-        self._failures, self._trouble = 0, ""
+        self._failures = 0
         return self._every.total_seconds()
 
     def _tell(self, missing: tuple[ObjectRef, ...]) -> None:
@@ -161,7 +162,5 @@ class WebhookCertificates:
     def _failed(self, trouble: str) -> float:
         self._gauges.failures.inc()
         self._failures += 1
-        if trouble != self._trouble:
-            _log.warning("cannot maintain the webhook's certificate: %s", trouble)
-        self._trouble = trouble
+        self._problems.report("cannot maintain the webhook's certificate: %s", trouble)
         return AFTER_FAILURE.after(self._failures)

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from edl.errors import EdlError
+from edl.kube.problem_log import ProblemLog
 from edl.model import ClusterState
 from edl.writes import Json
 from kubectl_edl.dashboard.cluster_reader import ClusterReader, DashboardSnapshot, Recent
@@ -45,7 +46,7 @@ class DashboardWatcher:
         self._stopped = Event()
         self._snapshot: DashboardSnapshot | None = None
         self._page: Json = {}
-        self._troubled = False
+        self._problems = ProblemLog(_log)
 
     @property
     def snapshot(self) -> DashboardSnapshot | None:
@@ -77,14 +78,12 @@ class DashboardWatcher:
         try:
             if found := self._reader.read():
                 self._page, self._snapshot = self._drawn(found), found
-            self._troubled = False
+            self._problems.clear()
         except EdlError as error:
             trouble = str(error)
         except Exception as error:  # noqa: BLE001 - a dead watcher would show an old state forever
             trouble = f"unexpected {type(error).__name__}: {error}"
-            if not self._troubled:
-                _log.exception("reading the cluster failed, retrying")
-            self._troubled = True
+            self._problems.report("reading the cluster failed, retrying: %s", error, bug=error)
         if self._page or trouble:
             self._broadcast.show(msgspec.json.encode(self._page | {"trouble": trouble}))
 

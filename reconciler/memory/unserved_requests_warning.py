@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from edl.kube.problem_log import ProblemLog
 from edl.model import ClusterState
 from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.plan import Plan
@@ -22,16 +23,14 @@ class UnservedRequestsWarning:
 
     def __init__(self, limits: Limits) -> None:
         self._wanted = limits.provisioning.provisioner is Provisioner.REQUEST
-        self._missing = False
+        self._problems = ProblemLog(_log)
 
     def wrap_decide(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
         def decided(state: ClusterState) -> Plan:
-            self._warn_once(missing=self._wanted and not state.takes_requests)
+            if self._wanted and not state.takes_requests:
+                self._problems.report(_MISSING, Provisioner.REQUEST, Provisioner.PODS)
+            else:
+                self._problems.clear()
             return decide(state)
 
         return decided
-
-    def _warn_once(self, *, missing: bool) -> None:
-        if missing and not self._missing:
-            _log.warning(_MISSING, Provisioner.REQUEST, Provisioner.PODS)
-        self._missing = missing

@@ -8,6 +8,7 @@ from typing import Final
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
+from edl.kube.problem_log import ProblemLog
 from edl.kube.writer.executor import perform
 from edl.model import TrainingJob
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, parse
@@ -65,7 +66,7 @@ class QueuePublisher:
         self._refused: dict[str, float] = {}
         """Monotonic time until which a namespace is skipped."""
         self._errors = 0
-        self._troubled = False
+        self._problems = ProblemLog(_log)
 
     def run_once(self, *, leading: bool) -> float:
         """Writes what is due; returns the seconds until the next run."""
@@ -78,7 +79,7 @@ class QueuePublisher:
         except NotLeading:
             return self._follows()
         except ClusterError as error:
-            self._complain("cannot publish the queue: %s", error)
+            self._problems.report("cannot publish the queue: %s", error)
             self._published = None
         except Exception:  # noqa: BLE001 - the next run may succeed
             _log.exception("publishing the queue failed")
@@ -102,7 +103,7 @@ class QueuePublisher:
         # If only creations failed, no published document is out of date.
         if all(isinstance(write, Create) for write in due if write not in done):
             self._confirm(decided.state.observed_at)
-        self._troubled = False
+        self._problems.clear()
 
     def _standing(self) -> dict[str, PublishedQueue]:
         now = self._monotonic()
@@ -149,12 +150,6 @@ class QueuePublisher:
 
     def _is_away(self, error: Unreachable) -> bool:
         return error.status < _SERVER_ERROR or self._errors > MOST_ERRORS
-
-    def _complain(self, message: str, about: object) -> None:
-        """Logs a problem once, until a run succeeds."""
-        if not self._troubled:
-            _log.warning(message, about)
-        self._troubled = True
 
 
 def _read(found: ConfigMapFacts) -> PublishedQueue:

@@ -19,6 +19,7 @@ import uvloop
 
 from edl.errors import EdlError
 from edl.kube.listening_socket import listening_socket
+from edl.kube.problem_log import ProblemLog
 from webhook.http.body_budget import BodyBudget
 from webhook.http.connection import Endpoint, Rejected
 from webhook.http.connection_limits import ConnectionLimits
@@ -185,16 +186,14 @@ async def _run(
 
 async def _keep_demanding(lifecycle: Readiness, settings: ServerSettings) -> None:
     """Checks the client CA file as often as the serving certificate."""
-    trouble = ""
+    problems = ProblemLog(_log)
     while True:
         await asyncio.sleep(settings.refresh.total_seconds())
         try:
             _demand(lifecycle, settings)
-            trouble = ""
+            problems.clear()
         except ClientAuthorityError as error:
-            if str(error) != trouble:
-                _log.warning("cannot load the client CA, keeping the previous one: %s", error)
-            trouble = str(error)
+            problems.report("cannot load the client CA, keeping the previous one: %s", error)
 
 
 def _demand(lifecycle: Readiness, settings: ServerSettings) -> None:

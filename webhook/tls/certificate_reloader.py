@@ -8,6 +8,7 @@ from typing import Final
 
 from certs.bundle import KeyPair
 from edl.errors import EdlError
+from edl.kube.problem_log import ProblemLog
 from webhook.tls.serving_certificate import ServingCertificate, Source
 from webhook.webhook_metrics import WebhookMetrics
 
@@ -29,7 +30,7 @@ class CertificateReloader:
         self._source = source
         self._metrics = metrics
         self._clock = clock
-        self._trouble = ""
+        self._problems = ProblemLog(_log)
 
     def start(self) -> None:
         """Loads the certificate for the first time, if it must exist. Raises EdlError."""
@@ -50,23 +51,18 @@ class CertificateReloader:
             # A thread waits for the disk or the API server; the context is changed on the loop.
             self._load(await asyncio.to_thread(self._source, now), now)
         except EdlError as error:
-            self._complain(str(error))
+            self._metrics.certificate_failed()
+            self._problems.report("%s: %s", self._outcome(), error)
         except Exception:  # noqa: BLE001 - the old certificate is served meanwhile
             self._metrics.certificate_failed()
             _log.exception("cannot look for a new certificate, keeping the current one")
         else:
-            self._trouble = ""
+            self._problems.clear()
 
     def _load(self, pair: KeyPair, now: datetime) -> None:
         if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
             self._metrics.certified_until(loaded.ends)
             _log.info("serving with a certificate until %s", loaded.ends.isoformat())
-
-    def _complain(self, trouble: str) -> None:
-        self._metrics.certificate_failed()
-        if trouble != self._trouble:
-            _log.warning("%s: %s", self._outcome(), trouble)
-        self._trouble = trouble
 
     def _outcome(self) -> str:
         if self._certificate.loaded is None:

@@ -18,6 +18,7 @@ from edl.backoff import Backoff
 from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
 from edl.kube.cache.store import Store, version_of
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent, RawList
+from edl.kube.problem_log import ProblemLog
 
 if TYPE_CHECKING:
     from edl.kube.cache.store import StoredObject
@@ -70,7 +71,7 @@ class Informer(Generic[T]):
         self._version = ""
         self._failures = 0
         self._refusals = 0
-        self._troubled = False
+        self._problems = ProblemLog(_log)
 
     def start(self) -> Thread:
         name = f"informer-{self.selection.kind}"
@@ -103,7 +104,7 @@ class Informer(Generic[T]):
             if isinstance(error, NotFound) and kind.optional:
                 self._absent()
             elif _may_not(error) and kind.dispensable:
-                self._troubled_by(error)
+                self._report(error)
                 self._absent()
             else:
                 self._failed(error)
@@ -140,7 +141,8 @@ class Informer(Generic[T]):
         with self._lock:
             self._watch = watch
         self._restarted()
-        self._reached()
+        if self._problems.clear():
+            _log.info("watch of %s works again", self.selection.kind)
         if self._stopped.is_set():
             watch.close()
         self._failures += 1  # reset by the first event
@@ -163,20 +165,13 @@ class Informer(Generic[T]):
         self._refusals += not _is_away(error)
         if self._refusals >= RESUMES or not _can_resume(error):
             self._version = ""
-        self._troubled_by(error)
+        self._report(error)
 
-    def _troubled_by(self, error: Exception) -> None:
-        """Logs the failure once, until a watch succeeds again."""
-        if not self._troubled and not isinstance(error, Gone):
-            self._troubled = True
+    def _report(self, error: Exception) -> None:
+        if not isinstance(error, Gone):
             bug = None if isinstance(error, ClusterError) else error
-            kind = self.selection.kind
-            _log.warning("watch of %s failed, retrying: %s", kind, error, exc_info=bug)
-
-    def _reached(self) -> None:
-        if self._troubled:
-            self._troubled = False
-            _log.info("watch of %s works again", self.selection.kind)
+            message = "watch of %s failed, retrying: %s"
+            self._problems.report(message, self.selection.kind, error, bug=bug)
 
 
 def _may_not(error: Exception) -> bool:
