@@ -6,7 +6,7 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
 from edl.model.failures import FailedAttempt, RefusedSize, RequestedSize, WriteRefusal
-from edl.model.jobs import Phase, TrainingJob
+from edl.model.jobs import Phase, TrainingJob, job_of
 from edl.model.nodes import (
     Assignment,
     Domain,
@@ -116,4 +116,5 @@ __all__ = [
     "TopologySpread",
     "TrainingJob",
     "WriteRefusal",
+    "job_of",
 ]

@@ -1,6 +1,6 @@
 """Training jobs and their roles, as they stand in the cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -197,6 +197,13 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def live(self) -> tuple[Role, ...]:
         """The roles whose Job has not ended."""
         return tuple(role for role in self.roles if role.status.ending is None)
+
+    def role(self, name: str) -> Role | None:
+        return next((role for role in self.roles if role.name == name), None)
+
+
+def job_of(jobs: Iterable[TrainingJob], key: JobKey) -> TrainingJob | None:
+    return next((job for job in jobs if job.key == key), None)
 
 
 def queue_order(job: TrainingJob) -> tuple[int, datetime, JobKey]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.errors import Forbidden
 from edl.kube.cluster import find
-from edl.model import JobKey, ObjectRef, TrainingJob
+from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused, no_such_job, not_elastic
 from kubectl_edl.cli.completion_candidates import plain
@@ -59,11 +59,6 @@ def named_role(name: str, job: TrainingJob) -> str:
     """The role whose Job has this name; empty if the name is the training job's."""
     name = plain(name)
     return next((role.name for role in job.roles if role.job == name != job.key.name), "")
-
-
-def only(key: JobKey, survey: Survey) -> TrainingJob | None:
-    """The same training job in a later survey; None if it no longer exists."""
-    return next((job for job in survey.jobs if job.key == key), None)
 
 
 def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:

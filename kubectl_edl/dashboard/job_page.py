@@ -13,14 +13,13 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from edl.kube.event_facts import EventFacts
-from edl.model import JobKey, Pod, PodPhase, TrainingJob
+from edl.model import JobKey, Pod, PodPhase, TrainingJob, job_of
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import survey_ruled
 from kubectl_edl.client.event_reader import events_about
 from kubectl_edl.client.failed_pods import failed_pods
-from kubectl_edl.client.job_lookup import only
 from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import deciding
@@ -113,7 +112,7 @@ class JobPages:
         return body
 
     def _found(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
-        found = next((job for job in snapshot.jobs if job.key == key), None)
+        found = job_of(snapshot.jobs, key)
         if found:
             return found
         shown = self.connection.namespace
@@ -149,7 +148,7 @@ class JobPages:
         published, hints = published_view(self.connection, job, now)
         there = replace(self.connection, namespace=job.key.namespace)
         survey = ranked(survey_ruled(there, now), published)
-        return only(job.key, survey) or job, published, (*hints, *survey.hints)
+        return job_of(survey.jobs, job.key) or job, published, (*hints, *survey.hints)
 
 
 class _JobFacts(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Final
 from edl.domain_counts import labels_of, running
 from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState, TrainingJob, job_of
 from edl.phases import waits
 from edl.planner.explain.explanation import Explanation
 from edl.planner.explain.explanation import explain as explain_job
@@ -107,7 +107,7 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
     explanation, estimate = _explanation(cli, explained.deciding, state, job)
     staying = explanation.plan.staying if explanation else ()
     # The same job, with data of its devices.
-    found = next((one for one in state.jobs if one.key == job.key), None)
+    found = job_of(state.jobs, job.key)
     return replace(
         explained,
         explanation=explanation,

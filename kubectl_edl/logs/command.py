@@ -6,14 +6,14 @@ from typing import Final
 import click
 
 from edl.kube.option_group import group
-from edl.model import JobKey
+from edl.model import JobKey, job_of
 from edl.phases import ENDED, phase
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import namespace_options
 from kubectl_edl.client.cluster_view import survey_jobs
-from kubectl_edl.client.job_lookup import named_role, only, training_job
+from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.job_views.job_reasons import why
 from kubectl_edl.logs.follow_logs import FollowedPods, Follower, Output
@@ -82,7 +82,7 @@ def _current_pods(
     unwatched: ClusterConnection,
 ) -> FollowedPods:
     """The pods now. At the end pods are listed directly: their watch may lag behind the Jobs'."""
-    job = only(key, survey_jobs(connection, cli.now()))
+    job = job_of(survey_jobs(connection, cli.now()).jobs, key)
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
     if phase(job) in ENDED:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, message, remedy
-from edl.model import Reason, Role, TrainingJob
+from edl.model import Reason, Role, TrainingJob, job_of
 from edl.model.blockers import QuotaExceeded
 from kubectl_edl.client.cluster_view import Survey
 
@@ -42,7 +42,7 @@ def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeL
 
     None if some list could not be read: its objects would count as absent.
     """
-    found = next((one for one in survey.jobs if one.key == job.key), None)
+    found = job_of(survey.jobs, job.key)
     if found is None or not survey.is_complete:
         return NO_LIMITS
     hints = list[str]()

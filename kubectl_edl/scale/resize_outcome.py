@@ -10,12 +10,11 @@ from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.durations import duration_text
 from edl.errors import ClusterError
 from edl.kube.cluster import ListOptions
-from edl.model import Code, JobKey, Role, TrainingJob
+from edl.model import Code, JobKey, Role, TrainingJob, job_of
 from edl.phases import ending
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import survey_training
-from kubectl_edl.client.job_lookup import only
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.scale.size_validation import Scaling
 
@@ -46,7 +45,7 @@ def wait(
     changes = cli.changes(connection.cluster, selection, limit.deadlines)
     for _ in chain((None,), changes):
         now = cli.now()
-        found = only(job, survey_training(connection, "", now))
+        found = job_of(survey_training(connection, "", now).jobs, job)
         if found is None:
             raise Missing(f"{job.name} was deleted meanwhile")
         if (outcome := _outcome(found, resize, connection.scope)) is not None:
@@ -58,7 +57,7 @@ def wait(
 def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
     """The sentence on the outcome; None while the resize is in progress."""
     name, role_name = job.key.name, resize.role.name
-    role = next((role for role in job.roles if role.name == role_name), None)
+    role = job.role(role_name)
     if role is None:
         raise Missing(f"the Job of {role_name} was deleted meanwhile")
     if failed := _failed(role, resize):

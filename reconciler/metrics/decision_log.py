@@ -10,7 +10,7 @@ import msgspec
 
 from edl import messages, reasons
 from edl.kube.writer.executor import StepFailure, StepReport
-from edl.model import Code, JobKey, Reason, TrainingJob
+from edl.model import Code, JobKey, Reason, TrainingJob, job_of
 from edl.planner.plan import Plan
 from edl.steps.preconditioned_patches import job_event
 from edl.steps.step_collector import StepError
@@ -105,7 +105,7 @@ class DecisionLog:
         """An Event: the API server may refuse to store the reason, as it refused the write."""
         decided = self._metrics.latest.decided
         jobs = decided.state.jobs if decided else ()
-        job = next((job for job in jobs if job.key == failure.step.job), None)
+        job = job_of(jobs, failure.step.job)
         if job is not None and job.roles:
             code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
             why = reasons.quoted(code, str(failure.error))

@@ -161,7 +161,7 @@ def _is_pinned(
 
 def _role(given: DecisionInput, key: JobKey, name: str) -> Role | None:
     job = given.job(key)
-    return next((role for role in job.roles if role.name == name), None) if job else None
+    return job.role(name) if job else None
 
 
 def least(

@@ -21,6 +21,7 @@ from edl.model import (
     Team,
     Teams,
     TrainingJob,
+    job_of,
 )
 from edl.model.nodes import HOSTNAME, added_name, existing_name
 from edl.planner.decide import run_passes
@@ -54,7 +55,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
         return self.changed(observed_at=moment, jobs=tuple(jobs))
 
     def job(self, key: JobKey) -> TrainingJob | None:
-        return next((job for job in self.state.jobs if job.key == key), None)
+        return job_of(self.state.jobs, key)
 
     def node(self, name: str) -> Node | None:
         return next((node for node in self.state.nodes if node.name == name), None)
