@@ -35,12 +35,13 @@ from certs.rotation_steps import (
 )
 from certs.subject_names import SubjectNames, is_address, service_names
 from certs.verify import is_signed_by
+from edl import contract
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 
-NAMESPACE: Final = "edl-system"
+NAMESPACE: Final = contract.SYSTEM_NAMESPACE
 SERVICE: Final = "edl-webhook"
 AUTHORITY_SECRET: Final = "edl-webhook-authority"  # noqa: S105 - where it is
 SECRET: Final = "edl-webhook-tls"  # noqa: S105 - where it is

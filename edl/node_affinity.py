@@ -3,17 +3,17 @@
 import json
 from typing import Final
 
+from edl import contract
 from edl.writes import Json
 
 ANYWHERE: Final = "[]"
 _NODE: Final = "nodeAffinity"
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TERMS: Final = "nodeSelectorTerms"
 
 
 def kept(affinity: Json | None) -> str:
     """The terms of the required node affinity as JSON; `[]` if every node is eligible."""
-    required = ((affinity or {}).get(_NODE) or {}).get(_REQUIRED) or {}
+    required = ((affinity or {}).get(_NODE) or {}).get(contract.REQUIRED_AFFINITY) or {}
     return json.dumps(required.get(_TERMS) or [], separators=(",", ":"))
 
 
@@ -24,20 +24,20 @@ def narrowed(text: str, node: str) -> Json:
     or removed (KEP-3838). An empty term matches no node and must stay empty.
     """
     found = [_on(term, node) if term else term for term in json.loads(text)]
-    return {_NODE: {_REQUIRED: {_TERMS: found or [_on({}, node)]}}}
+    return {_NODE: {contract.REQUIRED_AFFINITY: {_TERMS: found or [_on({}, node)]}}}
 
 
 def widened(affinity: Json, node: str) -> Json:
     """The affinity before `narrowed` restricted it to this node; any other is unchanged."""
     own = affinity.get(_NODE) or {}
-    terms = (own.get(_REQUIRED) or {}).get(_TERMS) or []
+    terms = (own.get(contract.REQUIRED_AFFINITY) or {}).get(_TERMS) or []
     last = _on({}, node)["matchFields"]
     asking = [term for term in terms if term]
     if not asking or any((term.get("matchFields") or [])[-1:] != last for term in asking):
         return affinity
     found = [_before(term) if term else term for term in terms]
-    rest = {name: part for name, part in own.items() if name != _REQUIRED}
-    required = {} if found == [{}] else {_REQUIRED: {_TERMS: found}}
+    rest = {name: part for name, part in own.items() if name != contract.REQUIRED_AFFINITY}
+    required = {} if found == [{}] else {contract.REQUIRED_AFFINITY: {_TERMS: found}}
     kept = {name: part for name, part in affinity.items() if name != _NODE}
     both = rest | required
     return {_NODE: both} | kept if both else kept

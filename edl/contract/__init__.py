@@ -3,6 +3,7 @@
 Each is spelled once, here; `edl.contract.registry` documents its setter and its meaning.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -135,6 +136,9 @@ TRUE: Final = "true"
 
 # Names of objects around a training job.
 MANAGED_BY: Final = "kubectl-edl"
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+MANAGED: Final = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
+"""Label selector of our objects."""
 SYSTEM_NAMESPACE: Final = "edl-system"
 """The namespace in which kubectl-edl is installed, unless another one is configured."""
 SYSTEM_NAMESPACE_ENV: Final = "EDL_SYSTEM_NAMESPACE"
@@ -205,6 +209,10 @@ JOB_TRACKING: Final = "batch.kubernetes.io/job-tracking"
 """The Job controller's finalizer, which it removes once it has counted the pod."""
 KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+REQUIRED_AFFINITY: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
 """Annotations of Jobs that an installation waits for."""
 
@@ -279,3 +287,8 @@ IMMUTABLE: Final = (
     *(GPU, GPU_CLASS, GPU_LIMIT, GPU_MEMORY, KUBESHARE),
 )
 """Labels and annotations that never change after creation: the pods were built from them."""
+
+
+def is_managed(labels: Mapping[str, str]) -> bool:
+    """Whether an object with these labels is ours."""
+    return labels.get(MANAGED_BY_LABEL) == MANAGED_BY

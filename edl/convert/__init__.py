@@ -8,6 +8,7 @@ refer to each other, `edl.convert.queues` reads all of them together.
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import labels, metadata
 from edl.convert.diagnostics import Malformed, Remark, refusals
 from edl.convert.parts import hostname_hints
 from edl.convert.queues.queue_conversion import unread_version
@@ -99,11 +100,11 @@ def _read(source: SourceKind, document: Json) -> Converted:
     fields.value("kind")
     manifests = tuple(source.read(fields))
     for manifest in manifests if not report.wrong else ():
-        if contract.FRAMEWORK in (manifest["metadata"].get("labels") or {}):
+        if contract.FRAMEWORK in labels(manifest):
             report.wrong.extend(refusals(manifest, parse))
     if report.wrong:
         raise Malformed(report.wrong)
     report.finish()
-    name = str((document.get("metadata") or {}).get("name") or "")
+    name = str(metadata(document).get("name") or "")
     report.notes.extend(hostname_hints.remarks(name, manifests))
     return Converted(manifests, tuple(report.dropped), tuple(report.notes))

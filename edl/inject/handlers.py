@@ -6,6 +6,15 @@ from typing import Literal
 import msgspec
 
 from edl import contract
+from edl.contract.manifest_parts import (
+    JOB_TEMPLATE,
+    annotations,
+    job_template,
+    labels,
+    made_job,
+    metadata,
+    pod_of,
+)
 from edl.errors import Denied, Finding, refuse
 from edl.inject import (
     immutable_names,
@@ -17,14 +26,6 @@ from edl.inject import (
     ttl_after_finished,
     update_policy,
     webhook_version_skew,
-)
-from edl.inject.manifest_parts import (
-    JOB_TEMPLATE,
-    annotations,
-    job_template,
-    labels,
-    made_job,
-    pod_of,
 )
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
@@ -160,10 +161,9 @@ def _check_shapes(request: AdmissionRequest) -> None:
 
 def _as_it_was_completed(manifest: Json) -> Json:
     """The manifest as `mutate` saw it: generateName becomes a name after the mutating webhooks."""
-    metadata = manifest.get("metadata") or {}
-    if "generateName" not in metadata or contract.JOB in labels(manifest):
+    if "generateName" not in metadata(manifest) or contract.JOB in labels(manifest):
         return manifest
-    nameless = {field: value for field, value in metadata.items() if field != "name"}
+    nameless = {field: value for field, value in metadata(manifest).items() if field != "name"}
     return manifest | {"metadata": nameless}
 
 
@@ -174,7 +174,7 @@ def _is_unlabelled(request: AdmissionRequest) -> bool:
 
 def _is_made_from_template(manifest: Json) -> bool:
     """Whether this is a pod of a Job, whose template was completed."""
-    owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
+    owners = metadata(manifest).get("ownerReferences") or []
     jobs = (owner for owner in owners if (owner.get("apiVersion"), owner.get("kind")) == JOB_TYPE)
     return manifest.get("kind") == "Pod" and any(jobs)
 
@@ -188,7 +188,7 @@ def _tracked(request: AdmissionRequest) -> Json:
 
 def _is_leaving(manifest: Json) -> bool:
     """Whether the object is being deleted: its finalizers must remain removable."""
-    return bool((manifest.get("metadata") or {}).get("deletionTimestamp"))
+    return bool(metadata(manifest).get("deletionTimestamp"))
 
 
 def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict:

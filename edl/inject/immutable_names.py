@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, labels
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import annotations, labels
 from edl.inject.update_policy import WRITTEN_OUT, adoption, name_of
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.role_bounds import read_roles

@@ -48,9 +48,7 @@ _CONTAINER: Final[_Shape] = {
 }
 _EXPRESSION: Final[_Shape] = {"key": str, "values": [str]}
 _TERM: Final[_Shape] = {"matchExpressions": [_EXPRESSION], "matchFields": [_EXPRESSION]}
-_NODE_AFFINITY: Final[_Shape] = {
-    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_TERM]}
-}
+_NODE_AFFINITY: Final[_Shape] = {contract.REQUIRED_AFFINITY: {"nodeSelectorTerms": [_TERM]}}
 _POD: Final[_Shape] = {
     **dict.fromkeys(
         (

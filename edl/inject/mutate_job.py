@@ -3,6 +3,7 @@
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import metadata
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
 from edl.inject.pods import env_limits, gpus, kubeshare, mutate_pod, scheduling_gates
@@ -27,7 +28,7 @@ def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
     template = _with_pod(template, spec, needs, image)
     if manifest.get("kind") == "Pod":
         return template
-    done = manifest | {"metadata": _labelled(manifest.get("metadata") or {}, spec)}
+    done = manifest | {"metadata": _labelled(metadata(manifest), spec)}
     return done | {"spec": _sized(job | {"template": template, "suspend": True}, spec, needs)}
 
 

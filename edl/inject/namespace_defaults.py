@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
-from edl.errors import Denied, Finding, findings_of
-from edl.frameworks import FRAMEWORKS
-from edl.inject import peer_counts, update_policy
-from edl.inject.manifest_parts import (
+from edl.contract.manifest_parts import (
     annotated,
     annotations,
     labels,
+    metadata,
     template,
     with_metadata,
     with_spec,
 )
+from edl.errors import Denied, Finding, findings_of
+from edl.frameworks import FRAMEWORKS
+from edl.inject import peer_counts, update_policy
 from edl.inject.warnings import unknown_keys
 from edl.model.object_refs import CRON_JOB_TYPE
 from edl.parsing.namespace_policy import NamespacePolicy
@@ -52,7 +53,7 @@ def reaches_webhook(manifest: Json, policy: NamespacePolicy) -> bool:
 
 
 def _is_made_by_a_controller(manifest: Json) -> bool:
-    owners = (manifest.get("metadata") or {}).get("ownerReferences") or []
+    owners = metadata(manifest).get("ownerReferences") or []
     return any(
         owner.get("controller") and (owner.get("apiVersion"), owner.get("kind")) != _MAKES_OURS
         for owner in owners
@@ -93,8 +94,8 @@ def left_alone(manifest: Json, misfit: Denied, policy: NamespacePolicy) -> tuple
 
     The API server cuts each after 256 characters.
     """
-    metadata = manifest.get("metadata") or {}
-    name = metadata.get("name") or f"{metadata.get('generateName') or ''}*"
+    own = metadata(manifest)
+    name = own.get("name") or f"{own.get('generateName') or ''}*"
     what = (
         f"an ordinary Job, not elastic: it does not fit {policy.framework}, the default of "
         f"{policy}; {contract.INJECTION}: {contract.DISABLED} says that it need not"

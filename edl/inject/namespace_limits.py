@@ -4,8 +4,8 @@ from decimal import Decimal
 from typing import Final
 
 from edl import contract, device_templates
+from edl.contract.manifest_parts import annotations, labels, pod_of
 from edl.errors import Denied, Finding
-from edl.inject.manifest_parts import annotations, labels, pod_of
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.yaml_values import whole

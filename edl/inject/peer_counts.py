@@ -3,9 +3,9 @@
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, template
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import annotations, template
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json

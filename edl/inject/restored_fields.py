@@ -3,9 +3,9 @@
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, labels, metadata
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import RoleKind
-from edl.inject.manifest_parts import annotations, labels
 from edl.inject.update_policy import WRITTEN_OUT, is_ranked
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import RETRIES
@@ -52,7 +52,7 @@ def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
 
 def _is_unowned(job: Json) -> bool:
     """Whether the Job has field managers, and `spec.backoffLimit` belongs to none of them."""
-    managers = (job.get("metadata") or {}).get("managedFields") or []
+    managers = metadata(job).get("managedFields") or []
     fields = [(one.get("fieldsV1") or {}).get("f:spec") for one in managers]
     return bool(managers) and not any(
         isinstance(owned, dict) and "f:backoffLimit" in owned for owned in fields
@@ -113,5 +113,5 @@ def _role(manifest: Json) -> tuple[str, RoleKind | None]:
 
 def _named(manifest: Json) -> tuple[str, str]:
     """The name of the Job itself, and that of its training job."""
-    own = (manifest.get("metadata") or {}).get("name", "")
+    own = metadata(manifest).get("name", "")
     return own, labels(manifest).get(contract.JOB) or own

@@ -8,7 +8,7 @@ the value while any Job of the training job runs, and the reconciler restores th
 from typing import Final
 
 from edl import contract
-from edl.inject.manifest_parts import annotations, with_metadata, with_spec
+from edl.contract.manifest_parts import annotations, with_metadata, with_spec
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json

@@ -5,17 +5,18 @@ from typing import Final
 
 from edl import contract
 from edl.contract import registry
-from edl.errors import Denied, Finding, findings_of, refuse
-from edl.frameworks import FRAMEWORKS
-from edl.inject import namespace_limits, peer_counts
-from edl.inject.manifest_parts import (
+from edl.contract.manifest_parts import (
     annotated,
     annotations,
     labels,
+    metadata,
     template,
     with_metadata,
     with_spec,
 )
+from edl.errors import Denied, Finding, findings_of, refuse
+from edl.frameworks import FRAMEWORKS
+from edl.inject import namespace_limits, peer_counts
 from edl.inject.pods import gpus, scheduling_gates
 from edl.inject.pods.pod_failure_policy import has_own_limit
 from edl.model import Code
@@ -121,7 +122,7 @@ def is_released(job: Json) -> bool:
     framework = FRAMEWORKS.get(found.get(contract.FRAMEWORK, ""))
     if framework is None or contract.FRAMEWORK in labels(job) or contract.ROLE not in found:
         return False
-    named = contract.JOB in found or "generateName" in (job.get("metadata") or {})
+    named = contract.JOB in found or "generateName" in metadata(job)
     indexed = (job.get("spec") or {}).get("completionMode") == "Indexed"
     return named and (indexed or not framework.ranked)
 
@@ -132,7 +133,7 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     The API server copies the template's labels to a Job that is sent without labels (batch/v1,
     SetDefaults_Job). A file with our labels looks the same, so both are treated alike.
     """
-    name = (job.get("metadata") or {}).get("name", "")
+    name = metadata(job).get("name", "")
     own, notes = _some_label(job, labels(job)), _foreign(annotations(job))
     warning = (
         f"{name} was released and stays an ordinary Job, without names of "
@@ -150,7 +151,7 @@ def others_labels(job: Json) -> dict[str, str]:
 
 def _some_label(job: Json, found: Mapping[str, str]) -> dict[str, str]:
     """The labels without ours. If none is left, one that prevents the API server's default."""
-    own = {contract.JOB_NAME_LABEL: (job.get("metadata") or {}).get("name", "")}
+    own = {contract.JOB_NAME_LABEL: metadata(job).get("name", "")}
     return _foreign(found) or own
 
 
@@ -160,12 +161,12 @@ def _foreign(found: Mapping[str, str]) -> dict[str, str]:
 
 def adoption(job: Json) -> str:
     """The command for a Job that never was elastic; its options are left to the user."""
-    name = (job.get("metadata") or {}).get("name", "")
+    name = metadata(job).get("name", "")
     return f"kubectl edl adopt {name}{_in_namespace(job)} --recreate …"
 
 
 def _in_namespace(job: Json) -> str:
-    namespace = (job.get("metadata") or {}).get("namespace")
+    namespace = metadata(job).get("namespace")
     return f" -n {namespace}" if namespace else ""
 
 
@@ -241,7 +242,7 @@ def _why_suspended(old: Json) -> str:
 
 def name_of(manifest: Json) -> str:
     """The name of the training job to which this Job belongs."""
-    name = (manifest.get("metadata") or {}).get("name", "")
+    name = metadata(manifest).get("name", "")
     return labels(manifest).get(contract.JOB) or name
 
 

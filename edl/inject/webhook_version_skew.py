@@ -1,9 +1,9 @@
 """During a rollout two releases of the webhook serve: neither may refuse the other's objects."""
 
 from edl import contract
+from edl.contract.manifest_parts import annotated, annotations, labels
 from edl.errors import Finding, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import annotated, annotations, labels
 from edl.writes import Json
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from edl import contract, frameworks
 from edl.contract import registry
+from edl.contract.manifest_parts import annotations, labels, metadata
 from edl.contract.registry import EntryKind
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Finding, refuse
@@ -92,9 +93,7 @@ SILENT: Final = NamespacePolicy()
 
 def read(manifest: Json) -> NamespacePolicy:
     """The policy of a Namespace manifest."""
-    metadata = manifest.get("metadata") or {}
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    return policy(metadata.get("name") or "", labels, annotations)
+    return policy(metadata(manifest).get("name") or "", labels(manifest), annotations(manifest))
 
 
 def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
@@ -144,13 +143,13 @@ def check(manifest: Json, old: Json | None) -> None:
     """
     before = _invalid(old) if old else ()
     findings = [finding for finding in _invalid(manifest) if finding not in before]
-    known = _unknown((old or {}).get("metadata") or {})
-    refuse([*findings, *_no_settings(_unknown(manifest.get("metadata") or {}) - known)])
+    known = _unknown(metadata(old or {}))
+    refuse([*findings, *_no_settings(_unknown(metadata(manifest)) - known)])
 
 
 def problems(manifest: Json) -> tuple[Finding, ...]:
     """All findings about the labels and annotations of a Namespace."""
-    return (*_invalid(manifest), *_no_settings(_unknown(manifest.get("metadata") or {})))
+    return (*_invalid(manifest), *_no_settings(_unknown(metadata(manifest))))
 
 
 def allow_kubexec(namespace: str) -> str:
@@ -223,15 +222,14 @@ def _invalid(manifest: Json) -> tuple[Finding, ...]:
 
     Invalid labels are among them, although they do not block Jobs.
     """
-    metadata = manifest.get("metadata") or {}
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    given_labels = labels(manifest)
     wrong = (
         Finding(f"metadata.labels[{name}]", f'"{given}"', f"{contract.ENABLED}, or leave it out")
         for name in _SETTINGS["labels"]
-        if (given := labels.get(name, contract.DISABLED))
+        if (given := given_labels.get(name, contract.DISABLED))
         not in (contract.ENABLED, contract.DISABLED)
     )
-    return (*_known("", labels, annotations).findings, *wrong)
+    return (*_known("", given_labels, annotations(manifest)).findings, *wrong)
 
 
 def _unknown(metadata: Json) -> set[tuple[str, str]]:

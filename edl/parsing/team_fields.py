@@ -6,6 +6,7 @@ from decimal import ROUND_UP
 from functools import lru_cache
 from typing import Final
 
+from edl import contract
 from edl.dns_names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from edl.errors import Finding
 from edl.model import Requirement
@@ -13,7 +14,7 @@ from edl.model.teams import DEFAULT_TEAM, Reclaim, Team
 from edl.parsing.strict_yaml import YamlValue
 from edl.quantities import CPU, DEVICE_CLASS, MEMORY, PODS, SHARED_GPU, Resources, quantity
 
-SHARES: Final = "sharedgpu/gpu_request"
+SHARES: Final = contract.SHARED_GPU_REQUEST
 """The name in documents for GPUs that KubeShare shares; the amount may be a fraction, such as
 2.5."""
 LARGEST: Final = 2**60

@@ -151,7 +151,7 @@ def owned(job: TrainingJob, target: ObjectRef, fields: Mapping[str, Any]) -> Jso
     metadata = {
         "name": target.name,
         "namespace": target.namespace,
-        "labels": {contract.JOB: job.key.name, "app.kubernetes.io/managed-by": contract.MANAGED_BY},
+        "labels": {contract.JOB: job.key.name, contract.MANAGED_BY_LABEL: contract.MANAGED_BY},
         "ownerReferences": [_reference(owner) for owner in job.owners],
     }
     version = _API_VERSIONS[target.kind]

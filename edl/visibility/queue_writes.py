@@ -12,7 +12,7 @@ from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, rend
 from edl.writes import Create, Delete, Patch, Write
 
 LABELS: Final = {
-    "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+    contract.MANAGED_BY_LABEL: contract.MANAGED_BY,
     "app.kubernetes.io/component": CONFIG_MAP,
 }
 """Labels of each of these ConfigMaps, by which an uninstallation finds them in all namespaces."""

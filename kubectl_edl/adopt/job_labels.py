@@ -8,9 +8,9 @@ from typing import Final
 import click
 
 from edl import contract
+from edl.contract.manifest_parts import JOB_TEMPLATE, made_job
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import JOB_TEMPLATE, made_job
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.update_policy import other_queues
 from edl.kube.option_group import option, option_group

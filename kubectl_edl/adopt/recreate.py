@@ -11,10 +11,10 @@ from typing import Final
 import click
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, with_metadata
+from edl.contract.manifest_parts import labels as labels_of
 from edl.durations import duration_text
 from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, Invalid, NotFound
-from edl.inject.manifest_parts import labels as labels_of
-from edl.inject.manifest_parts import with_metadata
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
@@ -105,9 +105,8 @@ def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[
 
 
 def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:
-    metadata = fresh["metadata"]
-    job = (metadata.get("labels") or {}).get(contract.JOB) or name
-    paused = (metadata.get("annotations") or {}).get(contract.PAUSED) == contract.TRUE
+    job = labels_of(fresh).get(contract.JOB) or name
+    paused = annotations(fresh).get(contract.PAUSED) == contract.TRUE
     then = ", and paused: kubectl edl resume" if paused else ": kubectl edl status"
     cli.say(f"{name}: created again with labels{then} {job}{flags}")
 

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.errors import Forbidden, NotFound
 from edl.frameworks import FRAMEWORKS
 from edl.inject import ttl_after_finished
@@ -145,7 +146,7 @@ def _removal(job: Json) -> Json:
         place: {name: None for name in job["metadata"].get(place) or {} if is_ours(name)}
         for place in _PLACES
     }
-    if all(map(is_ours, job["metadata"].get("labels") or {})):
+    if all(map(is_ours, labels(job))):
         # An empty map would be filled again with the labels of the pods.
         metadata["labels"] |= others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}
@@ -174,9 +175,9 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
         names = ", ".join(gated)
         yield f"hint: new pods of {names} stay gated until you remove their gates: {patch}"
     for job in jobs:
-        labels = job["metadata"].get("labels") or {}
-        framework = FRAMEWORKS.get(labels.get(contract.FRAMEWORK, ""))
-        kind = framework.kinds.get(labels.get(contract.ROLE, "")) if framework else None
+        own = labels(job)
+        framework = FRAMEWORKS.get(own.get(contract.FRAMEWORK, ""))
+        kind = framework.kinds.get(own.get(contract.ROLE, "")) if framework else None
         if kind and kind.serves:
             name = job["metadata"]["name"]
             delete = f"kubectl delete job {name}{flags}"
@@ -191,7 +192,7 @@ def _delete_budgets(
         return
     jobs = {one["metadata"]["name"] for one in released}
     namespace = released[0]["metadata"]["namespace"]
-    managed = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+    managed = contract.MANAGED
     cluster = connection.cluster
     try:
         listing = cluster.list(ListOptions("PodDisruptionBudget", namespace, managed))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from click.shell_completion import CompletionItem
 
 from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.errors import EdlError
 from edl.kube.cluster import ListOptions
 from kubectl_edl.cli.context import CliContext, Scope
@@ -64,7 +65,7 @@ def role_name(job: Json) -> str:
 
 
 def _label(manifest: Json, key: str) -> str:
-    return str((manifest["metadata"].get("labels") or {}).get(key, ""))
+    return str(labels(manifest).get(key, ""))
 
 
 def _of_job(ctx: click.Context) -> ListOptions:

@@ -7,6 +7,7 @@ from functools import partial
 
 from msgspec import structs
 
+from edl.contract.manifest_parts import metadata
 from edl.errors import Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from kubectl_edl.cli.context import CliContext
@@ -171,5 +172,5 @@ def _print_hints(cli: CliContext, chosen: OutputForm, report: Report) -> None:
 
 def _key(document: JsonDocument) -> tuple[str, str]:
     """Namespace and name; both are empty for a report about the whole cluster."""
-    metadata = document.get("metadata") or {}
-    return metadata.get("namespace", ""), metadata.get("name", "")
+    own = metadata(document)
+    return own.get("namespace", ""), own.get("name", "")

@@ -10,6 +10,8 @@ from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.ca_bundle import ca_bundle
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
 from certs.verify import CertificateInfo, is_signed_by
+from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.errors import Forbidden, NotFound
 from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
@@ -17,7 +19,6 @@ from edl.writes import Json
 from kubectl_edl.output.age import duration
 
 _INJECTED: Final = "cert-manager.io/inject-ca-from"
-_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 
 class CertificateStore(Enum):
@@ -60,7 +61,7 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 def certificate_owner(cluster: Cluster) -> CertificateStore:
     """The component that renews the certificates of this installation."""
     found = [configuration for _, configuration in _configurations(cluster)]
-    if any(_INJECTED in (one.get("metadata", {}).get("annotations") or {}) for one in found):
+    if any(_INJECTED in annotations(one) for one in found):
         return CertificateStore.CERT_MANAGER
     if not served_outside(cluster):
         return CertificateStore.RECONCILER
@@ -121,7 +122,7 @@ def namespaces_named(entry: Json, operator: str) -> list[str]:
     return [
         str(name)
         for rule in rules
-        if (rule["key"], rule["operator"]) == (_NAMESPACE_NAME, operator)
+        if (rule["key"], rule["operator"]) == (contract.NAMESPACE_NAME, operator)
         for name in rule.get("values") or ()
     ]
 

@@ -69,7 +69,7 @@ def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:
 
 def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Missing | None:
     """The error with the latest Jobs of a CronJob; None if these are not training jobs."""
-    from edl.inject.manifest_parts import made_job
+    from edl.contract.manifest_parts import made_job
     from edl.inject.namespace_defaults import reaches_webhook
 
     scope = connection.scope

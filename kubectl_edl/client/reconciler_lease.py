@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.auth.access_review import read as missing_rights
@@ -125,7 +126,7 @@ def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime
 
 def judged(where: str, lease: Json, now: datetime) -> LeaseView:
     spec = lease.get("spec") or {}
-    notes = lease["metadata"].get("annotations") or {}
+    notes = annotations(lease)
     settings = notes.get(contract.SETTINGS)
     holder, renewed = spec.get("holderIdentity") or "", timestamp(spec.get("renewTime") or "")
     if not holder:

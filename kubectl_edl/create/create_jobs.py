@@ -8,15 +8,15 @@ training job waits for all its roles.
 from collections.abc import Sequence
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.errors import AlreadyExists, ClusterError, Finding, Forbidden, Invalid, NotFound, refuse
-from edl.inject.manifest_parts import annotations
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.patcher import with_fresh_state
-from kubectl_edl.resources.source_manifest import LAST_APPLIED, as_applied
+from kubectl_edl.resources.source_manifest import as_applied
 
 
 def create_all(
@@ -47,8 +47,8 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
         return []
     except ClusterError:
         return [wanted]
-    same = annotations(found).get(LAST_APPLIED) == annotations(wanted)[LAST_APPLIED]
-    return [found] if same else []
+    applied, known = (annotations(one).get(contract.LAST_APPLIED) for one in (wanted, found))
+    return [found] if known == applied else []
 
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:

@@ -8,17 +8,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edl.errors import Denied, findings_of
-from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
-from edl.inject.manifest_parts import (
+from edl.contract.manifest_parts import (
     JOB_TEMPLATE,
     job_template,
     labels,
     made_job,
+    metadata,
     template,
     with_metadata,
     with_spec,
 )
+from edl.errors import Denied, findings_of
+from edl.inject.handlers import AdmissionRequest, Context, advise, mutate, validate
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import unknown_keys
 from edl.parsing import namespace_policy
@@ -235,16 +236,15 @@ def _as_sent(manifest: Json, namespace: str) -> Json:
 
     The API server gives a Job without labels those of its pods (batch/v1, SetDefaults_Job).
     """
-    metadata = manifest.get("metadata") or {}
     if manifest["kind"] == "Job" and not labels(manifest) and labels(template(manifest)):
         manifest = with_metadata(manifest, labels=labels(template(manifest)))
-    return manifest if metadata.get("namespace") else _with_namespace(manifest, namespace)
+    return manifest if metadata(manifest).get("namespace") else _with_namespace(manifest, namespace)
 
 
 def _with_namespace(manifest: Json, namespace: str) -> Json:
-    metadata = manifest.get("metadata") or {}
-    first = {"name": metadata["name"]} if "name" in metadata else {}
-    return manifest | {"metadata": first | {"namespace": namespace} | metadata}
+    own = metadata(manifest)
+    first = {"name": own["name"]} if "name" in own else {}
+    return manifest | {"metadata": first | {"namespace": namespace} | own}
 
 
 def _defaulted(manifest: Json) -> Json:

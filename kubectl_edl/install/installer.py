@@ -5,6 +5,7 @@ from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
@@ -125,7 +126,7 @@ def helm_release(cluster: Cluster) -> ObjectRef | None:
     """The Helm release that owns the installation; None if Helm did not install it."""
     configurations = (ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS)
     for target in (*configurations, webhook_deployment(cluster)):  # any of them may be missing
-        notes = (find(cluster, target) or {}).get("metadata", {}).get("annotations") or {}
+        notes = annotations(find(cluster, target) or {})
         if release := notes.get(_HELM):
             return ObjectRef("Release", notes.get(_HELM_NAMESPACE, "default"), release)
     return None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.errors import ClusterError, Conflict, Denied, NotFound
 from edl.inject import ttl_after_finished
 from edl.inject.pods import scheduling_gates
@@ -76,7 +77,7 @@ def start_fields(job: Json) -> Json:
 def start_annotations(job: Json) -> list[str]:
     """Annotations that its pods read, and that only a start by the reconciler writes on them."""
     template = job["spec"]["template"]
-    written = (template.get("metadata") or {}).get("annotations") or {}
+    written = annotations(template)
     read = {match[1] for path in _field_paths(template["spec"]) if (match := _READ.match(path))}
     return sorted(read - set(written))
 

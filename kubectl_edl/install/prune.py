@@ -7,6 +7,7 @@ from typing import Final
 
 from certs.secrets import AUTHORITY_SECRET, SECRET, WEBHOOK_KINDS
 from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
@@ -110,7 +111,7 @@ def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
         for manifest in cluster.list(ListOptions(kind, cluster.system_namespace)).manifests():
             metadata = manifest["metadata"]
             target = ObjectRef(kind, cluster.system_namespace, metadata["name"])
-            labelled = (metadata.get("labels") or {}).get(part) == of_ours
+            labelled = labels(manifest).get(part) == of_ours
             owned = kind != "Pod" and metadata.get("ownerReferences")
             if not (labelled or owned or target in ours) and target.name not in _OF_KUBERNETES:
                 yield target
@@ -126,11 +127,10 @@ IN_ITS_NAMESPACE: Final = (
 """(kind, name). The Secrets are installed, and recreated without our label if they are missing; the
 last one is cert-manager's.
 """
-_MANAGED: Final = f"app.kubernetes.io/managed-by={contract.MANAGED_BY}"
-_PROVISIONAL: Final = f"{contract.PROVISIONAL},{_MANAGED}"
+_PROVISIONAL: Final = f"{contract.PROVISIONAL},{contract.MANAGED}"
 AMONG_USERS: Final = (
     ListOptions("ConfigMap", labels=SELECTOR, name=CONFIG_MAP),
-    ListOptions("PodDisruptionBudget", labels=f"{contract.JOB},{_MANAGED}"),
+    ListOptions("PodDisruptionBudget", labels=f"{contract.JOB},{contract.MANAGED}"),
     ListOptions("Pod", labels=_PROVISIONAL),
 )
 """Objects in any namespace: published queues, which are useless without the reconciler, budgets,

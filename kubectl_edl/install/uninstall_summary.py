@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import ListOptions, PluginCluster
 from edl.messages.scarcity_messages import listed
@@ -79,7 +80,7 @@ def _may_start(job: Json) -> bool:
 
 def _is_paused(job: Json) -> bool:
     """Whether its user paused it; also for a Job with an invalid request."""
-    return (job["metadata"].get("annotations") or {}).get(contract.PAUSED) == "true"
+    return annotations(job).get(contract.PAUSED) == "true"
 
 
 def kept(job: Json, why: str, flags: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.parsing.yaml_values import whole
@@ -17,7 +18,6 @@ from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.pending_pods import owning_jobs
 
-_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _GATED: Final = "it waits behind a scheduling gate"
 SIMULATED: Final = (
@@ -115,8 +115,7 @@ def _order(pod: Json) -> tuple[int, str, str]:
 
 
 def _index(pod: Json) -> int:
-    annotations = pod["metadata"].get("annotations") or {}
-    index = whole(annotations.get(contract.COMPLETION_INDEX_ANNOTATION, ""))
+    index = whole(annotations(pod).get(contract.COMPLETION_INDEX_ANNOTATION, ""))
     return -1 if index is None else index
 
 
@@ -130,7 +129,7 @@ def _container(pod: Json, name: str) -> str | None:
     known = _containers(pod)
     if name:
         return name if name in known else None
-    usual = (pod["metadata"].get("annotations") or {}).get(_DEFAULT_CONTAINER)
+    usual = annotations(pod).get(contract.DEFAULT_CONTAINER)
     return usual if usual in known else known[0]
 
 

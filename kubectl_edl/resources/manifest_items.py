@@ -6,9 +6,9 @@ The API server checks types before it calls the webhook; manifests in files are 
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from edl.contract.manifest_parts import JOB_TEMPLATE, job_template
 from edl.errors import Finding, findings_of
 from edl.inject import manifest_schema
-from edl.inject.manifest_parts import JOB_TEMPLATE, job_template
 from edl.parsing.parser import parse
 from edl.writes import Json
 from kubectl_edl.resources.yaml_reader import Document

@@ -6,8 +6,8 @@ from typing import Final
 
 from edl import contract
 from edl.contract import registry
+from edl.contract.manifest_parts import annotations, metadata
 from edl.contract.registry import Setter
-from edl.inject.manifest_parts import annotations
 from edl.inject.update_policy import is_released
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -18,13 +18,12 @@ _SERVER_METADATA: Final = (
 )
 _CONTROLLER_LABELS: Final = (
     *("controller-uid", "batch.kubernetes.io/controller-uid"),
-    *("job-name", "batch.kubernetes.io/job-name"),
+    *("job-name", contract.JOB_NAME_LABEL),
 )
-_CONTROLLER_ANNOTATIONS: Final = ("batch.kubernetes.io/job-tracking",)
+_CONTROLLER_ANNOTATIONS: Final = (contract.JOB_TRACKING,)
 _SETTINGS: Final = frozenset(
     entry.name for entry in registry.ENTRIES if entry.setter is Setter.USER
 )
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ESCAPED: Final = {letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 """Characters that Go's encoding/json escapes in strings."""
 
@@ -56,7 +55,7 @@ def _applied(manifest: Json) -> Json | None:
     A copy that a user made of a Job, here or in another namespace, still has that of the original.
     """
     try:
-        found: Json = json.loads(annotations(manifest).get(LAST_APPLIED, ""))
+        found: Json = json.loads(annotations(manifest).get(contract.LAST_APPLIED, ""))
         source, live = found["metadata"], manifest["metadata"]
         here = source.get("namespace") or live["namespace"]
         return found if (source["name"], here) == (live["name"], live["namespace"]) else None
@@ -70,10 +69,10 @@ def as_written(manifest: Json) -> Json:
     Its owners are removed: the garbage collector would delete it with them, or immediately if they
     no longer exist.
     """
-    metadata = manifest.get("metadata") or {}
-    if "uid" not in metadata:
+    own = metadata(manifest)
+    if "uid" not in own:
         return manifest
-    ownerless = {name: value for name, value in metadata.items() if name != "ownerReferences"}
+    ownerless = {name: value for name, value in own.items() if name != "ownerReferences"}
     if manifest["kind"] == "Job":
         return source_of(manifest | {"metadata": ownerless})
     kept = {name: value for name, value in ownerless.items() if name not in _SERVER_METADATA}
@@ -140,10 +139,11 @@ def as_applied(manifest: Json, namespace: str) -> Json:
     The annotation equals kubectl's byte for byte, as otherwise kubectl would see a change
     (util.GetModifiedConfiguration).
     """
-    others = {name: text for name, text in annotations(manifest).items() if name != LAST_APPLIED}
+    others = {**annotations(manifest)}
+    others.pop(contract.LAST_APPLIED, None)
     metadata = {"namespace": namespace} | manifest["metadata"] | {"annotations": others}
     source = manifest | {"metadata": metadata}
     text = json.dumps(source, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
     for letter, escaped in _ESCAPED.items():
         text = text.replace(letter, escaped)
-    return source | {"metadata": metadata | {"annotations": others | {LAST_APPLIED: text}}}
+    return source | {"metadata": metadata | {"annotations": others | {contract.LAST_APPLIED: text}}}

@@ -7,9 +7,9 @@ from datetime import timedelta
 import click
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import annotations
 from edl.kube.option_group import option, option_group
 from edl.messages import message
 from edl.model import Code, ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob

@@ -12,6 +12,7 @@ from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
 from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
+from edl.model.nodes import HOSTNAME
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
 from edl.simulator import Scenario, from_state
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
@@ -38,9 +39,8 @@ def with_nodes(state: ClusterState, count: int, like: str, flags: str = "") -> C
     known = {node.name for node in state.nodes}
     fresh = (name for name in map("what-if-{}".format, range(count + len(known))))
     names = [name for name in fresh if name not in known][:count]
-    hostname = "kubernetes.io/hostname"
     added = tuple(
-        replace(pattern, name=name, labels={**(pattern.labels or {}), hostname: name})
+        replace(pattern, name=name, labels={**(pattern.labels or {}), HOSTNAME: name})
         for name in names
     )
     return replace(state, nodes=(*state.nodes, *added))

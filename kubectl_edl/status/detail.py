@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.domain_counts import DomainCounts, labels_of, running
 from edl.errors import Denied, Forbidden
 from edl.kube.cache.team_source import last_applied
@@ -118,7 +119,7 @@ def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
         space = find(cluster, target) if any(team.selector for team in teams) else None
     except Forbidden:
         return None
-    return teams.team_of(namespace, ((space or {}).get("metadata") or {}).get("labels") or {})
+    return teams.team_of(namespace, labels(space or {}))
 
 
 def _explained(found: Iterable[JobBlocker], job: PublishedJob | None) -> Iterator[JobBlocker]:

@@ -12,6 +12,7 @@ import msgspec
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from edl import contract
 from edl.model import ClusterState, Code, Phase, Role, TrainingJob
 from edl.phases import phase
 from edl.planner.plan import Plan
@@ -22,7 +23,7 @@ RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
     CPU: ("cpu", 1e-3),
     MEMORY: ("memory", 1.0),
     PODS: ("pods", 1.0),
-    "nvidia.com/gpu": ("nvidia.com/gpu", 1.0),
+    contract.GPU_RESOURCE: (contract.GPU_RESOURCE, 1.0),
     "amd.com/gpu": ("amd.com/gpu", 1.0),
     "ephemeral-storage": ("ephemeral-storage", 1.0),
     SHARED_GPU: ("shared-gpu", 1e-3),

@@ -89,5 +89,5 @@ class AppliedTeams:
 
 _LABELS: Final = {
     "app.kubernetes.io/name": "edl-reconciler",
-    "app.kubernetes.io/managed-by": contract.MANAGED_BY,
+    contract.MANAGED_BY_LABEL: contract.MANAGED_BY,
 }

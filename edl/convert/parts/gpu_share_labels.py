@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, metadata
 from edl.writes import Json
 
 _SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
@@ -57,12 +58,11 @@ def _is_memory(text: str) -> bool:
 
 def on_template(template: Json) -> tuple[Json, ShareLabels]:
     """The template without KubeShare 1.0's annotations, and the share for its Job."""
-    metadata = template.get("metadata") or {}
-    words = metadata.get("annotations") or {}
+    words = annotations(template)
     share = of(words, "kubeshare")
     if share.rest == words:
         return template, share
-    kept = {name: value for name, value in metadata.items() if name != "annotations"}
+    kept = {name: value for name, value in metadata(template).items() if name != "annotations"}
     kept |= {"annotations": dict(share.rest)} if share.rest else {}
     bare = {name: value for name, value in template.items() if name != "metadata"}
     return ({"metadata": kept} if kept else {}) | bare, share

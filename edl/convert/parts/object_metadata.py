@@ -25,7 +25,6 @@ _SERVERS: Final = (
 """Fields that only the API server writes; `kubectl get -o yaml` prints them."""
 _ENDS: Final = frozenset({"succeeded", "succeed", "failed", "done", "complete", "completed"})
 """Phases and condition types by which the source operators report a finished job."""
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class SourceMetadata(msgspec.Struct, frozen=True):
@@ -73,7 +72,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
     _leave_out(metadata, _SERVERS, "written by the API server")
     metadata.drop("finalizers", instead="they belong to the old operator")
     annotated = metadata.fields("annotations")
-    _leave_out(annotated, (_LAST_APPLIED,), "written by kubectl apply")
+    _leave_out(annotated, (contract.LAST_APPLIED,), "written by kubectl apply")
     # `own` annotations are taken first: each Job inherits the rest.
     kept = {name: annotated.text(name) for name in own if name in annotated.names()}
     return SourceMetadata(

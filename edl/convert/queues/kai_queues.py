@@ -7,13 +7,17 @@ whole GPUs or fractions; -1 means unlimited.
 from math import ceil, floor
 from typing import Final
 
+from edl import contract
 from edl.convert.queues.queue_facts import QUEUE, QueueCapacity, QueueFacts, name_of
 from edl.convert.queues.resource_amounts import number, weight
 from edl.convert.tracked_object import Fields
 from edl.quantities import CPU, MEMORY
 
-_GPU: Final = "nvidia.com/gpu"
-_RESOURCES: Final = (("gpu", _GPU, 1), ("cpu", CPU, 1), ("memory", MEMORY, 1000 * 1000))
+_RESOURCES: Final = (
+    ("gpu", contract.GPU_RESOURCE, 1),
+    ("cpu", CPU, 1),
+    ("memory", MEMORY, 1000 * 1000),
+)
 """KAI's name, the resource, and our units per KAI unit. The first weight set is the team's."""
 _UNBOUNDED: Final = -1
 _USUAL_PRIORITY: Final = 100
@@ -86,8 +90,12 @@ def _units(fields: Fields, name: str, amount: float) -> int:
         return int(amount)
     if fields.place[-1] != "gpu":
         return ceil(amount)
-    instead = "guarantee parts of GPUs as sharedgpu/gpu_request"
-    fields.lose(name, f"{amount:g} GPUs are {floor(amount)}: {_GPU} counts whole ones", instead)
+    instead = f"guarantee parts of GPUs as {contract.SHARED_GPU_REQUEST}"
+    fields.lose(
+        name,
+        f"{amount:g} GPUs are {floor(amount)}: {contract.GPU_RESOURCE} counts whole ones",
+        instead,
+    )
     return floor(amount)
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from edl import contract
 from edl.convert.queues.queue_facts import (
     CLUSTER_QUEUE,
     QUEUE,
@@ -14,7 +15,6 @@ from edl.convert.queues.queue_facts import (
 )
 from edl.model import Requirement
 
-_NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _ALL: Final = "*"
 _ONE_TEAM: Final = "a namespace has one team: move its jobs to a namespace of their own"
 _SET: Final = "kubectl edl teams set NAME --namespace NAMESPACE"
@@ -87,7 +87,10 @@ def _selected(
 
 def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
     """The namespaces that a selector lists by name; empty if it selects by other labels."""
-    if len(selector) != 1 or (selector[0].key, selector[0].operator) != (_NAME_LABEL, "In"):
+    if len(selector) != 1 or (selector[0].key, selector[0].operator) != (
+        contract.NAMESPACE_NAME,
+        "In",
+    ):
         return ()
     return selector[0].values
 

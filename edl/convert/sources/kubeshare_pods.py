@@ -22,16 +22,16 @@ from edl.convert.parts.object_metadata import SourceMetadata
 from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
 from edl.convert.training_manifest import RoleManifest, TrainingManifest
+from edl.model.nodes import HOSTNAME
 from edl.writes import Json
 
 _PREFIXES: Final = ("kubeshare", "sharedgpu")
 """The prefixes of 1.0 and 2.0; SharePods between the two had 2.0's keys as annotations."""
-_HOST_LABEL: Final = "kubernetes.io/hostname"
 _DEVICES: Final = ("kubeshare/GPUID", "sharedgpu/GPUID", "sharedgpu/nodeName")
 _AFFINITIES: Final = tuple(
     f"kubeshare/sched_{word}" for word in ("affinity", "anti-affinity", "exclusion")
 )
-_WRITTEN: Final = ("sharedgpu/gpu_uuid", "sharedgpu/gpu_manager_port", "sharedgpu/cell_id")
+_WRITTEN: Final = (contract.SHARED_GPU_UUID, "sharedgpu/gpu_manager_port", "sharedgpu/cell_id")
 """Keys that KubeShare's scheduler writes when it binds a pod."""
 _GROUP: Final = "sharedgpu/group_name"
 
@@ -128,9 +128,9 @@ def _without_node(document: Fields, spec: Json) -> Json:
     node = spec.get("nodeName")
     if not node:
         return spec
-    what = f"{node} is requested by {_HOST_LABEL} now, so that a scheduler sees the pod"
+    what = f"{node} is requested by {HOSTNAME} now, so that a scheduler sees the pod"
     document.note("spec", what)
-    selector = {**(spec.get("nodeSelector") or {}), _HOST_LABEL: node}
+    selector = {**(spec.get("nodeSelector") or {}), HOSTNAME: node}
     return pod_templates.without(spec, "nodeName") | {"nodeSelector": selector}
 
 

@@ -39,7 +39,6 @@ _KEY_FILES: Final = [
     {"key": addresses.SSH_PUBLIC_KEY, "path": f"{_INSIDE}/authorized_keys"},
     {"key": addresses.SSH_CONFIG, "path": f"{_INSIDE}/config"},
 ]
-_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 _ROLE_ENV: Final = "K_MPI_JOB_ROLE"
 _PATIENT: Final = "-o ConnectionAttempts=10"
 _IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -136,7 +135,7 @@ def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replic
     name = spec.text("mainContainer")
     if not name:
         return tuple(found)
-    note = {_DEFAULT_CONTAINER: name}
+    note = {contract.DEFAULT_CONTAINER: name}
     return replica_specs.with_templates(
         found, lambda one: pod_templates.annotated(one.template, note)
     )
@@ -207,7 +206,7 @@ def _waiting(container: Json, units: dict[str, int]) -> Json:
 def _on_master(template: Json) -> Json:
     spec = template["spec"]
     term = {"matchExpressions": [{"key": _MASTER, "operator": "Exists"}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    required = {contract.REQUIRED_AFFINITY: {"nodeSelectorTerms": [term]}}
     return template | {
         "spec": spec
         | {

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import annotations
 from edl.convert import training_manifest
 from edl.convert.parts import (
     object_metadata,
@@ -190,8 +191,8 @@ def _keys(replica: Replica) -> Iterator[tuple[Fields, str, str]]:
     instead = "write a TunerServer into mxReplicaSpecs"
     spec.drop("tunerServerReplicas", instead=instead)
     spec.drop("tunerServerGPU", instead=f"{instead}, with its GPUs")
-    annotations = (replica.template.get("metadata") or {}).get("annotations") or {}
-    noted = annotations.get(contract.TUNER_SERVER_KEY, "") if replica.role == _SERVER else ""
+    notes = annotations(replica.template)
+    noted = notes.get(contract.TUNER_SERVER_KEY, "") if replica.role == _SERVER else ""
     keys = (
         (fields, "label", fields.text("label")),
         (spec, "tunerServerKey", spec.text("tunerServerKey")),

@@ -9,15 +9,14 @@ from decimal import Decimal
 from typing import Final
 
 from edl import contract, device_templates
+from edl.contract.manifest_parts import annotations, labels, template, with_first_container
 from edl.errors import Finding
-from edl.inject.manifest_parts import annotations, labels, template, with_first_container
 from edl.inject.pods import kubeshare
 from edl.model import DeviceTemplate
 from edl.quantities import quantity
 from edl.spec.job_spec import Gpu, JobSpec
 from edl.writes import Json
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PLACES: Final = ("affinity", "nodeSelector", "schedulerName")
 _APART: Final = {"key": contract.SHARED_GPU_NODE, "operator": "NotIn", "values": [contract.TRUE]}
 
@@ -136,7 +135,9 @@ def _is_decided(pod: Json) -> bool:
 
 def _terms(pod: Json) -> list[Json]:
     """The terms of the required node affinity."""
-    return list((_node_affinity(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ())
+    return list(
+        (_node_affinity(pod).get(contract.REQUIRED_AFFINITY) or {}).get("nodeSelectorTerms") or ()
+    )
 
 
 def _node_affinity(pod: Json) -> Json:
@@ -154,12 +155,14 @@ def _off_shared_nodes(pod: Json) -> Json:
     One matching term suffices (core/v1 NodeSelector), so each term gets the requirement.
     """
     affinity = _node_affinity(pod)
-    required = affinity.get(_REQUIRED)
+    required = affinity.get(contract.REQUIRED_AFFINITY)
     terms = [_apart(term) for term in _terms(pod)]
     if required is not None and not terms:
         return pod  # The API server refuses it, and explains why.
     terms = terms or [{"matchExpressions": [dict(_APART)]}]
-    with_terms = affinity | {_REQUIRED: (required or {}) | {"nodeSelectorTerms": terms}}
+    with_terms = affinity | {
+        contract.REQUIRED_AFFINITY: (required or {}) | {"nodeSelectorTerms": terms}
+    }
     return pod | {"affinity": (pod.get("affinity") or {}) | {"nodeAffinity": with_terms}}
 
 

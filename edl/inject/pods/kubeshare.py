@@ -11,6 +11,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import KubeShare
+from edl.contract.manifest_parts import annotations, labels, metadata, template
 from edl.errors import Denied, Finding, refuse
 from edl.spec.job_spec import Gpu, JobSpec
 from edl.writes import Json
@@ -79,15 +80,15 @@ def with_tracking(pod: Json) -> Json:
     KubeShare binds a pod by deleting it and creating it again with a node, under the same name. A
     pod with the finalizer would remain, and would count as failed (docs/kubernetes.md 19).
     """
-    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-    if not binds(spec, metadata.get("labels") or {}):
+    spec = pod.get("spec") or {}
+    if not binds(spec, labels(pod)):
         return pod
-    own = metadata.get("finalizers") or []
+    own = metadata(pod).get("finalizers") or []
     others = [name for name in own if name != contract.JOB_TRACKING]
     wanted = [*others, contract.JOB_TRACKING] if spec.get("nodeName") else others
     if len(wanted) == len(own):
         return pod
-    rest = {field: value for field, value in metadata.items() if field != "finalizers"}
+    rest = {field: value for field, value in metadata(pod).items() if field != "finalizers"}
     return pod | {"metadata": rest | ({"finalizers": wanted} if wanted else {})}
 
 
@@ -96,17 +97,16 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 
     2.0 has no counterpart for some annotations of 1.0; 1.0 itself reads no annotations of pods.
     """
-    pods = manifest if spec.rank is not None else (manifest.get("spec") or {}).get("template") or {}
-    metadata = pods.get("metadata") or {}
-    annotations = metadata.get("annotations") or {}
+    pods = manifest if spec.rank is not None else template(manifest)
+    notes = annotations(pods)
     if spec.resources.kubeshare is KubeShare.ONE:
         shared = (
             spec.resources.gpu and spec.resources.gpu.request
-        ) or contract.KUBESHARE_1.keys() & annotations.keys()
+        ) or contract.KUBESHARE_1.keys() & notes.keys()
         return (_ONLY_SHARE_PODS,) if shared else ()
-    if contract.SHARED_GPU_LIMIT in (metadata.get("labels") or {}):
+    if contract.SHARED_GPU_LIMIT in labels(pods):
         return ()
-    lost = [name for name in contract.KUBESHARE_1_ALONE if name in annotations]
+    lost = [name for name in contract.KUBESHARE_1_ALONE if name in notes]
     return tuple(
         f"{name} has no counterpart in KubeShare 2.0, whose scheduler chooses the GPU by itself"
         for name in lost

@@ -6,9 +6,10 @@ Every field is written as the API server would default it, so that a second pass
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import with_first_container
 from edl.frameworks.base import Companion, Env, Needs
-from edl.inject.manifest_parts import with_first_container
 from edl.inject.pods import gpus, scheduling_gates, volumes
+from edl.model.nodes import HOSTNAME
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -193,7 +194,7 @@ def _near_its_own(pod: Json, spec: JobSpec) -> Json:
         return pod
     term = {
         "labelSelector": {"matchLabels": {contract.JOB: spec.job}},
-        "topologyKey": "kubernetes.io/hostname",
+        "topologyKey": HOSTNAME,
     }
     preferred = [{"weight": _NEAR, "podAffinityTerm": term}]
     near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

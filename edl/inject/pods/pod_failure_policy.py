@@ -9,7 +9,7 @@ from typing import Final
 
 from edl import contract
 from edl.contract import RestartPolicy
-from edl.inject.manifest_parts import annotations, with_spec
+from edl.contract.manifest_parts import annotations, with_spec
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import (
     IGNORE_DISRUPTIONS,

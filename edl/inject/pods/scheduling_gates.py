@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract, frameworks
-from edl.inject.manifest_parts import with_spec
+from edl.contract.manifest_parts import with_spec
 from edl.inject.pods import kubeshare
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, pod_of
 from edl.frameworks import FRAMEWORKS
-from edl.inject.manifest_parts import annotations, pod_of
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json

@@ -3,8 +3,8 @@
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import annotations, metadata
 from edl.errors import Finding
-from edl.inject.manifest_parts import annotations
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
@@ -54,7 +54,7 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
 
 def made_by(manifest: Json) -> tuple[Finding, ...]:
     """Findings for a refused pod that a Deployment or the like creates: they name the workload."""
-    owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
+    owners = metadata(manifest).get("ownerReferences") or ()
     return tuple(
         Finding(
             f"metadata.labels[{contract.FRAMEWORK}]",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from edl import contract
-from edl.inject.manifest_parts import annotations, labels, template
+from edl.contract.manifest_parts import annotations, labels, template
 from edl.model import Role, TrainingJob
 from edl.quantities import CPU, MEMORY, SHARED_GPU
 from edl.spec.job_spec import JobSpec

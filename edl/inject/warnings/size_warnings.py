@@ -1,7 +1,7 @@
 """A size in a Job's file that its bounds exclude: the Job starts within the bounds instead."""
 
 from edl import contract
-from edl.inject.manifest_parts import annotations, labels
+from edl.contract.manifest_parts import annotations, labels
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from edl import contract
-from edl.inject.manifest_parts import annotations
+from edl.contract.manifest_parts import annotations
 from edl.inject.pods import scheduling_gates
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json

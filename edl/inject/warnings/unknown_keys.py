@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import labels, metadata, template, with_metadata
 from edl.contract.registry import ENTRIES, EntryKind, Setter
-from edl.inject.manifest_parts import labels, template
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.update_policy import is_released
 from edl.messages.scarcity_messages import listed
@@ -97,14 +97,13 @@ def unheeded(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
 
 def corrected(manifest: Json) -> Json:
     """The manifest with each of the first unknown names replaced by the name that was meant."""
-    metadata = manifest.get("metadata") or {}
-    places = {place: dict(metadata.get(place) or {}) for place in _PLACES}
+    places = {place: dict(metadata(manifest).get(place) or {}) for place in _PLACES}
     of_kind = {kind: places[place] for place, kind in _PLACES.items()}
     for name, kind in sorted(_misplaced(manifest))[:_MOST]:
         if (meant := _meant(name, kind)) is not None:
             other, own = meant
             of_kind[own][other] = of_kind[kind].pop(name)
-    return manifest | {"metadata": metadata | places}
+    return with_metadata(manifest, **places)
 
 
 def on_cron_job(manifest: Json) -> str:
@@ -154,11 +153,10 @@ def _misplaced(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
 
 
 def _ours(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
-    metadata = manifest.get("metadata") or {}
     return {
         (name, kind): text
         for place, kind in _PLACES.items()
-        for name, text in (metadata.get(place) or {}).items()
+        for name, text in (metadata(manifest).get(place) or {}).items()
         if name.startswith(contract.PREFIX)
     }
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from edl import device_templates
+from edl import contract, device_templates
 
 
 def admission_inputs(pod_spec: Mapping[str, Any]) -> bytes:
@@ -35,6 +35,6 @@ def _reaches_other_namespaces(affinity: Mapping[str, Any]) -> bool:
 
 
 def _terms(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    required = found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    required = found.get(contract.REQUIRED_AFFINITY) or ()
     preferred = found.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return [*required, *(one.get("podAffinityTerm") or {} for one in preferred)]

@@ -32,7 +32,7 @@ def config_map(raw: bytes) -> ConfigMapFacts:
     return ConfigMapFacts(
         ObjectKey(metadata.namespace, metadata.name),
         metadata.resource_version,
-        labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY,
+        contract.is_managed(labels),
         # A text that no parser accepts: binary data must not count as absent.
         {**dict.fromkeys(found.binary_data or (), "\0"), **(found.data or {})},
     )

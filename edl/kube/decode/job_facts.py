@@ -8,6 +8,8 @@ import msgspec
 
 from edl import contract, device_templates, frameworks
 from edl.annotations import failed_attempts, role_record
+from edl.contract.manifest_parts import annotations as annotations_of
+from edl.contract.manifest_parts import labels as labels_of
 from edl.errors import Denied
 from edl.inject import peer_counts
 from edl.kube.cluster import ObjectKey
@@ -118,7 +120,7 @@ def _uncompleted(manifest: Json) -> str:
 
     Its pods lack addresses and gates, and without Indexed mode no write of its size is accepted.
     """
-    if contract.INJECTED_MAX in _notes(manifest) or job_status.ending(manifest) is not None:
+    if contract.INJECTED_MAX in annotations_of(manifest) or job_status.ending(manifest) is not None:
         return ""
     metadata = manifest["metadata"]
     owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
@@ -135,7 +137,7 @@ def _read(manifest: Json) -> tuple[JobSpec | None, str]:
     try:
         return parse(manifest), ""
     except Denied as denied:
-        problem, annotations = str(denied), _notes(manifest)
+        problem, annotations = str(denied), annotations_of(manifest)
     if not _WISHES & annotations.keys():
         return None, problem
     rest = {name: value for name, value in annotations.items() if name not in _WISHES}
@@ -155,7 +157,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
         template=template,
         status=_status(manifest, spec),
         request=_request(manifest, spec, problem, gated=template.gated),
-        record=role_record.read(_notes(manifest)),
+        record=role_record.read(annotations_of(manifest)),
         created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
         reported_at=job_status.reported_at(manifest),
     )
@@ -222,7 +224,7 @@ def _request(manifest: Json, spec: JobSpec, problem: str, *, gated: bool) -> Rol
         duration=spec.scheduling.duration,
         cooldown=spec.scaling.cooldown,
         progress=_progress(manifest, spec),
-        scaling=_scaling(spec, _notes(manifest)),
+        scaling=_scaling(spec, annotations_of(manifest)),
     )
 
 
@@ -231,10 +233,6 @@ def _device_template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
     found = device_templates.template(spec.job, spec.resources.gpu)
     named = {claim.name for claim in shape.claims if claim.template}
     return found if found and found.name in named else None
-
-
-def _notes(manifest: Mapping[str, Any]) -> Mapping[str, str]:
-    return manifest["metadata"].get("annotations") or {}
 
 
 def _scaling(spec: JobSpec, annotations: Mapping[str, str]) -> ScaleDeadline | None:
@@ -265,7 +263,7 @@ def _failures(manifest: Mapping[str, Any]) -> int:
 
 
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
-    then = whole(_notes(manifest).get(contract.FAILURES_AT_START, ""))
+    then = whole(annotations_of(manifest).get(contract.FAILURES_AT_START, ""))
     if then is None or _failures(manifest) <= then:
         return False
     roles = [bounds.role for bounds in spec.all_roles]
@@ -279,14 +277,14 @@ def _backoff_limit(manifest: Mapping[str, Any]) -> int:
 
 def _retries(manifest: Mapping[str, Any]) -> int:
     """The `backoffLimit` that the webhook set; 0 if the user set another one."""
-    ours = RETRIES * (whole(_notes(manifest).get(contract.INJECTED_MAX, "")) or 0)
+    ours = RETRIES * (whole(annotations_of(manifest).get(contract.INJECTED_MAX, "")) or 0)
     # The reconciler may have raised it since, by the number of failures.
     raised = _backoff_limit(manifest) - ours
     return ours if 0 <= raised <= _failures(manifest) else 0
 
 
 def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
-    return (manifest["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return labels_of(manifest["spec"]["template"])
 
 
 def _settled(manifest: Mapping[str, Any]) -> bool:

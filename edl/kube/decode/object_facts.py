@@ -199,7 +199,7 @@ def _is_provisional(found: PodObject) -> bool:
     it.
     """
     labels = found.metadata.labels
-    ours = labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY
+    ours = contract.is_managed(labels)
     last = found.spec.priority_class_name == contract.PROVISIONAL_PRIORITY
     return contract.PROVISIONAL in labels and ours and last
 

@@ -18,7 +18,6 @@ from edl.model import (
 )
 from edl.writes import Json
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NUMBERS: Final = frozenset(
     {
         contract.COMPLETION_INDEX_ANNOTATION,
@@ -89,7 +88,7 @@ def _spreads(spec: Json, pod: PodIdentity) -> Iterator[TopologySpread]:
 
 
 def _terms(affinity: Json | None, pod: PodIdentity) -> Iterator[PodAffinityTerm]:
-    for entry in (affinity or {}).get(_REQUIRED) or ():
+    for entry in (affinity or {}).get(contract.REQUIRED_AFFINITY) or ():
         namespaces = entry.get("namespaces") or ()
         chosen = entry.get("namespaceSelector")
         if chosen:

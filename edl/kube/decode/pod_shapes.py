@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from edl import contract
 from edl.kube.decode import pod_affinity
 from edl.kube.decode.node_selector import NODE_NAME, both, terms
 from edl.kube.decode.pod_affinity import NO_IDENTITY, PodIdentity
@@ -194,5 +195,5 @@ def _toleration(entry: Mapping[str, Any]) -> Toleration:
 def _affinity(spec: Json) -> tuple[tuple[Requirement, ...], ...]:
     """The alternatives of the required node affinity."""
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    required = node_affinity.get(contract.REQUIRED_AFFINITY)
     return terms(required) if required else ()

@@ -66,7 +66,7 @@ def capacity_request(raw: bytes) -> CapacityRequestFacts:
     metadata = found.metadata
     labels = metadata.labels or {}
     facts = CapacityRequestFacts(metadata.namespace, metadata.name)
-    ours = labels.get("app.kubernetes.io/managed-by") == contract.MANAGED_BY
+    ours = contract.is_managed(labels)
     if metadata.deletion_timestamp or not (ours and contract.PROVISIONAL in labels):
         return facts
     owners = metadata.owner_references or ()

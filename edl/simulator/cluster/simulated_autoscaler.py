@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Eligibility, Ints
 from edl.model import Node, NodePoolHeadroom, Shape
+from edl.model.nodes import HOSTNAME
 from edl.simulator.cluster.consolidation import GOING, Consolidation
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import SimulatedNodePool
 
 GIVEN: Final = ""
 """The pool name that stands for nodes of no pool."""
-_HOSTNAME: Final = "kubernetes.io/hostname"
 _HAIR: Final = 1e-6
 """Tolerance in seconds, because instants are rounded to milliseconds."""
 
@@ -197,5 +197,5 @@ class SimulatedAutoscaler:
 
 
 def _node(pool: SimulatedNodePool, name: str) -> Node:
-    own = {_HOSTNAME: name, NODE_POOL: pool.name}
+    own = {HOSTNAME: name, NODE_POOL: pool.name}
     return replace(pool.node, name=name, labels={**(pool.node.labels or {}), **own})

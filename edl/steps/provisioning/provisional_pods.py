@@ -33,7 +33,6 @@ from edl.writes import Create, Json
 
 OVERLAP: Final = timedelta(seconds=30)
 """Within this time of a start its pods should exist; then provisional pods are deleted anyway."""
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_FIELD: Final = "metadata.name"
 _LONGEST: Final = 40
 """Most characters of a training job's name within the names of its provisional pods."""
@@ -74,7 +73,7 @@ def created(job: TrainingJob, target: ObjectRef, role: str, fields: Json) -> Cre
     """An object that requests nodes, owned by the job's first Job; `role` "": for all roles."""
     manifest = owned(job, target, fields)
     metadata = manifest["metadata"] | {
-        "labels": _siblings(job.key, role) | {"app.kubernetes.io/managed-by": contract.MANAGED_BY},
+        "labels": _siblings(job.key, role) | {contract.MANAGED_BY_LABEL: contract.MANAGED_BY},
         "ownerReferences": manifest["metadata"]["ownerReferences"][:1],
     }
     return Create(target, manifest | {"metadata": metadata})
@@ -134,7 +133,7 @@ def _scheduling(job: TrainingJob, role: Role) -> Json:
 def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
     if role.template.shape.affinity:
         terms = [_node_term(term) for term in role.template.shape.affinity]
-        yield "nodeAffinity", {_REQUIRED: {"nodeSelectorTerms": terms}}
+        yield "nodeAffinity", {contract.REQUIRED_AFFINITY: {"nodeSelectorTerms": terms}}
     rules = role.template.shape.constraints or PodConstraints("", ())
     near = [_term(job.key, role, term) for term in rules.affinity]
     near += [
@@ -143,11 +142,15 @@ def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
         if named in ("", role.name)
     ]
     if near:
-        yield "podAffinity", {_REQUIRED: near}
+        yield "podAffinity", {contract.REQUIRED_AFFINITY: near}
     if rules.anti_affinity:
         yield (
             "podAntiAffinity",
-            {_REQUIRED: [_term(job.key, role, one) for one in rules.anti_affinity]},
+            {
+                contract.REQUIRED_AFFINITY: [
+                    _term(job.key, role, one) for one in rules.anti_affinity
+                ]
+            },
         )
 
 

@@ -21,7 +21,6 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 
-_MANAGED: Final = "app.kubernetes.io/managed-by"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -83,7 +82,7 @@ def _overlap(namespace: str, other: str, ours: str, pods: Sequence[str]) -> Chec
 def _job_of_ours(budget: Json) -> str:
     """The Job that a budget of ours protects; empty for a budget of others."""
     labels = budget["metadata"].get("labels") or {}
-    if labels.get(_MANAGED) != contract.MANAGED_BY or contract.JOB not in labels:
+    if not contract.is_managed(labels) or contract.JOB not in labels:
         return ""
     selector = budget["spec"].get("selector") or {}
     return str((selector.get("matchLabels") or {}).get(contract.JOB_NAME_LABEL) or "")

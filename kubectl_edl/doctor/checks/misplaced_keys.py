@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from edl import contract
+from edl.contract.manifest_parts import job_template, made_job
 from edl.errors import Denied, Forbidden
 from edl.inject import immutable_names, namespace_defaults, update_policy
-from edl.inject.manifest_parts import job_template, made_job
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions

@@ -23,10 +23,9 @@ from kubectl_edl.doctor.checks.check import (
 )
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
-_OURS: Final = f"{contract.JOB},app.kubernetes.io/managed-by={contract.MANAGED_BY}"
+_OURS: Final = f"{contract.JOB},{contract.MANAGED}"
 _RUN: Final = "batch.kubernetes.io/controller-uid"
 """The Job controller's label with the uid of the Job, which a pod keeps without its owner."""
-_JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _PODS: Final = f"{contract.FRAMEWORK},{_RUN}"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OWNERS: Final = frozenset({"Job", "Pod"})
@@ -91,7 +90,7 @@ def _without_job(pods: Iterable[Json]) -> Iterator[CheckResult]:
     by_run: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for metadata in pods:
         labels = metadata["labels"]
-        job = labels.get(contract.JOB) or labels.get(_JOB_NAME) or metadata["name"]
+        job = labels.get(contract.JOB) or labels.get(contract.JOB_NAME_LABEL) or metadata["name"]
         run = (metadata["namespace"], job, labels[_RUN])
         by_run[run].append(metadata["name"])
     for (namespace, job, uid), names in sorted(by_run.items()):

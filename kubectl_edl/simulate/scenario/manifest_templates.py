@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.errors import refuse
 from edl.kube.decode import job_facts
 from edl.kube.decode.job_facts import JobFacts
@@ -80,8 +81,7 @@ def _jobs(values: Iterable[object]) -> Iterator[Json]:
     for value in (one for one in values if isinstance(one, dict)):
         if value.get("kind") == "List":
             yield from _jobs(value.get("items") or ())
-        labels = (value.get("metadata") or {}).get("labels") or {}
-        if value.get("kind") == "Job" and contract.FRAMEWORK in labels:
+        if value.get("kind") == "Job" and contract.FRAMEWORK in labels(value):
             yield value
 
 

@@ -33,7 +33,7 @@ from kubectl_edl.simulate.scenario import distributions
 from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, Field
 from kubectl_edl.simulate.scenario.manifest_templates import named, template
 
-AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": "nvidia.com/gpu"}
+AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": contract.GPU_RESOURCE}
 """Fields that set the amount of a resource."""
 _POD_COUNT: Final = Resources.of({PODS: 1})
 POD: Final = (*AMOUNTS, "resources", "nodeSelector", "tolerations")

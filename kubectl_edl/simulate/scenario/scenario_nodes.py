@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from edl.model import Node, Taint
+from edl.model.nodes import HOSTNAME
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.simulator import Change, NodeEvent, SimulatedNodePool
 from kubectl_edl.simulate.scenario.field_reader import Field
@@ -96,8 +97,8 @@ def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:
     taints = tuple(found for part in field["taints"].items() if (found := _taint(part)))
     for number in range(count):
         own = f"{name}-{number}" if count > 1 else name
-        hostname = {"kubernetes.io/hostname": own}
-        yield Node(own, capacity, Resources(), Resources(), labels=hostname | labels, taints=taints)
+        named = {HOSTNAME: own} | labels
+        yield Node(own, capacity, Resources(), Resources(), labels=named, taints=taints)
 
 
 def _capacity(field: Field) -> Resources:

@@ -20,7 +20,6 @@ from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.create.role_options import flags
-from kubectl_edl.resources.source_manifest import LAST_APPLIED
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Run, Stage, lease, quota
 from tests.kubectl_edl.stage import job as plain_job
@@ -359,7 +358,7 @@ def test_all_jobs_are_created_and_can_be_applied_again() -> None:
     live = stage.job("mnist-worker")
     assert live["spec"]["suspend"] is True
     (*_, source) = written(*MNIST, *COMMAND, "<&>")
-    text = live["metadata"]["annotations"][LAST_APPLIED]
+    text = live["metadata"]["annotations"][contract.LAST_APPLIED]
     assert json.loads(text) == source | {"metadata": source["metadata"] | {"namespace": "default"}}
     assert "\\u003c\\u0026\\u003e" in text
 
