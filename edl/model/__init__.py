@@ -5,7 +5,13 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 
 from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
-from edl.model.failures import FailedAttempt, RefusedSize, RequestedSize, WriteRefusal
+from edl.model.failures import (
+    ExitCodeRule,
+    FailedAttempt,
+    RefusedSize,
+    RequestedSize,
+    WriteRefusal,
+)
 from edl.model.jobs import Phase, TrainingJob, job_of
 from edl.model.nodes import (
     Assignment,
@@ -67,6 +73,7 @@ __all__ = [
     "DeviceTemplate",
     "Domain",
     "EndCondition",
+    "ExitCodeRule",
     "FailedAttempt",
     "ForeignPods",
     "GpuUsage",

@@ -64,3 +64,18 @@ class WriteRefusal(FailedAttempt, frozen=True, omit_defaults=True):
         if self.size.size:
             return f"the API server refuses its new size: {self.message}"
         return f"the API server refuses to suspend it: {self.message}"
+
+
+class ExitCodeRule(msgspec.Struct, frozen=True):
+    """A rule of a Job's `podFailurePolicy` on exit codes; `container`: empty for any of them.
+
+    `codes` are those of the rule, or, without `included`, all others than these.
+    """
+
+    action: str
+    codes: frozenset[int]
+    included: bool = True
+    container: str = ""
+
+    def matches(self, container: str, code: int) -> bool:
+        return self.container in ("", container) and (code in self.codes) is self.included

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model.devices import Caveat, DeviceTemplate
-from edl.model.failures import WriteRefusal
+from edl.model.failures import ExitCodeRule, WriteRefusal
 from edl.model.nodes import Assignment, Shape, Topology
 from edl.model.pods import Pod, PodPhase
 from edl.model.quotas import QuotaCharge
@@ -87,6 +87,8 @@ class RoleSpec(msgspec.Struct, frozen=True):
     port: int = 0
     topology: Topology = Topology()
     """Used only if the pods are gated."""
+    exit_code_rules: tuple[ExitCodeRule, ...] = ()
+    """In their order: the first that matches a failed container decides."""
     backoff_limit: int = 0
     """The Job's `backoffLimit`: more failed pods fail the Job."""
     retries: int = 0

@@ -1,6 +1,6 @@
 """Blockers of a training job, each with its remedy."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -193,11 +193,17 @@ def failure_blockers(
         for why in dict.fromkeys(pod.why for pod in found):
             same = [pod for pod in found if pod.why == why]
             named = f"{same[0].name} failed" if len(same) == 1 else f"{len(same)} pods failed"
-            yield JobBlocker(f"{named}: {why} ({_failures(role)})", _failure_remedy(view, same[0]))
+            yield JobBlocker(
+                f"{named}: {why} ({_failures(role, same[0])})", _failure_remedy(view, same[0])
+            )
 
 
-def _failures(role: Role) -> str:
-    """`1 failure of mnist-worker; more than 72 fail it`."""
+def _failures(role: Role, pod: FailedPod) -> str:
+    """`1 failure of mnist-worker; more than 72 fail it`, or what its exit code causes."""
+    rules = role.spec.exit_code_rules if pod.container else ()
+    decides = (one.action for one in rules if one.matches(pod.container, pod.exit_code))
+    if then := _BY_EXIT_CODE.get(next(decides, ""), ""):
+        return f"by the podFailurePolicy of {role.job}, exit code {pod.exit_code} {then}"
     count, limit = role.status.failures, role.spec.backoff_limit
     then = "failures are not limited" if limit == UNLIMITED else f"more than {limit} fail it"
     return f"{counted(count, 'failure')} of {role.job}; {then}"
@@ -220,6 +226,11 @@ def _failure_remedy(view: JobView, pod: FailedPod) -> str:
     return f"{logs} shows why"
 
 
+_BY_EXIT_CODE: Final[Mapping[str, str]] = {
+    "FailJob": "fails it at once",
+    "FailIndex": "fails the index of its pod at once",
+    "Ignore": "is not counted",
+}
 _OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FINISHING})
 _OF_PHASE: Final[dict[Phase, Callable[[JobView, datetime], Iterable[JobBlocker]]]] = {
     Phase.INCOMPLETE: lambda view, _: incomplete(view),

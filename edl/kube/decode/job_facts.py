@@ -177,6 +177,7 @@ def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
         port=spec.port,
         backoff_limit=_backoff_limit(manifest),
         retries=_retries(manifest),
+        exit_code_rules=job_status.exit_code_rules(manifest),
         topology=spec.scheduling.topology if gated else Topology(),
         held_ttl=spec.lifecycle.ttl if held else None,
     )
@@ -212,7 +213,7 @@ def _status(manifest: Json, spec: JobSpec) -> RoleStatus:
         ignores=job_status.ignores(manifest),
         lost=_lost(manifest, spec),
         suspended_at=job_status.suspended_at(manifest),
-        settled=_settled(manifest),
+        settled=job_status.is_settled(manifest),
     )
 
 
@@ -285,13 +286,6 @@ def _retries(manifest: Mapping[str, Any]) -> int:
 
 def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     return labels_of(manifest["spec"]["template"])
-
-
-def _settled(manifest: Mapping[str, Any]) -> bool:
-    """Whether the API server would accept a change of the template (batch/job strategy)."""
-    status = manifest.get("status", {})
-    stopped = "Suspended" in job_status.true_conditions(manifest)
-    return not status.get("active") and (stopped or not status.get("startTime"))
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

@@ -5,7 +5,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
-from edl.model import EndCondition, JobEnd
+from edl.model import EndCondition, ExitCodeRule, JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
 
@@ -129,3 +129,25 @@ def is_end_unrecorded(manifest: Mapping[str, Any]) -> bool:
     waits = ending(manifest) is not None and _FINISHED.isdisjoint(true_conditions(manifest))
     started = manifest.get("status", {}).get("startTime")
     return waits and bool(manifest["spec"].get("suspend")) and not started
+
+
+def exit_code_rules(manifest: Mapping[str, Any]) -> tuple[ExitCodeRule, ...]:
+    """The rules of its `podFailurePolicy` that are on exit codes."""
+    rules = (manifest["spec"].get("podFailurePolicy") or {}).get("rules") or ()
+    return tuple(
+        ExitCodeRule(
+            rule.get("action") or "",
+            frozenset(codes.get("values") or ()),
+            codes.get("operator") == "In",
+            codes.get("containerName") or "",
+        )
+        for rule in rules
+        if (codes := rule.get("onExitCodes"))
+    )
+
+
+def is_settled(manifest: Mapping[str, Any]) -> bool:
+    """Whether the API server would accept a change of the template (batch/job strategy)."""
+    status = manifest.get("status", {})
+    stopped = "Suspended" in true_conditions(manifest)
+    return not status.get("active") and (stopped or not status.get("startTime"))

@@ -238,6 +238,29 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     assert what.endswith("(1 failure of crash; failures are not limited)")
 
 
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        (1, "by the podFailurePolicy of crash, exit code 1 fails it at once"),
+        (137, "1 failure of crash; more than 12 fail it"),
+    ],
+)
+def test_a_final_exit_code_fails_its_job_whatever_the_count(
+    stage: Stage, code: int, count: str
+) -> None:
+    manifest = job("crash", framework="none", min="1", max="2")
+    manifest["metadata"]["annotations"] = {contract.RESTART: "ExitCode"}
+    owner = stage.put(manifest, suspend=False)
+    ended = {"reason": "Error", "exitCode": code, "finishedAt": "2026-11-21T11:59:00Z"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+    stage.create(pod(owner, 0, phase="Failed", conditions=[], containerStatuses=statuses))
+    stage.patch("crash", {"status": {"failed": 1}})
+    message = f"crash-0-x0 failed: container main: Error, exit code {code} ({count})"
+    assert message in [what for what, _ in blockers_section(stage, "crash")]
+    stage.width = 200
+    assert message in stage.run("explain", "crash").out
+
+
 def test_a_deleted_pod_that_a_finalizer_keeps_is_not_a_failure(stage: Stage) -> None:
     owner = stage.put(job("again", framework="none", min="1", max="2"))
     ended = {"reason": "Error", "exitCode": 143, "finishedAt": "2026-11-21T11:59:55Z"}
