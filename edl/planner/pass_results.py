@@ -160,27 +160,23 @@ class PassResults:
 
         Quotas count their replicas again, and no longer the claim.
         """
-        for one, placements in claim.evicted.items():
-            while one.pipelined and one.placements[-1].is_new:  # growth back to its size
-                one.evict()
-            kept = [*reversed(placements)]
-            if one.role.spec.resizing is ResizePolicy.LIVE:  # only its last replicas can leave
-                more = max(claim.sizes[one] - one.allocated - len(kept), 0)
-                kept += [Placement(NO_NODE, holds_idle=False, is_new=False)] * more
-            one.placements += kept
-            for placement in kept:
-                if placement.counts_in_quota:
-                    one.quota_request.reserve(placement.quota_horizon)
-            if one.allocated >= one.role.status.size:
-                one.reason, one.hold.reason, one.changed = None, reason, False
+        for allocation, evicted in claim.evicted.items():
+            _cancel_growth_back(allocation)
+            _keep(allocation, _kept_replicas(allocation, evicted, claim.sizes[allocation]))
+            if allocation.allocated >= allocation.role.status.size:
+                allocation.reason, allocation.hold.reason = None, reason
+                allocation.changed = False
         claim.evicted.clear()
-        if claim.key is None:
-            return
-        victims = {one for one, why in self.suspended.items() if _is_for(why, claim.key)}
-        self.suspended = {one: why for one, why in self.suspended.items() if one not in victims}
+        if claim.key is not None:
+            self._let_wait(claim.key, reason)
+
+    def _let_wait(self, key: JobKey, reason: Reason) -> None:
+        """Let a gang wait, and the jobs run on that would have been stopped for it."""
+        victims = {job for job, why in self.suspended.items() if _is_for(why, key)}
+        self.suspended = {job: why for job, why in self.suspended.items() if job not in victims}
         if not victims:  # else its quota stands for theirs, as their roles are no longer planned
-            self.claimed_quota.pop(claim.key, NOT_COUNTED).release(FUTURE_IDLE)
-        self.held[claim.key] = reason
+            self.claimed_quota.pop(key, NOT_COUNTED).release(FUTURE_IDLE)
+        self.held[key] = reason
 
     def held_jobs(self) -> tuple[Held, ...]:
         """Queued jobs by position, those that never start, then the others by name."""
@@ -197,6 +193,34 @@ class PassResults:
         waiting = set(self.queue)
         rest = sorted(key for key in self.held if key not in waiting)
         return (*found, *never, *(Held(key, self.held[key], until=until(key)) for key in rest))
+
+
+def _cancel_growth_back(allocation: RoleAllocation) -> None:
+    """Release what is reserved for a role to grow back to its size once the claim has started."""
+    while allocation.pipelined and allocation.placements[-1].is_new:
+        allocation.evict()
+
+
+def _kept_replicas(
+    allocation: RoleAllocation, evicted: Sequence[Placement], size: int
+) -> list[Placement]:
+    """The replicas that a role does not yield, in their order; `size`: its size before.
+
+    Only the last replicas of a live role can leave: so it also keeps all above those.
+    """
+    kept = [*reversed(evicted)]
+    if allocation.role.spec.resizing is ResizePolicy.LIVE:
+        above = max(size - allocation.allocated - len(kept), 0)
+        kept += [Placement(NO_NODE, holds_idle=False, is_new=False)] * above
+    return kept
+
+
+def _keep(allocation: RoleAllocation, replicas: Sequence[Placement]) -> None:
+    """Add replicas to a role again, and to what quotas count."""
+    allocation.placements += replicas
+    for placement in replicas:
+        if placement.counts_in_quota:
+            allocation.quota_request.reserve(placement.quota_horizon)
 
 
 def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:

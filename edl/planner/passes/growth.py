@@ -1,7 +1,7 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -254,17 +254,21 @@ def wait_together(snapshot: Snapshot) -> None:
     None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
     waited for long enough: otherwise they might keep each other waiting in turn.
     """
-    roles = (one for one in snapshot.allocations if one.changed and one.restarts_to_resize)
-    for found in by_job(roles):
-        if not any(one.awaits_all_growth for one in found):
-            continue
-        ready = [one for one in found if one.planned_size != one.role.status.size]
-        if all(_may_wait(one) for one in ready):
-            for one in ready:
-                one.defer(one.growth)
-        else:
-            for one in found:
-                one.hold.patience = timedelta()
+    restarting = (one for one in snapshot.allocations if one.changed and one.restarts_to_resize)
+    for roles in by_job(restarting):
+        if any(role.awaits_all_growth for role in roles):
+            _wait_or_restart(roles)
+
+
+def _wait_or_restart(roles: Sequence[RoleAllocation]) -> None:
+    """Let the roles of one job keep their sizes for now, or take what they have got so far."""
+    resized = [one for one in roles if one.planned_size != one.role.status.size]
+    if all(map(_may_wait, resized)):
+        for allocation in resized:
+            allocation.defer(allocation.growth)
+    else:
+        for allocation in roles:
+            allocation.hold.patience = timedelta()
 
 
 def _may_wait(allocation: RoleAllocation) -> bool:
