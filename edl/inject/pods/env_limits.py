@@ -1,5 +1,7 @@
 """Refuses variables that are too long for Linux, each by itself, or for etcd, all together.
 
+The pods of a job have the addresses of all of its pods: together their size is quadratic.
+
 And host lists that are too long for the annotations of the pod that reads them.
 """
 
@@ -7,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from edl import contract
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
@@ -19,6 +22,9 @@ MOST_CONTAINERS: Final = 1_000
 """Containers per pod: each gets all variables, however short it is in the manifest."""
 _LARGEST: Final = 1_572_864
 """Bytes of the largest object that etcd stores by default (--max-request-bytes)."""
+MOST_WRITTEN: Final = 128 * 1024**2
+"""Characters of what is written into all pods of a training job at max: etcd has 2 GiB by default,
+which all users share (--quota-backend-bytes), and keeps earlier versions for some minutes."""
 MOST_ANNOTATED: Final = 224 * 1024
 """Characters of all host lists on one pod: its annotations may have 256 KiB, also with others."""
 _BESIDE_HOST: Final = 19
@@ -29,8 +35,20 @@ _REFERENCE: Final = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 
 def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
     """Raises Denied if no container could start at `max`, or if etcd could not store the pod."""
-    _check_containers(pod, needs)
-    refuse([*_variables(spec, needs), *_host_lists(spec)])
+    containers = _check_containers(pod, needs)
+    too_long = tuple(_variables(spec, needs))
+    refuse([*(too_long or _written(spec, needs, containers)), *_host_lists(spec)])
+
+
+def _written(spec: JobSpec, needs: Needs, containers: int) -> Iterator[Finding]:
+    pods = sum(one.max for one in spec.all_roles)
+    texts = _start_annotations(spec) if any(env.annotation for env in needs.env) else {}
+    each = sum(map(len, texts.values())) + containers * sum(len(env.value) for env in needs.env)
+    if pods * each > MOST_WRITTEN:
+        total, most = pods * each // 1024**2, MOST_WRITTEN // 1024**2
+        what = f"{pods} pods with {each} characters of addresses each are {total} MiB in etcd"
+        allowed = f"at most {most} MiB: a smaller max, or shorter names"
+        yield Finding(f"metadata.labels[{contract.MAX}]", what, allowed)
 
 
 def _variables(spec: JobSpec, needs: Needs) -> Iterator[Finding]:
@@ -55,8 +73,11 @@ def _host_lists(spec: JobSpec) -> Iterator[Finding]:
         yield addresses.too_many_hosts(what, MOST_ANNOTATED)
 
 
-def _check_containers(pod: Json, needs: Needs) -> None:
-    """Bounds the size of all containers' variables together, before the variables are written."""
+def _check_containers(pod: Json, needs: Needs) -> int:
+    """Bounds the size of all containers' variables together, before the variables are written.
+
+    Returns the number of containers.
+    """
     fields = ("containers", "initContainers")
     names = [one.get("name") for field in fields for one in pod.get(field) or ()]
     ours = [KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
@@ -72,6 +93,7 @@ def _check_containers(pod: Json, needs: Needs) -> None:
         raise Denied(
             [Finding("spec.containers", what, "use fewer: etcd cannot store such an object")]
         )
+    return containers
 
 
 def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:

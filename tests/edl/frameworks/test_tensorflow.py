@@ -168,4 +168,4 @@ def test_more_hosts_than_a_variable_holds_are_refused() -> None:
     (finding,) = denied.value.findings
     assert finding.path == f"metadata.labels[{contract.MAX}]"
     assert "TF_CONFIG" in finding.what
-    assert created(role_manifest("worker", "ps=1,worker=1..3000"))
+    assert created(role_manifest("worker", "ps=1,worker=1..1800"))

@@ -103,7 +103,8 @@ def test_a_maximum_is_asked_for_as_far_as_budgets_allow() -> None:
 
 def test_a_maximum_has_a_bound_and_comes_in_parts() -> None:
     world = AutoscaledCluster(delay=10_000)
-    world.gang("gang", 1, cpu=1, most=3000, annotations={"provision": Provision.MAXIMUM})
+    more = {"framework": "none", "annotations": {"provision": Provision.MAXIMUM}}
+    world.gang("gang", 1, cpu=1, most=3000, **more)
     world.round()
     assert len(world.provisional()) == MOST_CREATED
     assert dict(world.plan.requests[0].pods) == {"worker": MOST_PODS}

@@ -46,11 +46,38 @@ def test_a_cluster_that_fits_is_taken(framework: str) -> None:
 
 def test_a_variable_is_as_long_as_what_the_kubelet_writes_into_it() -> None:
     # The cluster alone would fit: TF_CONFIG is it and the task.
-    assert created(job("w", framework="tensorflow", max="5502"))
+    def long(most: int) -> Json:
+        found = job("w" * 48, framework="tensorflow", max=str(most))
+        found["metadata"]["namespace"] = "n" * 63
+        return found
+
+    assert created(long(740))
     with pytest.raises(Denied) as denied:
-        created(job("w", framework="tensorflow", max="5503"))
+        created(long(741))
     (finding,) = denied.value.findings
-    assert finding.what == "the list of hosts in TF_CONFIG would have 131065 characters"
+    assert finding.what == "the list of hosts in TF_CONFIG would have 131150 characters"
+
+
+def test_the_addresses_in_all_pods_of_a_job_are_bounded_together() -> None:
+    assert created(job("train", framework="tensorflow", max="1500"))
+    with pytest.raises(Denied) as denied:
+        created(job("train", framework="tensorflow", max="3000"))
+    (finding,) = denied.value.findings
+    assert finding.path == f"metadata.labels[{contract.MAX}]"
+    what = "3000 pods with 95007 characters of addresses each are 271 MiB in etcd"
+    assert finding.what == what
+    assert finding.allowed == "at most 128 MiB: a smaller max, or shorter names"
+
+
+@pytest.mark.parametrize("role", ["ps", "worker"])
+def test_addresses_that_never_change_are_bounded_in_every_container(role: str) -> None:
+    def static(containers: int) -> Json:
+        pod = {"containers": [{"name": f"c{at}", "image": "i"} for at in range(containers)]}
+        return role_manifest(role, "ps=1,worker=1..1000", framework="tensorflow", pod=pod)
+
+    assert created(static(1))
+    (finding,) = refusals(created, static(8))
+    assert "1001 pods with" in finding
 
 
 def test_a_framework_without_host_variables_takes_any_max() -> None:
