@@ -16,7 +16,7 @@ from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, training_pods, volume_claims
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.node_selector import NODE_NAME
-from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref
+from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref, counted
 from edl.kube.decode.schemas import (
     DEFAULT_SCHEDULER,
     LabelledObject,
@@ -168,7 +168,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     held_back = ours or provisional or ended or leaving or gated or _unseen(found)
     identity = shapes.identity(found.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), found.metadata.annotations
-    shape = shapes.of(_own(found) if ours else found.spec, identity, share, _claims(found))
+    shape = shapes.of(_own(found, ours=ours), identity, share, _claims(found))
     asking = not (found.spec.node_name or held_back)
     return PodFacts(
         namespace=identity.namespace,
@@ -218,13 +218,17 @@ def _provisional(found: PodObject, shape: Shape) -> ProvisionalPod:
     )
 
 
-def _own(found: PodObject) -> PodSpec:
-    """The spec as its user wrote it: the pods of a template have one shape on all nodes."""
-    node, affinity = found.metadata.annotations.assigned, bytes(found.spec.affinity)
-    if not node or _NAMED not in affinity:
-        return found.spec
+def _own(found: PodObject, *, ours: bool) -> PodSpec:
+    """The spec with the requests that count; the nodes of our pods are left out of it.
+
+    So the pods of a template have one shape on all nodes.
+    """
+    spec = counted(found.spec, found.status)
+    node, affinity = found.metadata.annotations.assigned, bytes(spec.affinity)
+    if not ours or not node or _NAMED not in affinity:
+        return spec
     own = node_affinity.widened(msgspec.json.decode(affinity), node)
-    return replace(found.spec, affinity=msgspec.Raw(msgspec.json.encode(own)))
+    return replace(spec, affinity=msgspec.Raw(msgspec.json.encode(own)))
 
 
 def _unseen(found: PodObject) -> bool:

@@ -10,9 +10,17 @@ from edl import contract
 from edl.kube.decode import pod_affinity
 from edl.kube.decode.node_selector import NODE_NAME, both, terms
 from edl.kube.decode.pod_affinity import NO_IDENTITY, PodIdentity
-from edl.kube.decode.schemas import Container, PodResourceClaim, PodSpec, RawJson
+from edl.kube.decode.schemas import (
+    Container,
+    ContainerInEffect,
+    PodResourceClaim,
+    PodSpec,
+    PodStatus,
+    RawJson,
+    RequestedResources,
+)
 from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
-from edl.quantities import SHARED_GPU, Resources, pod_requests
+from edl.quantities import SHARED_GPU, Resources, pod_requests, quantity
 from edl.writes import Json
 
 _MOST_KEPT: Final = 8192
@@ -22,6 +30,10 @@ _MOST_LABELS: Final = 64
 _LONGEST: Final = 16 * 1024
 """Bytes of a shape's source that are kept as a cache key: users may write a megabyte."""
 _specs: Final = msgspec.json.Decoder(PodSpec)
+_resources: Final = msgspec.json.Decoder(RequestedResources | None)
+_statuses: Final = msgspec.json.Decoder(list[ContainerInEffect] | None)
+_PENDING: Final = "PodResizePending"
+_IN_PROGRESS: Final = "PodResizeInProgress"
 _Key: TypeAlias = tuple[bytes, ...]
 
 
@@ -149,6 +161,42 @@ def claim_ref(namespace: str, claim: PodResourceClaim) -> ClaimRef | None:
         return ClaimRef(namespace, claim.resource_claim_name)
     template = claim.resource_claim_template_name
     return ClaimRef(namespace, template, template=True) if template else None
+
+
+def counted(spec: PodSpec, status: PodStatus) -> PodSpec:
+    """The spec with the requests that kube-scheduler counts while the pod is resized in place.
+
+    The most of the spec, of what the kubelet has allocated, and of what is in effect; without the
+    spec if its node can never allocate it (docs/kubernetes.md 30).
+    """
+    resizing = [one for one in status.conditions or () if one.type in (_PENDING, _IN_PROGRESS)]
+    if not resizing:
+        return spec
+    infeasible = (_PENDING, "Infeasible") in ((one.type, one.reason) for one in resizing)
+    texts = (status.container_statuses, status.init_container_statuses)
+    known = {one.name: one for text in texts for one in _statuses.decode(text) or ()}
+
+    def all_of(containers: Sequence[Container]) -> list[Container]:
+        return [_in_effect(one, known.get(one.name), infeasible=infeasible) for one in containers]
+
+    inits = None if spec.init_containers is None else all_of(spec.init_containers)
+    return replace(spec, containers=all_of(spec.containers), init_containers=inits)
+
+
+def _in_effect(
+    container: Container, status: ContainerInEffect | None, *, infeasible: bool
+) -> Container:
+    if status is None:
+        return container
+    own = _resources.decode(container.resources) or RequestedResources()
+    asked = {} if infeasible else {**(own.limits or {}), **(own.requests or {})}
+    actual = status.resources or RequestedResources()
+    amounts = (asked, status.allocated_resources or {}, actual.requests or {})
+    most = {
+        name: max((one[name] for one in amounts if name in one), key=quantity)
+        for name in sorted({name for one in amounts for name in one})
+    }
+    return replace(container, resources=msgspec.Raw(msgspec.json.encode({"requests": most})))
 
 
 def _parts(spec: PodSpec) -> Mapping[str, RawJson]:

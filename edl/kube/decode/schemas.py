@@ -134,6 +134,7 @@ _NONE = msgspec.Raw(b"null")
 
 
 class Container(ObjectPart, frozen=True):
+    name: str = ""
     resources: RawJson = _NONE
     ports: RawJson = _NONE
     restart_policy: str = ""
@@ -222,6 +223,19 @@ class ContainerStatus(ObjectPart, frozen=True):
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
+
+
+class RequestedResources(ObjectPart, frozen=True):
+    limits: dict[str, str] | None = None
+    requests: dict[str, str] | None = None
+
+
+class ContainerInEffect(ObjectPart, frozen=True):
+    """A container's status: what the kubelet has allocated to it, and what is in effect."""
+
+    name: str = ""
+    resources: RequestedResources | None = None
+    allocated_resources: dict[str, str] | None = None
 
 
 class PodStatus(ObjectPart, frozen=True):

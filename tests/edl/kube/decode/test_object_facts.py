@@ -227,6 +227,56 @@ def test_pods_of_one_template_share_one_shape() -> None:
     assert first.shape is second.shape
 
 
+IN_PROGRESS = {"type": "PodResizeInProgress", "status": "True"}
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+DEFERRED = INFEASIBLE | {"reason": "Deferred"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "cpu", "counted"),
+    [
+        (IN_PROGRESS, ("1", "1", "8"), 8000),  # it shrinks: the room is free when it has shrunk
+        (IN_PROGRESS, ("8", "8", "1"), 8000),
+        (DEFERRED, ("64", "2", "2"), 64000),  # kube-scheduler keeps the room that it waits for
+        (INFEASIBLE, ("64", "2", "2"), 2000),
+        (INFEASIBLE, ("64", "2", None), 2000),
+        (None, ("4", "4", "4"), 4000),
+    ],
+)
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_a_pod_that_is_resized_in_place_counts_as_for_kube_scheduler(
+    condition: Json | None, cpu: tuple[str, str, str | None], counted: int, kind: str
+) -> None:
+    """`cpu`: what is requested, what is allocated, and what is in effect."""
+    wanted, allocated, in_effect = cpu
+    container = {"name": "main", "resources": {"requests": {"cpu": wanted}}}
+    spec = {"containers": [], kind: [container | {"restartPolicy": "Always"}]}
+    state: Json = {"name": "main", "allocatedResources": {"cpu": allocated}}
+    if in_effect:
+        state["resources"] = {"requests": {"cpu": in_effect}, "limits": {"cpu": "99"}}
+    status = {
+        "conditions": [condition] if condition else [],
+        "containerStatuses" if kind == "containers" else "initContainerStatuses": [state],
+    }
+    body = manifests.pod("p", node="n1", phase="Running", spec=spec, status=status)
+    assert pod_facts(body).shape.requests.get("cpu") == counted
+
+
+def test_a_resize_changes_the_shape_of_its_pod_alone() -> None:
+    shapes = ShapeInterner()
+    container = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    grown = {"name": "main", "resources": {"requests": {"cpu": "2"}}}
+    status = {"conditions": [IN_PROGRESS], "containerStatuses": [grown]}
+    amounts = [
+        object_facts.pod(msgspec.json.encode(body), shapes).shape.requests.get("cpu")
+        for body in (
+            manifests.pod("a", spec={"containers": [container]}, status=status),
+            manifests.pod("b", spec={"containers": [container]}),
+        )
+    ]
+    assert amounts == [2000, 1000]
+
+
 def test_containers_and_init_containers_are_told_apart() -> None:
     shapes = ShapeInterner()
     plain = {"resources": {"requests": {"cpu": "1"}}}
