@@ -14,6 +14,7 @@ from edl.planner.decision_limits import (
     LONGEST_CLASS_NAME,
     LONGEST_PARAMETERS,
     PARAMETERS,
+    SCHEDULERS,
 )
 from edl.planner.published_settings import LONGEST
 from reconciler.options.decision_options import MOST_WEIGHT, planning_options
@@ -26,6 +27,9 @@ _OPTIONS: Final = click_options(planning_options)
 _TEXTS: Final[Mapping[str, Any]] = {
     "provisioning_class": Annotated[
         str, Meta(pattern=rf"^{CLASS_NAME}\Z", max_length=LONGEST_CLASS_NAME)
+    ],
+    "pending_schedulers": Annotated[
+        str, Meta(pattern=rf"^{SCHEDULERS}\Z", max_length=LONGEST_PARAMETERS)
     ],
     "provisioning_parameters": Annotated[
         str, Meta(pattern=rf"^{PARAMETERS}\Z", max_length=LONGEST_PARAMETERS)

@@ -231,6 +231,8 @@ SHARED_GPU_GROUP: Final = (
 )
 SHARED_GPU_NODE: Final = "SharedGPU"
 """Label of the nodes whose GPUs KubeShare 2.0 shares; its value is `true`."""
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""The API server's default for pods (core/v1 PodSpec)."""
 KUBESHARE_SCHEDULER: Final = "kubeshare-scheduler"
 KUBESHARE_1: Final = {
     "kubeshare/gpu_limit": SHARED_GPU_LIMIT,

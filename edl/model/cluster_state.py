@@ -5,6 +5,7 @@ from datetime import datetime
 
 import msgspec
 
+from edl.contract import DEFAULT_SCHEDULER
 from edl.model.jobs import TrainingJob
 from edl.model.nodes import Node, NodePoolHeadroom, Shape
 from edl.model.object_refs import ObjectRef
@@ -28,6 +29,7 @@ class Demand(msgspec.Struct, frozen=True):
     """The first pod of each other namespace, likewise."""
     preempts: bool = True
     """Whether whole training jobs may be stopped for it: its `preemptionPolicy` is not Never."""
+    scheduler: str = DEFAULT_SCHEDULER
 
 
 class ClusterState(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ def decide(
 
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
     """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
-    snapshot, results = take_snapshot(without_delisted(state), policy, limits), PassResults()
+    snapshot, results = take_snapshot(_considered(state, limits), policy, limits), PassResults()
     ceiling = GrowthCeiling(snapshot)
     allocate(snapshot, results, ceiling)
     return PlanBuilder(snapshot, ceiling, results)
@@ -57,9 +57,21 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuild
 
 def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: JobKey) -> Snapshot:
     """The snapshot right after a queued job's claim: what later claims and growth take is idle."""
-    snapshot = take_snapshot(without_delisted(state), policy, limits)
+    snapshot = take_snapshot(_considered(state, limits), policy, limits)
     _serve_claims(snapshot, PassResults(), until=key)
     return snapshot
+
+
+def _considered(state: ClusterState, limits: Limits) -> ClusterState:
+    """The state without departing workers, and without pods of schedulers not in the limits.
+
+    Such pods may wait for a quota of their queue: capacity that is kept for them stays idle.
+    """
+    known = limits.schedulers
+    demands = tuple(one for one in state.demands if one.scheduler in known)
+    if len(demands) < len(state.demands):
+        state = replace(state, demands=demands)
+    return without_delisted(state)
 
 
 def _drains_of_plan(builder: PlanBuilder, busy: frozenset[JobKey]) -> tuple[Drain, ...]:

@@ -8,12 +8,15 @@ from typing import Final
 
 import msgspec
 
+from edl import contract
+
 IMAGE_NAME: Final = r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}"
 CLASS_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 LONGEST_CLASS_NAME: Final = 253
 ATOMIC_CLASS: Final = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
 _PARAMETER: Final = r"[-a-zA-Z0-9._/]+=[^,=\s]*"
 PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER})*)?"
+SCHEDULERS: Final = rf"{CLASS_NAME}(,{CLASS_NAME})*"
 LONGEST_PARAMETERS: Final = 4096
 """A separate length, because a bounded repeat this large exceeds Helm's regular expressions."""
 
@@ -56,8 +59,12 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
     """Parameters of that class, as `NAME=VALUE,NAME=VALUE`."""
     provisional_image: str = "rancher/mirrored-pause:3.10"
     """Image of provisional pods. They are deleted once bound, so it need not start."""
+    provisioning_parallelism: int = 5
+    """The most gangs, from the head of the queue, that request nodes at the same time."""
 
     def __post_init__(self) -> None:
+        if self.provisioning_parallelism < 1:
+            raise ValueError(f"provisioning_parallelism: {self.provisioning_parallelism}; from 1")
         for name, pattern, longest, expected in (
             ("provisional_image", IMAGE_NAME, LONGEST_PARAMETERS, "the name of an image"),
             (
@@ -109,17 +116,23 @@ class Limits(msgspec.Struct, frozen=True):
     provisioning_timeout: timedelta = timedelta(minutes=10)
     """How long requested nodes may take to join. cluster-autoscaler waits 15 min for a node
     (`--max-node-provision-time`), Karpenter as long for its registration."""
-    provisioning_parallelism: int = 5
-    """The most gangs, from the head of the queue, that request nodes at the same time."""
     provisioning: ProvisionerSettings = ProvisionerSettings()
     growth: GrowthMode = GrowthMode.AUTOSCALER
     idle_node_after: timedelta = timedelta(minutes=10)
     """How long extras alone may keep a node before they are moved off it: cluster-autoscaler's
     default for unneeded nodes."""
+    pending_schedulers: str = f"{contract.DEFAULT_SCHEDULER},{contract.KUBESHARE_SCHEDULER}"
+    """The schedulers, as NAME,NAME, for whose pending pods extras scale down. Those of others may
+    wait for a quota of their queue, which no capacity would help."""
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        return frozenset(self.pending_schedulers.split(","))
 
     def __post_init__(self) -> None:
-        if self.provisioning_parallelism < 1:
-            raise ValueError(f"provisioning_parallelism: {self.provisioning_parallelism}; from 1")
+        names = self.pending_schedulers
+        if len(names) > LONGEST_PARAMETERS or not re.fullmatch(SCHEDULERS, names):
+            raise ValueError(f"pending_schedulers: {reprlib.repr(names)}; NAME,NAME")
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

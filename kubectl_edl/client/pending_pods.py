@@ -10,7 +10,7 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode import training_pods
-from edl.kube.decode.schemas import DEFAULT_SCHEDULER, SCHEDULING_GATED
+from edl.kube.decode.schemas import SCHEDULING_GATED
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.messages import container_messages
 from edl.model import TrainingJob
@@ -174,8 +174,8 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
 
 def _other_scheduler(spec: Json) -> str:
     """`scheduler "volcano"` if the pod names another one than kube-scheduler; else empty."""
-    name = spec.get("schedulerName") or DEFAULT_SCHEDULER
-    return "" if name == DEFAULT_SCHEDULER else f'scheduler "{name}"'
+    name = spec.get("schedulerName") or contract.DEFAULT_SCHEDULER
+    return "" if name == contract.DEFAULT_SCHEDULER else f'scheduler "{name}"'
 
 
 def _reasons(spec: Json, status: Json) -> Iterator[tuple[ContainerWait | None, str]]:

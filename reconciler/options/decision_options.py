@@ -117,7 +117,7 @@ class PlanningOptions:
         "How long to wait for requested nodes before the job requests them again later.",
     )
     provisioning_parallelism: int = _limit(
-        _USUAL.provisioning_parallelism,
+        _USUAL.provisioning.provisioning_parallelism,
         "Number of queued jobs that may request nodes at the same time.",
         click.IntRange(1, _MOST_AT_ONCE),
     )
@@ -147,6 +147,13 @@ class PlanningOptions:
     idle_node_after: float = _limit(
         _USUAL.idle_node_after,
         "How long replicas above the minimum alone may keep a node before they are moved off it.",
+    )
+
+    pending_schedulers: str = _limit(
+        _USUAL.pending_schedulers,
+        "Schedulers for whose pending pods replicas above the minimum scale down. Pods of others"
+        " often wait for a quota of their queue instead.",
+        shown="NAME,…",
     )
 
     def settings(self) -> Settings:

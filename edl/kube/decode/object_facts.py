@@ -18,7 +18,6 @@ from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref, counted
 from edl.kube.decode.schemas import (
-    DEFAULT_SCHEDULER,
     LabelledObject,
     NamespaceObject,
     NodeObject,
@@ -34,6 +33,8 @@ from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.quantities import Resources
 
 _TRUE: Final = "True"
+_UNSCHEDULABLE: Final = "Unschedulable"
+"""The reason of `PodScheduled: False` if a scheduler has found no node (PodReasonUnschedulable)."""
 _NEVER: Final = "Never"
 """The `preemptionPolicy` of pods for which no other pod is evicted."""
 _OF_THEIR_NODE: Final = ("DaemonSet", "Node")
@@ -63,6 +64,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     priority: int
     preempts: bool = True
     """Whether its `preemptionPolicy` lets others be evicted for it."""
+    scheduler: str = contract.DEFAULT_SCHEDULER
     job: str = ""
     pod: Pod | None = None
     bare: training_pods.BarePod | None = None
@@ -164,8 +166,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None
     provisional = _is_provisional(found) and not (job or alone)
-    gated = bool(found.spec.scheduling_gates)
-    held_back = ours or provisional or ended or leaving or gated or _unseen(found)
+    held_back = ours or provisional or ended or leaving or _unseen(found)
     identity = shapes.identity(found.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), found.metadata.annotations
     shape = shapes.of(_own(found, ours=ours), identity, share, _claims(found))
@@ -180,6 +181,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         asking=asking,
         priority=found.spec.priority or 0,
         preempts=found.spec.preemption_policy != _NEVER,
+        scheduler=intern(found.spec.scheduler_name),
         job=next((owner.uid for owner in jobs), "") if provisional else job,
         pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
@@ -232,13 +234,17 @@ def _own(found: PodObject, *, ours: bool) -> PodSpec:
 
 
 def _unseen(found: PodObject) -> bool:
-    """Whether the pod's scheduler, if it is not the default one, has yet to refuse the pod.
+    """Whether gates hide the pod, or its scheduler, not the default one, has yet to find no node.
 
     A scheduler that does not run never does, and free capacity would not help the pod.
     """
-    conditions = found.status.conditions or ()
-    refused = any(map(training_pods.is_refused_by_scheduler, conditions))
-    return found.spec.scheduler_name != DEFAULT_SCHEDULER and not refused
+    if found.spec.scheduling_gates:
+        return True
+    refused = (
+        one.reason == _UNSCHEDULABLE and training_pods.is_refused_by_scheduler(one)
+        for one in found.status.conditions or ()
+    )
+    return found.spec.scheduler_name != contract.DEFAULT_SCHEDULER and not any(refused)
 
 
 def _claims(found: PodObject) -> tuple[ClaimRef, ...]:

@@ -140,8 +140,6 @@ class Container(ObjectPart, frozen=True):
     restart_policy: str = ""
 
 
-DEFAULT_SCHEDULER: Final = "default-scheduler"
-"""The API server's default for pods (core/v1 PodSpec)."""
 SCHEDULING_GATED: Final = "SchedulingGated"
 """The reason of `PodScheduled: False` that the API server writes for a pod with scheduling gates,
 and leaves when they are removed: no scheduler has refused such a pod."""
@@ -189,7 +187,7 @@ class PodSpec(ObjectPart, frozen=True):
     topology_spread_constraints: RawJson = _NONE
     volumes: RawJson = _NONE
     host_network: bool = False
-    scheduler_name: str = DEFAULT_SCHEDULER
+    scheduler_name: str = contract.DEFAULT_SCHEDULER
     node_name: str = ""
     priority: int | None = None
     priority_class_name: str = ""

@@ -12,7 +12,6 @@ from edl.annotations.failed_attempts import quoted
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
 from edl.kube.decode.schemas import (
-    DEFAULT_SCHEDULER,
     SCHEDULING_GATED,
     Condition,
     ContainerStatus,
@@ -129,7 +128,7 @@ def _scheduling(found: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
         if is_refused_by_scheduler(one):
             return SchedulingStatus(refusal=quoted(one.message))
     scheduler = found.spec.scheduler_name
-    if scheduler == DEFAULT_SCHEDULER:
+    if scheduler == contract.DEFAULT_SCHEDULER:
         return _SCHEDULED
     return SchedulingStatus(scheduler=intern(quoted(scheduler)))
 

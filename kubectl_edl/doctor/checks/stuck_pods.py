@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
+from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.kube.decode.schemas import (
-    DEFAULT_SCHEDULER,
     SCHEDULING_GATED,
     ObjectPart,
     PodMetadata,
@@ -45,7 +45,7 @@ _Nodes = Mapping[str, Node] | None
 
 
 class _PodSpec(ObjectPart, frozen=True):
-    scheduler_name: str = DEFAULT_SCHEDULER
+    scheduler_name: str = contract.DEFAULT_SCHEDULER
     node_name: str = ""
     scheduling_gates: list[SchedulingGate] | None = None
 
@@ -207,7 +207,7 @@ def _unprocessed_since(pod: _Pod) -> datetime | None:
 def _unprocessed(scheduler: str, pods: Sequence[_Pod], now: datetime) -> CheckResult:
     since = min(filter(None, map(_unprocessed_since, pods)), default=now)
     waited = f"{_names(pods)} for {duration(now - since)}"
-    if scheduler == DEFAULT_SCHEDULER:
+    if scheduler == contract.DEFAULT_SCHEDULER:
         return warning(f"kube-scheduler has not processed {waited}", _SCHEDULER)
     return warning(
         f'scheduler "{scheduler}" has not processed {waited}',

@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from edl.errors import Denied, refuse
 from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import ClusterState, JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.team_document import parse_teams
-from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES
 from edl.simulator import Scenario, Service, SimulatedNodePool, Timing, Training
 from edl.simulator.scenario import START
@@ -208,17 +208,22 @@ def _settings(field: Field) -> Timing:
     )
 
 
+_PARALLELISM: Final = "provisioning_parallelism"
+
+
 def _limits(field: Field) -> Limits:
     """The planner's limits, with names in camel case: `growthCooldown: 10s`."""
     usual, names = Limits(), limit_fields()
+    values = asdict(usual) | asdict(usual.provisioning)
     field.only(tuple(names))
     found = {
-        own: _LIMITS[type(getattr(usual, own))](field[name], getattr(usual, own))
+        own: _LIMITS[type(values[own])](field[name], values[own])
         for name, own in names.items()
         if field[name]
     }
+    asked = {_PARALLELISM: found.pop(_PARALLELISM)} if _PARALLELISM in found else {}
     try:
-        return Limits(**found)
+        return Limits(provisioning=ProvisionerSettings(**asked), **found)
     except ValueError as error:
         what, _, allowed = str(error).partition("; ")
         wrong = field[_camel(what.partition(": ")[0])]
@@ -227,10 +232,13 @@ def _limits(field: Field) -> Limits:
 
 
 def limit_fields() -> Mapping[str, str]:
-    """The limits that a scenario may set: from the names of its fields to those of `Limits`."""
-    usual = Limits()
-    names = (one for one in Limits.__struct_fields__ if type(getattr(usual, one)) in _LIMITS)
-    return {_camel(one): one for one in names}
+    """The limits that a scenario may set: from the names of its fields to those of `Limits`.
+
+    The services of a scenario have one scheduler.
+    """
+    nested = {"provisioning": _PARALLELISM}
+    names = (nested.get(one, one) for one in Limits.__struct_fields__)
+    return {_camel(one): one for one in names if one != "pending_schedulers"}
 
 
 def _camel(name: str) -> str:

@@ -140,7 +140,8 @@ def test_a_job_that_is_paused_or_starts_elsewhere_asks_no_more() -> None:
 
 
 def test_as_many_gangs_ask_at_once_as_are_allowed() -> None:
-    world = RequestedCluster(limits=replace(LIMITS, provisioning_parallelism=2))
+    two = replace(LIMITS.provisioning, provisioning_parallelism=2)
+    world = RequestedCluster(limits=replace(LIMITS, provisioning=two))
     world.answers = False
     for number in range(4):
         world.gang(f"gang-{number}", 4)

@@ -114,7 +114,10 @@ def test_minimums_move_before_extras_of_the_same_role_that_have_no_room() -> Non
 def test_replacements_count_among_the_jobs_that_ask_until_their_time_is_over() -> None:
     state = provisional(cordoned("a"), "")
     queued = job("queued", role("worker", 1, 1, shape=shape(5)))
-    state, limits = replace(state, jobs=(*state.jobs, queued)), Limits(provisioning_parallelism=1)
+    state, limits = (
+        replace(state, jobs=(*state.jobs, queued)),
+        Limits(provisioning=ProvisionerSettings(provisioning_parallelism=1)),
+    )
     assert asked(plan_for(state, limits)) == {"mine": 1}
     late = replace(state, observed_at=state.observed_at + limits.provisioning_timeout)
     assert asked(plan_for(late, limits)) == {"mine": 1, "queued": 1}

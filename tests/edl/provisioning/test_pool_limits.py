@@ -71,7 +71,9 @@ def test_it_requests_nodes_as_soon_as_the_limits_suffice() -> None:
 
 
 def test_it_takes_no_turn_of_others_and_reserves_nothing() -> None:
-    world = PooledCluster(cpu=16, limits=Limits(provisioning_parallelism=1))
+    world = PooledCluster(
+        cpu=16, limits=Limits(provisioning=ProvisionerSettings(provisioning_parallelism=1))
+    )
     world.gang("giant", 5)
     world.gang("giant-again", 5)
     world.settle(10)

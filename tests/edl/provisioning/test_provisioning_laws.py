@@ -12,7 +12,7 @@ from edl import contract
 from edl.contract import Provision
 from edl.model import ClusterState, JobKey, ProvisionalPod, Provisioning
 from edl.planner.decide import decide
-from edl.planner.decision_limits import Autoscaler, Limits
+from edl.planner.decision_limits import Autoscaler, Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES
 from edl.steps.plan_steps import steps
 from edl.writes import Create, Delete
@@ -20,7 +20,9 @@ from tests.edl.planner import clusters
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 FAIR = POLICIES["fair"]
-ASKING = Limits(autoscaler=Autoscaler.PRESENT, provisioning_parallelism=3)
+ASKING = Limits(
+    autoscaler=Autoscaler.PRESENT, provisioning=ProvisionerSettings(provisioning_parallelism=3)
+)
 
 
 @st.composite
@@ -76,7 +78,7 @@ def test_none_asks_for_more_pods_than_it_is_to_have_and_all_ask_that_may(
         if not jobs[one.job].provisioning.pods and one.job not in admitted
     ]
     # A job further ahead does not wait for those behind it that ask already.
-    assert len(begun) <= ASKING.provisioning_parallelism
+    assert len(begun) <= ASKING.provisioning.provisioning_parallelism
     assert not set(plan.unprovisioned) & {one.job for one in plan.requests}
 
 

@@ -11,7 +11,7 @@ from edl.errors import Denied
 from edl.inject import namespace_defaults
 from edl.model import Code
 from edl.parsing import namespace_policy
-from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits, ProvisionerSettings
 from tests.edl import manifests
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
@@ -137,7 +137,9 @@ def test_what_extras_hold_is_not_asked_for() -> None:
 
 @pytest.mark.slow
 def test_a_gang_that_cannot_be_provisioned_leaves_nothing_behind_and_others_pass() -> None:
-    world = AutoscaledCluster(limits=Limits(provisioning_parallelism=1))
+    world = AutoscaledCluster(
+        limits=Limits(provisioning=ProvisionerSettings(provisioning_parallelism=1))
+    )
     world.gang("giant", 2, cpu=100)
     world.settle(30)
     world.gang("gang", 4)
@@ -207,7 +209,9 @@ def test_what_is_no_longer_needed_is_deleted(ends: str) -> None:
 
 
 def test_a_limited_number_of_gangs_request_nodes_in_queue_order() -> None:
-    world = AutoscaledCluster(delay=10_000, limits=Limits(provisioning_parallelism=2))
+    world = AutoscaledCluster(
+        delay=10_000, limits=Limits(provisioning=ProvisionerSettings(provisioning_parallelism=2))
+    )
     for name in "abcd":
         world.gang(name, 2)
         world.now += timedelta(seconds=1)

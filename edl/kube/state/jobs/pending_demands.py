@@ -20,11 +20,12 @@ class _DemandKey(NamedTuple):
     shape: Shape
     priority: int
     preempts: bool
+    scheduler: str
     namespace: str
 
     @classmethod
     def of(cls, pod: PodFacts) -> "_DemandKey":
-        return cls(pod.shape, pod.priority, pod.preempts, pod.namespace)
+        return cls(pod.shape, pod.priority, pod.preempts, pod.scheduler, pod.namespace)
 
 
 class _Group:
@@ -141,10 +142,11 @@ class PendingDemands:
         for key, group in self._groups.items():
             team = "" if self._teams is None else self._teams.get(key.namespace, DEFAULT_TEAM)
             found[key._replace(namespace=team)].append(group)
-        for (shape, priority, preempts, team), groups in found.items():
+        for (shape, priority, preempts, scheduler, team), groups in found.items():
             count = sum(len(group.names) for group in groups)
             first, *others = sorted(group.first() for group in groups)
-            demand = Demand(shape, priority, count, first, team, tuple(others), preempts)
+            names = (first, team, tuple(others))
+            demand = Demand(shape, priority, count, *names, preempts, scheduler)
             yield from _asked(demand, self._devices)
 
 

@@ -40,7 +40,7 @@ class NodeRequests:
     snapshot: Snapshot
     results: PassResults
     _left: int = field(init=False)
-    """How many more gangs may request nodes (`Limits.provisioning_parallelism`)."""
+    """How many more gangs may request nodes (`provisioning_parallelism`)."""
     provisioner: ProvisionalRoom = field(init=False)
     _requesting: list[Gang] = field(default_factory=list)
     _headroom: Mapping[str, int] = field(init=False)
@@ -49,7 +49,7 @@ class NodeRequests:
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
-        self._left = limits.provisioning_parallelism
+        self._left = limits.provisioning.provisioning_parallelism
         by_request = limits.provisioning.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
         self._headroom = pool_headroom.total(self.snapshot.state.node_pools)

@@ -84,11 +84,14 @@ def test_a_pod_that_is_placed_held_back_or_going_does_not_ask(body: Json) -> Non
 
 
 def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it() -> None:
-    refused = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    refused = {"conditions": [condition]}
     body = manifests.pod("volcano", spec={"schedulerName": "volcano"}, status=refused)
-    assert pod_facts(body).asking
-    refused["conditions"][0]["reason"] = "SchedulingGated"  # its gates have been removed
-    assert not pod_facts(body).asking
+    assert (pod_facts(body).asking, pod_facts(body).scheduler) == (True, "volcano")
+    # Its gates have been removed; its queue has no quota left.
+    for other in ("SchedulingGated", "SchedulingSkipped", ""):
+        condition["reason"] = other
+        assert not pod_facts(body).asking
 
 
 @pytest.mark.parametrize("notes", [{}, {contract.ASSIGNED_NODE: "n1"}], ids=["", "assigned"])

@@ -87,6 +87,16 @@ def test_others_pods_make_extras_yield() -> None:
     assert (resize.after, message(resize.reason)) == (2, "to make room for web/nginx (priority 0)")
 
 
+def test_pods_of_a_scheduler_that_the_limits_do_not_name_make_no_extras_yield() -> None:
+    """Volcano's may wait for a quota of their queue."""
+    running = worker("running", 1, 4, on=["a"] * 4)
+    pending = replace(demand("web", shape(2)), scheduler="volcano")
+    state, fair = cluster(node("a", 4), running, pending), POLICIES["fair"]
+    assert decide(state, fair, Limits()).resizes == ()
+    named = Limits(pending_schedulers="default-scheduler,volcano")
+    assert sizes(decide(state, fair, named)) == {"running": 2}
+
+
 def test_others_pods_of_a_lower_priority_do_not() -> None:
     running, waiting = worker("running", 1, 4, on=["a"] * 4, priority=1), demand("nginx", shape(2))
     assert not plan_for(cluster(node("a", 4), running, waiting)).resizes
