@@ -18,7 +18,7 @@ from edl.writes import Json
 from manifests import installation
 from manifests.documents import HERE
 from manifests.templating.helm_text import HelmPrinter
-from manifests.values import DEFAULTS, Values, plain
+from manifests.values import DEFAULTS, PROBE_PORT, Values, plain
 
 CHART: Final = HERE / "chart"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -73,6 +73,7 @@ def schema() -> Json:
     # Helm hands `global` to every chart that is part of another one.
     found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
     found["$defs"]["Values"] |= _UNFENCED
+    found["$defs"]["Webhook"]["properties"]["port"] |= {"not": {"const": PROBE_PORT}}
     # Without an image the templates fail, with a reason.
     image = {"pattern": rf"^({IMAGE_NAME})?\Z", "default": ""}
     found["$defs"]["Values"]["properties"]["image"] |= image

@@ -53,6 +53,9 @@ _IMAGE: Final = Value(
     "image",
     required=f"image: none is public; build one, push it, and set image=REGISTRY/{DEFAULTS.image}",
 )
+_PORT: Final = "webhook.port"
+_DEFAULT_PORT: Final = str(DEFAULTS.webhook.port)
+_HOST_NETWORK: Final = Enabled("webhook.hostNetwork")
 _CLIENT_NAME: Final = "--client-name"
 _PLACES: Final = ("nodeSelector", "tolerations", "affinity")
 
@@ -97,9 +100,32 @@ def _deployment(document: Json) -> None:
         Items(Differs("logLevel", DEFAULTS.log_level), ("--log-level", Value("logLevel"))),
         *(_reconciler_flags() if decides else ()),
     ]
+    if not decides:
+        _listen(document["spec"], container)
     for variable in container["env"]:
         if variable["name"] == IMAGE_VARIABLE:
             variable["value"] = _IMAGE
+
+
+def _listen(deployment: Json, container: Json) -> None:
+    """The webhook's port and network. In a node's network a port is free for one pod per node."""
+    container["args"] = [Word(_PORT) if one == _DEFAULT_PORT else one for one in container["args"]]
+    # Kubernetes would set the hostPort, too, and keep it when the pods leave the node's network.
+    reviews = {"containerPort": Value(_PORT), "hostPort": Choice(_HOST_NETWORK, Value(_PORT))}
+    container["ports"][0] |= reviews
+    deployment["template"]["spec"]["hostNetwork"] = Choice(_HOST_NETWORK, True)  # noqa: FBT003 - JSON
+    rolling = deployment["strategy"]["rollingUpdate"]
+    deployment["strategy"]["rollingUpdate"] = Choice(
+        _HOST_NETWORK, {"maxSurge": 0, "maxUnavailable": 1}, rolling
+    )
+
+
+def _namespace(document: Json) -> None:
+    """Only `privileged` admits pods in the network of their node."""
+    labels = document["metadata"]["labels"]
+    for key in labels:
+        if key.startswith("pod-security."):
+            labels[key] = Choice(_HOST_NETWORK, "privileged", labels[key])
 
 
 def _reconciler_flags() -> list[Tree]:
@@ -186,6 +212,7 @@ def _alerts(document: Json) -> None:
 
 
 _ADJUST: Final[Mapping[str, Callable[[Json], None]]] = {
+    NAMESPACE: _namespace,
     "Deployment": _deployment,
     "MutatingWebhookConfiguration": _configuration,
     "ValidatingWebhookConfiguration": _configuration,

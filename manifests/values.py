@@ -92,6 +92,23 @@ class Webhook(Part, frozen=True):
     """The webhook's pods."""
 
     replicas: Replicas = 2
+    port: Annotated[
+        int,
+        says(
+            "Port of the pods for reviews; not 8080, which may serve probes. GKE's firewall admits"
+            " 10250 without a rule of yours: docs/operations/webhook-access.md.",
+            ge=1024,
+            le=65535,
+        ),
+    ] = 8443
+    host_network: Annotated[
+        bool,
+        says(
+            "Run the pods in the network of their nodes, if the API server cannot reach addresses"
+            " of pods: docs/operations/webhook-access.md. Pod Security then does not restrict"
+            " edl-system."
+        ),
+    ] = False
     resources: Annotated[ContainerResources, says("Resources of each pod.")] = ContainerResources(
         requests={"cpu": "100m", "memory": "128Mi"}, limits={"memory": "384Mi"}
     )
@@ -240,6 +257,8 @@ class Values(Part, frozen=True):
 
 
 DEFAULTS: Final = Values()
+PROBE_PORT: Final = 8080
+"""The port of the webhook's probes with client certificates: reviews need another."""
 _UNFENCED: Final = "reconciler.planning.autoscaler: must be none or absent with fence.enabled=false"
 
 
@@ -255,6 +274,8 @@ def read(given: Json) -> Values:
         raise ValuesError(_taught(str(error))) from None
     if not found.fence.enabled and found.reconciler.planning.autoscaler not in (UNSET, "none"):
         raise ValuesError(_UNFENCED)
+    if found.webhook.port == PROBE_PORT:
+        raise ValuesError(f"webhook.port: {PROBE_PORT} may serve probes; any other")
     return found
 
 

@@ -53,6 +53,8 @@ CHOICES: dict[str, Json] = {
             }
         }
     },
+    "a port for GKE": {"webhook": {"port": 10250}},
+    "an overlay network": {"webhook": {"hostNetwork": True}},
     "no preemption": {"reconciler": {"planning": {"preempt": False}}},
     "sizes": {
         "webhook": {"replicas": 3, "resources": {"requests": {"cpu": 2}, "limits": {"cpu": "1.5"}}},
@@ -117,6 +119,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         {"fence": {"enabled": False}, "reconciler": {"planning": {"autoscaler": "detect"}}},
         "value must be 'none'",
     ),
+    "the port of the probes": ({"webhook": {"port": 8080}}, "'not' failed"),
     "words for a number": ({"reconciler": {"planning": {"idle": "1m"}}}, "got string, want number"),
     "no address": (
         {"networkPolicy": {"apiServerBlocks": ["example.test"]}},

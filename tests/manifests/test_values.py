@@ -8,10 +8,12 @@ import pytest
 import yaml
 
 from edl.planner.policies import POLICIES
+from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.planning import CHOICES, Planning
 from reconciler.command_line import main as reconciler_command
 from reconciler.options.decision_options import PlanningOptions
+from webhook.__main__ import webhook as webhook_command
 
 WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"
 
@@ -125,6 +127,40 @@ def test_what_is_not_chosen_is_not_said() -> None:
     assert "--log-level" not in arguments({}, WEBHOOK)
     assert arguments({"logLevel": "debug"}, WEBHOOK)[-2:] == ["--log-level", "debug"]
     assert arguments({"logLevel": "debug"}, RECONCILER)[-2:] == ["--log-level", "debug"]
+
+
+def webhook_deployment(given: dict[str, object]) -> Json:
+    (found,) = (
+        each
+        for each in installation.documents(values.read({"webhook": given}))
+        if (each["kind"], each["metadata"]["name"]) == ("Deployment", WEBHOOK)
+    )
+    spec: Json = found["spec"]
+    return spec
+
+
+def test_the_webhook_listens_on_the_chosen_port() -> None:
+    pod = webhook_deployment({"port": 10250})["template"]["spec"]
+    (container,) = pod["containers"]
+    _, *words = container["args"]
+    words += ["--image", "in its environment"]
+    assert webhook_command.make_context("webhook", words).params["port"] == 10250
+    assert container["ports"] == [{"name": "https", "containerPort": 10250}]
+
+
+def test_in_the_nodes_network_a_pod_leaves_its_port_before_the_next_one_takes_it() -> None:
+    deployment = webhook_deployment({"hostNetwork": True})
+    assert deployment["template"]["spec"]["hostNetwork"]
+    assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    assert "hostNetwork" not in webhook_deployment({})["template"]["spec"]
+
+
+@pytest.mark.parametrize(("host", "level"), [(True, "privileged"), (False, "restricted")])
+def test_pod_security_admits_the_webhooks_pods(level: str, *, host: bool) -> None:
+    given = values.read({"webhook": {"hostNetwork": host}})
+    (namespace,) = (each for each in installation.documents(given) if each["kind"] == "Namespace")
+    labels = namespace["metadata"]["labels"]
+    assert {labels[one] for one in labels if one.startswith("pod-security.")} == {level}
 
 
 def test_given_maps_are_merged_with_the_defaults() -> None:
