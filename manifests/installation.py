@@ -35,7 +35,7 @@ from manifests.values import DEFAULTS, Values, plain, planning_options
 
 NAMESPACE: Final = "Namespace"
 IMAGE_VARIABLE: Final = "EDL_IMAGE"
-"""The webhook gives launchers its own image: this variable always equals the value `image`."""
+"""The variable of the webhook with the image from which launchers copy kubectl."""
 
 IMAGE_OF_FENCE: Final = "provisionalImage"
 """The variable of the admission policy that holds the image of provisional pods."""
@@ -104,7 +104,8 @@ def _deployment(document: Json) -> None:
         _listen(document["spec"], container)
     for variable in container["env"]:
         if variable["name"] == IMAGE_VARIABLE:
-            variable["value"] = _IMAGE
+            own = "launcherImage"
+            variable["value"] = Choice(Filled(own), Value(own), _IMAGE)
 
 
 def _listen(deployment: Json, container: Json) -> None:

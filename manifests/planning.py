@@ -23,6 +23,7 @@ from reconciler.options.duration_range import DurationRange
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
 ImageReference: TypeAlias = Annotated[str, Meta(pattern=rf"^{IMAGE_NAME}\Z")]
 r"""Ends in `\Z`: Python's `$` also matches before a final line break, JSON Schema's does not."""
+OptionalImage: TypeAlias = Annotated[str, Meta(pattern=rf"^({IMAGE_NAME})?\Z")]
 _OPTIONS: Final = click_options(planning_options)
 _TEXTS: Final[Mapping[str, Any]] = {
     "provisioning_class": Annotated[

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests.planning import CHOICES, ImageReference, Part, Planning, says
+from manifests.planning import CHOICES, ImageReference, OptionalImage, Part, Planning, says
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 ResourceQuantity: TypeAlias = (
@@ -230,8 +230,15 @@ class Values(Part, frozen=True):
 
     image: Annotated[
         ImageReference,
-        says("Image of webhook and reconciler. Launcher pods copy kubectl from it."),
+        says("Image of webhook and reconciler."),
     ] = "kubectl-edl:0.1.0"
+    launcher_image: Annotated[
+        OptionalImage,
+        says(
+            "Image from which launchers copy kubectl: this one in a registry that each namespace"
+            " with the label edl.dev/kubexec=enabled can pull from. Default: image."
+        ),
+    ] = ""
     log_level: Annotated[LogLevel, says("Log level of webhook and reconciler.")] = "info"
     webhook: Annotated[Webhook, says("Completes labelled Jobs and pods.")] = Webhook()
     reconciler: Annotated[Reconciler, says("Queues, starts and resizes training jobs.")] = (

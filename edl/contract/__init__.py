@@ -166,6 +166,8 @@ MPI_KUBEXEC: Final = "/etc/mpi/kubexec.sh"
 JOB_DIRECTORY: Final = "/job"
 JOB_HOSTFILE: Final = "/job/hostfile"
 KUBECTL_DIRECTORY: Final = "/opt/kube"
+KUBECTL_CONTAINER: Final = "edl-kubectl"
+"""The container that copies kubectl there, from an image of the installation."""
 SSH_DIRECTORY: Final = "/root/.ssh"
 
 # Environment variables.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from edl import contract
 from edl.model import Pod
 from edl.model.pods import ContainerWait
 
@@ -10,6 +11,11 @@ NO_IMAGE: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 )
 """The kubelet's reasons for a container whose image cannot be pulled."""
+_KUBECTL_IMAGE: Final = (
+    "launchers copy kubectl from this image, so their namespace needs credentials for it "
+    "(imagePullSecrets of the launcher or its ServiceAccount), or the installation a launcherImage "
+    "that can be pulled without"
+)
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 _CRASH_LOOP: Final = "CrashLoopBackOff"
 OUT_OF_MEMORY: Final = "OOMKilled"
@@ -42,6 +48,8 @@ def remedy(pod: Pod, options: str) -> str:
     found, describe = pod.containers.waits, f"kubectl describe pod {pod.name} {options}"
     if found is None:
         return describe
+    if found.reason in NO_IMAGE and found.container == contract.KUBECTL_CONTAINER:
+        return f"{_KUBECTL_IMAGE}: {describe}"
     if found.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if found.reason in _CONFIG:

@@ -57,7 +57,7 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
     """The class of ProvisioningRequests."""
     provisioning_parameters: str = ""
     """Parameters of that class, as `NAME=VALUE,NAME=VALUE`."""
-    provisional_image: str = "rancher/mirrored-pause:3.10"
+    provisional_image: str = "registry.k8s.io/pause:3.10"
     """Image of provisional pods. They are deleted once bound, so it need not start."""
     provisioning_parallelism: int = 5
     """The most gangs, from the head of the queue, that request nodes at the same time."""

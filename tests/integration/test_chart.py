@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]  # a first bui
 
 CHOICES: dict[str, Json] = {
     "defaults": {},
+    "an image for launchers": {"launcherImage": "example.test/launchers:9"},
     "another image": {"image": "example.test/edl:9", "logLevel": "debug"},
     "planning": {
         "reconciler": {
@@ -155,6 +156,7 @@ ANY_TEXTS: Json = {
 """Where any text may stand."""
 NARROW_TEXTS: tuple[tuple[str, ...], ...] = (
     ("image",),
+    ("launcherImage",),
     ("reconciler", "planning", "provisionalImage"),
     ("reconciler", "planning", "provisioningClass"),
     ("pods", "priorityClassName"),

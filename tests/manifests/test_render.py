@@ -37,6 +37,12 @@ def webhooks(documents: tuple[Json, ...]) -> list[Json]:
     ]
 
 
+def test_launchers_copy_kubectl_from_the_image_that_is_set_for_them() -> None:
+    own, common = Values(launcher_image="a.test/l:1"), Values(image="a.test/k:1")
+    assert launchers_image(installation.documents(own)) == ["a.test/l:1"]
+    assert launchers_image(installation.documents(common)) == ["a.test/k:1"]
+
+
 def test_the_committed_release_is_the_rendered_base() -> None:
     assert render.RELEASE.read_text() == render.release(), "run: make manifests"
 

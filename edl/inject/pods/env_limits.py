@@ -13,7 +13,6 @@ from edl import contract
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
-from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -80,7 +79,7 @@ def _check_containers(pod: Json, needs: Needs) -> int:
     """
     fields = ("containers", "initContainers")
     names = [one.get("name") for field in fields for one in pod.get(field) or ()]
-    ours = [KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
+    ours = [contract.KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
     # A completed pod has our containers once; a hostile one may repeat their names.
     containers = len(names) - sum(name in names for name in ours)
     if containers > MOST_CONTAINERS:

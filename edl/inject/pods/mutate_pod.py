@@ -15,7 +15,6 @@ from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 _INDEX_FIELD: Final = f"metadata.annotations['{contract.COMPLETION_INDEX_ANNOTATION}']"
-KUBECTL_CONTAINER: Final = "edl-kubectl"
 _COPYING: Final = {"cpu": "100m", "memory": "128Mi"}
 _UNPRIVILEGED_UID: Final = 65532
 _NEAR: Final = 50
@@ -128,7 +127,7 @@ def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     """The pod with kubectl from our image, and a ServiceAccount that may exec into the workers."""
     pod = volumes.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
     inits = pod.get("initContainers") or []
-    if all(container.get("name") != KUBECTL_CONTAINER for container in inits):
+    if all(container.get("name") != contract.KUBECTL_CONTAINER for container in inits):
         pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
     return _with_account(pod, addresses.launcher_account(spec.job))
 
@@ -166,7 +165,7 @@ def _confined(own: Json) -> Json:
 def _kubectl_container(image: str) -> Json:
     directory = contract.KUBECTL_DIRECTORY
     return {
-        "name": KUBECTL_CONTAINER,
+        "name": contract.KUBECTL_CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],

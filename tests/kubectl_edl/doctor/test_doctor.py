@@ -1233,6 +1233,23 @@ def test_pods_whose_image_cannot_be_pulled_are_stuck(stage: Stage) -> None:
     )
 
 
+def test_a_launcher_that_cannot_pull_kubectls_image_has_a_remedy_of_its_own(stage: Stage) -> None:
+    stage.minutes_ago = 1
+    owner = _started_long_ago(stage, "ring", minutes=1)
+    status = {
+        "name": contract.KUBECTL_CONTAINER,
+        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "unauthorized"}},
+    }
+    stage.create(pod(owner, 0, phase="Pending", conditions=[], initContainerStatuses=[status]))
+    _, problem, remedy = only(stage, "stuck")
+    assert problem == (
+        "default/ring: ring-0-x0 waits: container edl-kubectl: ImagePullBackOff: unauthorized"
+    )
+    assert "launchers copy kubectl from this image" in remedy
+    assert "launcherImage" in remedy
+    assert remedy.endswith(": kubectl describe pod ring-0-x0 -n default")
+
+
 def test_pods_that_were_never_created_have_nothing_to_describe(stage: Stage) -> None:
     _started_long_ago(stage, "slow")
     (one,) = checked(stage)["stuck"]

@@ -6,7 +6,6 @@ from edl import contract
 from edl.errors import Denied
 from edl.frameworks.base import Env, Needs
 from edl.inject.pods import env_limits
-from edl.inject.pods.mutate_pod import KUBECTL_CONTAINER
 from edl.parsing.parser import parse
 from edl.spec import addresses
 from edl.steps.host_lists import publish
@@ -180,7 +179,7 @@ def test_a_pod_as_large_as_may_be_is_taken_again_with_what_was_added() -> None:
 
 def test_the_names_of_our_containers_make_no_room_for_more_of_them() -> None:
     given = role_manifest("launcher", "launcher=1,worker=1..3", framework="horovod")
-    named = [{"name": KUBECTL_CONTAINER} for _ in range(1_002)]
+    named = [{"name": contract.KUBECTL_CONTAINER} for _ in range(1_002)]
     given["spec"]["template"]["spec"]["containers"] = named
     with pytest.raises(Denied, match=r"1001 containers; at most 1000"):
         created(given)
