@@ -128,7 +128,9 @@ def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     pod = volumes.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
     inits = pod.get("initContainers") or []
     if all(container.get("name") != contract.KUBECTL_CONTAINER for container in inits):
-        pod = pod | {"initContainers": [_kubectl_container(image), *inits]}
+        by_root = (pod.get("securityContext") or {}).get("runAsUser") == 0
+        user = {"runAsUser": _UNPRIVILEGED_UID} if by_root else {}
+        pod = pod | {"initContainers": [_kubectl_container(image, user), *inits]}
     return _with_account(pod, addresses.launcher_account(spec.job))
 
 
@@ -162,7 +164,8 @@ def _confined(own: Json) -> Json:
     return _CONFINED | {name: context[name] for name in _IDENTITY if name in context}
 
 
-def _kubectl_container(image: str) -> Json:
+def _kubectl_container(image: str, user: Json) -> Json:
+    """`user`: overrides a root user of the pod. Otherwise OpenShift may assign one."""
     directory = contract.KUBECTL_DIRECTORY
     return {
         "name": contract.KUBECTL_CONTAINER,
@@ -171,7 +174,7 @@ def _kubectl_container(image: str) -> Json:
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],
         # Limits and security context satisfy the strictest namespaces.
         "resources": {"requests": dict(_COPYING), "limits": dict(_COPYING)},
-        "securityContext": _CONFINED | {"runAsNonRoot": True, "runAsUser": _UNPRIVILEGED_UID},
+        "securityContext": _CONFINED | {"runAsNonRoot": True} | user,
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         "volumeMounts": [{"name": volumes.volume_name(directory), "mountPath": directory}],

@@ -1,3 +1,5 @@
+import pytest
+
 from edl import contract
 from edl.frameworks import FRAMEWORKS, is_leader, is_service
 from edl.model import ResizePolicy
@@ -68,6 +70,18 @@ def test_the_launcher_gets_kubectl_and_the_right_to_use_it() -> None:
     assert "emptyDir" in volumes(LAUNCHER)[mount["name"]]
     assert mount in spec["containers"][0]["volumeMounts"]
     assert spec["serviceAccountName"] == spec["serviceAccount"] == "mnist-launcher"
+
+
+@pytest.mark.parametrize(("own", "user"), [(None, None), (1000, None), (0, 65532)])
+def test_kubectl_is_copied_by_the_pods_user_unless_that_is_root(
+    own: int | None, user: int | None
+) -> None:
+    given = horovod("launcher")
+    if own is not None:
+        given["spec"]["template"]["spec"]["securityContext"] = {"runAsUser": own}
+    (init,) = pod_spec(created(given))["initContainers"]
+    assert init["securityContext"]["runAsNonRoot"]
+    assert init["securityContext"].get("runAsUser") == user
 
 
 def test_a_worker_without_a_command_waits_for_commands() -> None:
