@@ -7,57 +7,27 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET
 
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
 from manifests.planning import CHOICES, ImageReference, OptionalImage, Part, Planning, says
+from manifests.value_types import (
+    CertificateName,
+    Cidr,
+    LabelMap,
+    ObjectName,
+    Port,
+    PrintableText,
+    QualifiedName,
+    Replicas,
+    ResourceQuantities,
+    Subdomain,
+    Url,
+)
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
-ResourceQuantity: TypeAlias = (
-    Annotated[str, Meta(pattern=r"^[0-9.]+([EPTGMk]i?|m)?\Z")] | Annotated[int, Meta(ge=0)]
-)
-QualifiedName: TypeAlias = Annotated[
-    str,
-    Meta(
-        pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?\Z",
-        max_length=317,
-    ),
-]
-"""The key of a label, an annotation or a resource."""
-LabelValue: TypeAlias = Annotated[
-    str, Meta(pattern=r"^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?)?\Z", max_length=63)
-]
-LabelMap: TypeAlias = dict[QualifiedName, LabelValue]
-PrintableText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*\Z")]
-"""Text without control characters other than tabs and line breaks."""
-ResourceQuantities: TypeAlias = dict[QualifiedName, ResourceQuantity]
-Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
-Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}\Z")]
-ObjectName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", max_length=63)
-]
-Subdomain: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z", max_length=253)
-]
-CertificateName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f$]+\Z", max_length=253)
-]
-"""Text without `$`, with which a container's arguments refer to variables."""
-Url: TypeAlias = Annotated[
-    str, Meta(pattern=r"^(https?://[-a-zA-Z0-9._~:/?@!&()*+,;=%'\[\]]+)?\Z", max_length=2000)
-]
-"""A URL, or empty. Without `#`, for a fragment is appended, and braces, which alerts evaluate."""
-Replicas: TypeAlias = Annotated[
-    int,
-    says(
-        "At least 2, so that one stays available; at most what the quota `edl-critical-pods`"
-        " admits.",
-        ge=2,
-        le=8,
-    ),
-]
 
 
 class ContainerResources(Part, frozen=True):
