@@ -11,7 +11,7 @@ from edl.lost_pods import pods_delayed_until
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
-from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.job_selection import (
@@ -92,10 +92,20 @@ def _chosen(
 ) -> list[TrainingJob]:
     """The selected jobs; a selector and `--all` skip jobs that have ended."""
     if choice.by_name:
-        named = (training_job(name, survey, connection) for name in choice.names)
-        return list({job.key: job for job in named}.values())
+        return _named(choice.names, survey, connection)
     jobs = selected(survey.jobs, connection, choice.selector)
     return [job for job in jobs if job.roles and (ending(job) is None or job.live)]
+
+
+def _named(
+    names: Sequence[str], survey: Survey, connection: ClusterConnection
+) -> list[TrainingJob]:
+    try:
+        named = [training_job(name, survey, connection) for name in names]
+    except Missing as error:
+        spared = "; nothing was changed" if len(names) > 1 else ""
+        raise Missing(f"{error}{spared}", error.name) from None
+    return list({job.key: job for job in named}.values())
 
 
 def _agreed(cli: CliContext, scope: Scope, chosen: Sequence[TrainingJob]) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
+from edl.planner.allowed_sizes import start_size
 from edl.quantities import Resources
 from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.job_views import topology_view
@@ -52,15 +53,15 @@ class WaitingJob:
     """The time at which the reconciler published this; None if it is current."""
 
     @property
-    def minimum(self) -> tuple[tuple[str, int], ...]:
-        """The gang's minimum: (role, replicas) of all that must fit at once."""
-        return tuple((role.name, role.spec.min) for role in self.job.live)
+    def start_sizes(self) -> tuple[tuple[str, int], ...]:
+        """(role, replicas) of all that must fit at once: its minimum, or its manual size."""
+        return tuple((role.name, start_size(role)) for role in self.job.live)
 
     @property
     def requests(self) -> Resources:
-        """The requests of the gang's minimum."""
+        """The requests of the pods of `start_sizes`."""
         return sum(
-            (role.spec.min * role.template.shape.requests for role in self.job.live), Resources()
+            (start_size(role) * role.template.shape.requests for role in self.job.live), Resources()
         )
 
 
@@ -83,7 +84,7 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
         Column("PRIORITY", lambda one: str(one.job.priority), spare=4),
         Column("TEAM", _team, wide=True),
         Column("SHARE", _share, wide=True),
-        Column("MINIMUM", lambda one: ",".join(f"{r}={n}" for r, n in one.minimum), wide=True),
+        Column("STARTS-WITH", _start_sizes, wide=True),
         Column("WAITING-FOR", lambda one: str(one.requests), spare=1),
         Column("AHEAD", lambda one: _ahead(one, namespace), spare=3),
         Column("STARTS", lambda one: short(one.estimate, now) if one.estimate else UNKNOWN),
@@ -91,6 +92,10 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
         Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True, spare=1),
         Column("AGE", lambda one: age(one.job.queued_at, now), spare=2),
     )
+
+
+def _start_sizes(waiting: WaitingJob) -> str:
+    return ",".join(f"{role}={size}" for role, size in waiting.start_sizes)
 
 
 def _share(waiting: WaitingJob) -> str:
@@ -135,7 +140,8 @@ def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
         "positionInTeam": waiting.position_in_team,
         "share": None if waiting.share is None else round(waiting.share, 4),
         "priority": job.priority,
-        "minReplicas": dict(waiting.minimum),
+        "minReplicas": {role.name: role.spec.min for role in job.live},
+        "startReplicas": dict(waiting.start_sizes),
         "requests": quantities(waiting.requests),
         "blockedBy": [str(key) for key in waiting.ahead],
         "blockedByTeam": counts_document(waiting.counted),

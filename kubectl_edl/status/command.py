@@ -19,7 +19,7 @@ _HELP: Final = """Show training jobs: replicas, limits, and what they wait for.
 
 ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12, chief=1/1 is never
 resized, and the Job of ps=0/? does not exist. PENDING counts requested pods that do not run; for a
-job that is queued or restarts, its minimum.
+job that is queued or restarts, those that it starts with.
 With one JOB (a training job, or one of its Jobs) it shows the tree of its roles and pods, the last
 decisions, and its blockers with their fixes. In a bar, █ (or #) is running, ░ (or :) is starting,
 and · is free up to max; the line behind it shows the sizes of the last minutes or hours.

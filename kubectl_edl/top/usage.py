@@ -9,6 +9,7 @@ from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.phases import phase, waits
+from edl.planner.allowed_sizes import start_size
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.writes import Json
 from kubectl_edl.client.optional_reads import Hints
@@ -79,7 +80,7 @@ class NodeUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageLine:
-    """One resource of the whole cluster; `queued` are the requests of waiting jobs' minimums."""
+    """One resource of the cluster; `queued`: requests of the pods that queued jobs start with."""
 
     name: str
     offered: int
@@ -132,7 +133,7 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
     names = {one.node.name for one in nodes}
     training = _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
     queued = _sum(
-        role.spec.min * role.template.shape.requests
+        start_size(role) * role.template.shape.requests
         for job in state.jobs
         if waits(job)
         for role in job.live

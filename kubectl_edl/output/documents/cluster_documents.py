@@ -26,7 +26,7 @@ class ResourceUsageDocument(TypedDict):
     allocatable: Annotated[str, QUANTITY, "What ready nodes offer."]
     requests: Annotated[str, QUANTITY, "What pods on ready nodes request."]
     trainingRequests: Annotated[str, QUANTITY, "What pods of training jobs request there."]
-    queuedRequests: Annotated[str, QUANTITY, "What the minimums of all queued jobs request."]
+    queuedRequests: Annotated[str, QUANTITY, "What the pods request that queued jobs start with."]
     idle: Annotated[str, QUANTITY, "What is not requested on nodes that take pods."]
     usage: Annotated[str | None, QUANTITY, "What is used; null where not measured."]
 

@@ -41,7 +41,7 @@ class RoleDocument(TypedDict):
     manualReplicas: Annotated[int | None, "The manual size (kubectl edl scale); null: automatic."]
     runningReplicas: Annotated[int, "Pods that run."]
     pendingReplicas: Annotated[
-        int, "Missing or not running pods; queued or restarting: its minimum."
+        int, "Missing or not running pods; queued or restarting: all that it starts with."
     ]
     resizePolicy: Annotated[str, ResizePolicy, "How it is resized."]
     result: Annotated[str | None, JobEnd, "How its Job ended; null while it has not."]
@@ -114,8 +114,11 @@ class QueuedTrainingJobDocument(TypedDict):
         "The largest part of the cluster that its team borrows, by weight; null: unknown.",
     ]
     priority: Annotated[int, "Priority."]
-    minReplicas: Annotated[dict[str, int], "By role, the replicas that must fit at once."]
-    requests: Annotated[Quantities, "Sum of their requests."]
+    minReplicas: Annotated[dict[str, int], "By role, its minimum."]
+    startReplicas: Annotated[
+        dict[str, int], "By role, the replicas that must fit at once: minimum or manual size."
+    ]
+    requests: Annotated[Quantities, "What the pods of startReplicas request together."]
     blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
     blockedByTeam: Annotated[
         list[TeamCountDocument], "Jobs ahead of it that may not be named, by team."

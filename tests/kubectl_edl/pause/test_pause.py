@@ -43,6 +43,14 @@ def test_a_queued_job_has_no_pods_to_end(stage: Stage) -> None:
     )
 
 
+def test_an_unknown_name_keeps_the_other_jobs_as_they_are(stage: Stage) -> None:
+    found = stage.run("pause", "mnist", "mnits")
+    assert found.code == 3
+    assert found.err.endswith("; nothing was changed\n")
+    assert paused(stage) == [None] * 3
+    assert not stage.run("pause", "mnits").err.endswith("; nothing was changed\n")
+
+
 def test_pausing_a_paused_job_writes_nothing(stage: Stage) -> None:
     stage.run("pause", "mnist")
     before = stage.job("mnist-chief")

@@ -35,6 +35,7 @@ from edl.quantities import Resources
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, render
 from edl.visibility.queue_documents import documents
 from kubectl_edl.client.cluster_view import survey_cluster
+from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.table import Layout
 from kubectl_edl.queue.view import queue_report
@@ -126,7 +127,7 @@ def test_an_ended_role_asks_for_nothing() -> None:
     ended = WORKER.changed(name="evaluator", ending=JobEnd.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
     (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)))
-    assert waiting.minimum == (("worker", 2),)
+    assert waiting.start_sizes == (("worker", 2),)
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
 
 
@@ -187,6 +188,7 @@ def test_the_queue_equals_the_reconcilers_decision(stage: Stage) -> None:
         "share": None,
         "priority": 0,
         "minReplicas": {"chief": 1, "ps": 4, "worker": 3},
+        "startReplicas": {"chief": 1, "ps": 4, "worker": 3},
         "requests": {"cpu": "16000m", "pods": "8"},
         "blockedBy": [],
         "blockedByTeam": [],
@@ -213,11 +215,23 @@ def test_a_declared_length_tells_when_the_next_one_starts(stage: Stage) -> None:
     }
 
 
-def test_wide_adds_the_minimum_of_each_role(stage: Stage) -> None:
+def test_wide_adds_the_start_size_of_each_role(stage: Stage) -> None:
     lines = stage.run("queue", "-A", "-o", "wide").out.splitlines()
     assert lines[0].split()[:5] == ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "TEAM"]
-    assert lines[0].split()[5:7] == ["SHARE", "MINIMUM"]
+    assert lines[0].split()[5:7] == ["SHARE", "STARTS-WITH"]
     assert lines[1].split()[4:7] == ["<none>", "<none>", "chief=1,ps=4,worker=3"]
+
+
+def test_a_queued_job_waits_for_the_pods_of_its_manual_size() -> None:
+    job = queued("bert")
+    job = replace(job, roles=(WORKER.changed(min=1, max=8, replicas=4),))
+    held = Held(job.key, because("insufficient CPU"), 1)
+    report = queue_report(in_plan(state(job), Plan(held=(held,))), NOW, "a")
+    assert "16 CPU, 32Gi memory, 4 pods" in print_report(report, Layout())
+    assert "worker=4" in print_report(report, Layout(wide=True))
+    found = dict(report.objects[0])
+    assert (found["minReplicas"], found["startReplicas"]) == ({"worker": 1}, {"worker": 4})
+    assert view(job).roles[0].pending == 4
 
 
 def test_the_wide_queue_shows_team_and_position_in_team() -> None:
