@@ -1,10 +1,11 @@
 """Sentences about a blocker: what blocks a job, and what would change it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
 from edl.messages.reason_messages import message, precedence
+from edl.messages.room_remedies import free_capacity, more_nodes, smaller_pods
 from edl.messages.scarcity_messages import (
     amounts_of,
     insufficient,
@@ -30,7 +31,6 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.nodes import Domain, existing_name, is_added, is_one_node
 from edl.model.quotas import Quota
 from edl.model.reason_codes import Attempt, Attempted, Code, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce, Shortage
@@ -97,13 +97,13 @@ def remedy(found: Blocker, job: str = "") -> str:
         case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage() as short)):
             return _smaller_minimum(short, job)
         case InsufficientResources():
-            return _free_capacity(found)
+            return free_capacity(found, job)
         case TooLarge():
-            return _smaller_pods(found)
+            return smaller_pods(found)
         case NoUsableNode():
             return _usable_node(found)
         case ConstraintsUnsatisfied():
-            return _more_nodes(found)
+            return more_nodes(found)
         case LoadCeiling(resource=name):
             more = amount_text(name, found.needed + found.kept - found.idle)
             return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
@@ -193,46 +193,6 @@ def _most(found: InsufficientResources) -> str:
     return f"no {' and '.join(resource(name) for name, _ in shown_amounts(short))} free on {places}"
 
 
-def _free_capacity(found: InsufficientResources) -> str:
-    if found.needs_nodes or is_added(found.node):
-        return _new_nodes(found)
-    fewer = _fewer(found, found.fitting, f"{found.fitting} fit now")
-    if found.pods == 1:
-        return f"{fewer}{found.missing} more free on {found.node}"
-    more = f"{fewer}room for {found.pods} more pods of {found.requests}"
-    if is_one_node(found.domains, found.node):
-        return f"{more} on {found.node}"
-    return f"{more}, on nodes{_like(found.node, found.domains)}"
-
-
-def _new_nodes(found: InsufficientResources) -> str:
-    """The remedy where the existing nodes would not suffice, or are not those that come nearest."""
-    fewer = _fewer(found, found.most, f"at most {found.most} fit on these nodes")
-    pods = found.requests if found.pods == 1 else f"{found.pods} more pods of {found.requests}"
-    new = "a new node" if found.pods == 1 else "new nodes"
-    where = f"{new}{_like(found.node, found.domains)}"
-    if is_one_node(found.domains, found.node):
-        where = f"a larger {'new node' if is_added(found.node) else f'node {found.node}'},"
-    known = found.needs_nodes and not is_added(found.node)
-    return f"{fewer if known else ''}{where} with room for {pods}"
-
-
-def _fewer(found: InsufficientResources, pods: int, how_many: str) -> str:
-    """The remedy of fewer pods; empty if none of them fits."""
-    if not pods:
-        return ""
-    if pods >= found.fewest:
-        return f"fewer {found.role} replicas ({how_many}), or "
-    why = f"{how_many}; these pods wait for {found.fewest}"
-    return f"a new Job with fewer {found.role} replicas ({why}), or "
-
-
-def _like(node: str, domains: Sequence[Domain]) -> str:
-    """` like NODE in DOMAIN`: the existing node that an added one is like; empty if like none."""
-    model = existing_name(node)
-    return f"{f' like {model}' if model else ''}{kept_to(domains)}"
-
-
 def _too_large(found: TooLarge) -> str:
     short = lacking(found.requests, found.largest)
     where = kept_to(found.domains)
@@ -245,17 +205,6 @@ def _too_large(found: TooLarge) -> str:
     places = _places(found)
     largest = places if found.nodes == 1 else f"the largest of {places}"
     return f"one {found.role} requests {short}, {largest} has {has}"
-
-
-def _smaller_pods(found: TooLarge) -> str:
-    short = lacking(found.requests, found.largest)
-    smaller = "smaller pods, or " if all(found.largest.get(name) for name, _ in short) else ""
-    nodes = "a node" if found.pods == 1 else f"{found.pods} nodes"
-    each = "" if found.pods == 1 else " each"
-    if is_one_node(found.domains, found.node):
-        where = "the new node" if is_added(found.node) else found.node
-        return f"{smaller}{found.requests * found.pods} more on {where}"
-    return f"{smaller}{nodes} with {found.requests}{each}{kept_to(found.domains)}"
 
 
 def _usable_node(found: NoUsableNode) -> str:
@@ -272,15 +221,6 @@ def _usable_node(found: NoUsableNode) -> str:
         named = f" with another {listed(found.rule.names)}"
     node = f"a node{labelled}{named} that {found.role} may use{kept_to(found.domains)}"
     return f"{node}, with {found.requests} free for each pod"
-
-
-def _more_nodes(found: ConstraintsUnsatisfied) -> str:
-    if not found.node or is_one_node(found.domains, found.node):
-        return ""
-    noun = "one more node" if found.pods == 1 else f"{found.pods} more nodes"
-    each = "" if found.pods == 1 else " on each"
-    like = _like(found.node, found.domains)
-    return f"{noun}{like}, with {found.requests} free{each} and no pod there yet"
 
 
 def _above_ceiling(found: LoadCeiling) -> str:

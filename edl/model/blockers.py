@@ -103,6 +103,17 @@ class OwnCondition(msgspec.Struct, frozen=True):
     reason: Reason
 
 
+class StartSizes(msgspec.Struct, frozen=True):
+    """With how many pods a role could start instead.
+
+    `automatic`: without its manual size; None if it has none, or no larger one. `fewest`: as many
+    pods wait for each other; fewer need a new Job.
+    """
+
+    automatic: int | None = None
+    fewest: int = 0
+
+
 class InsufficientResources(msgspec.Struct, frozen=True):
     """No eligible node has enough unreserved capacity for some of the role's pods.
 
@@ -113,7 +124,6 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     topology domains to which a required topology limits the pods. `most`: how many would fit if
     only this training job ran, or beside what borrowers keep. `kept`: teams whose guarantee covers
     extras that would make room. `taints`: if one node is eligible, untolerated ones of the others.
-    `fewest`: as many pods wait for each other; fewer need a new Job.
     """
 
     kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES
@@ -131,7 +141,7 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     domains: tuple[Domain, ...] = ()
     kept: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
-    fewest: int = 0
+    sizes: StartSizes = StartSizes()
 
     @property
     def needs_nodes(self) -> bool:

@@ -16,9 +16,11 @@ from edl.model.blockers import (
     LoadCeiling,
     NoUsableNode,
     QuotaExceeded,
+    StartSizes,
     TooLarge,
 )
 from edl.model.scarcity import Scarce
+from edl.planner.allowed_sizes import manual_size
 from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang
@@ -185,8 +187,13 @@ def _insufficient(
         kept=kept,
         domains=snapshot.domains.kept_to(pod_class),
         taints=_taints_of_others(snapshot, pod_class),
-        fewest=role.template.sizes[0],
+        sizes=_start_sizes(role, pods),
     )
+
+
+def _start_sizes(role: Role, pods: int) -> StartSizes:
+    manual = manual_size(role) == pods > role.spec.min
+    return StartSizes(role.spec.min if manual else None, role.template.sizes[0])
 
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:

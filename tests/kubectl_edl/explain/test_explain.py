@@ -526,6 +526,15 @@ def test_sizes_for_which_the_pods_were_not_made_need_a_new_job(stage: Stage) -> 
     assert "would help: a larger max of worker\n" in stage.run("explain", "small").out
 
 
+def test_a_manual_size_that_does_not_fit_may_be_taken_back(stage: Stage) -> None:
+    annotations = {contract.REPLICAS: "12"}
+    stage.patch("bert-worker", {"metadata": {"annotations": annotations}})
+    stage.patch("bert-ps", {"metadata": {"annotations": {contract.MIN: "1"}}})
+    found = stage.run("explain", "bert").out
+    assert "would help: no manual size of worker (" in found
+    assert ": kubectl edl scale bert -n default --role worker --auto; or " in found
+
+
 def test_a_job_too_large_for_each_domain_is_offered_what_fits_now() -> None:
     stage = Stage()
     lease(stage)
