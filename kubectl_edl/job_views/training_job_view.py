@@ -8,7 +8,7 @@ import msgspec
 
 from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
 from edl.phases import ENDED, phase
-from edl.planner.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_size
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
 from kubectl_edl.output.cell_quantities import bounds_text

@@ -7,8 +7,8 @@ from typing import Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
-from edl.planner.allowed_sizes import start_size
 from edl.quantities import Resources
+from edl.spec.allowed_sizes import start_size
 from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.job_reasons import Why

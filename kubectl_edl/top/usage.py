@@ -9,8 +9,8 @@ from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.phases import phase, waits
-from edl.planner.allowed_sizes import start_size
 from edl.quantities import CPU, MEMORY, PODS, Resources
+from edl.spec.allowed_sizes import start_size
 from edl.writes import Json
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.job_views.training_job_view import JobView

@@ -21,13 +21,13 @@ from edl.model.blockers import (
     TimedHold,
 )
 from edl.model.reason_codes import Minimum, Other, PendingPods
-from edl.planner.allowed_sizes import RESIZABLE, manual_size
 from edl.planner.decide import snapshot_at_turn
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.gangs.gang import gang_to_start, is_restarting
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.spec.allowed_sizes import RESIZABLE, manual_size
 
 _KEEPING: Final[Mapping[Code, JobCondition]] = {
     Code.PODS_SUCCEEDED: JobCondition.NEARLY_DONE,

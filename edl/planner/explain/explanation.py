@@ -22,7 +22,6 @@ from edl.model.blockers import (
     Outranked,
     OwnCondition,
 )
-from edl.planner.allowed_sizes import with_work
 from edl.planner.explain.diagnosis import (
     FINAL,
     Subject,
@@ -42,6 +41,7 @@ from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.spec.allowed_sizes import with_work
 
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""

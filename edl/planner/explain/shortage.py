@@ -20,7 +20,6 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.scarcity import Scarce
-from edl.planner.allowed_sizes import manual_size
 from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang
@@ -33,6 +32,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import Resources
+from edl.spec.allowed_sizes import manual_size
 
 _PRECISION = 10_000
 """Load ceilings are reported in hundredths of a percent."""

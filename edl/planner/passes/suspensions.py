@@ -11,7 +11,6 @@ from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
 from edl.model import Code, Pod, Reason, TrainingJob
-from edl.planner.allowed_sizes import most_replicas
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -20,6 +19,7 @@ from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
 from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
+from edl.spec.allowed_sizes import most_replicas
 
 
 def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:

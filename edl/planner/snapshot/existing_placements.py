@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from edl.contract import HOSTS_GATE
 from edl.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
-from edl.planner.allowed_sizes import with_work
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled
+from edl.spec.allowed_sizes import with_work
 
 if TYPE_CHECKING:
     from edl.model import Shape

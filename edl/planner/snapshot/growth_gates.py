@@ -7,7 +7,6 @@ from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
 from edl.lost_pods import recorded_delay, why_any_missing
 from edl.model import PodPhase, Reason, Role, TrainingJob
-from edl.planner.allowed_sizes import most_replicas, with_work
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
@@ -19,6 +18,7 @@ from edl.planner.snapshot.restart_backoff import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import restricted_to_started, why_split
+from edl.spec.allowed_sizes import most_replicas, with_work
 
 
 def started_role(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from edl import phases
 from edl.model import ClusterState, Shape
-from edl.planner.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_size
 
 
 def least_demand(

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
-from edl.planner.allowed_sizes import RESIZABLE
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.teams.team_balance import NO_TEAM
+from edl.spec.allowed_sizes import RESIZABLE
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000

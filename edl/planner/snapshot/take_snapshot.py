@@ -6,7 +6,6 @@ from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.gpu_shares import gpu_shares_of
 from edl.feasibility.topology_state import topology_state_of
 from edl.model import ClusterState, TrainingJob
-from edl.planner.allowed_sizes import most_replicas
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
@@ -14,6 +13,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
 from edl.planner.snapshot.role_allocation import NO_NODE, ROLES_PER_JOB, RoleAllocation
+from edl.spec.allowed_sizes import most_replicas
 
 
 def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapshot:

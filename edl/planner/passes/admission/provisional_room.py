@@ -22,7 +22,6 @@ from typing import Final
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, ProvisionalPod, RequestState
-from edl.planner.allowed_sizes import RESIZABLE
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest, kept_at
 from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
@@ -30,6 +29,7 @@ from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE
+from edl.spec.allowed_sizes import RESIZABLE
 
 MOST_PODS: Final = 1000
 """Most pods per role for which nodes are requested; a larger minimum is requested as a whole."""

@@ -10,11 +10,11 @@ from edl import reasons
 from edl.feasibility.horizon import Horizon
 from edl.model import Reason
 from edl.model.scarcity import ResourceNeed, Shortage
-from edl.planner.allowed_sizes import with_work
 from edl.planner.fit_errors.fit_error import scarcest
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
+from edl.spec.allowed_sizes import with_work
 
 
 def hold_unreachable_minimums(snapshot: Snapshot) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.model import TrainingJob
-from edl.planner.allowed_sizes import start_size
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, by_job
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.spec.allowed_sizes import start_size
 
 
 class PodsByNode(NamedTuple):

@@ -15,11 +15,11 @@ import numpy as np
 from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Ints, Mask
 from edl.model import JobKey, Node
-from edl.planner.allowed_sizes import manual_size
 from edl.planner.decision_limits import GrowthMode
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.spec.allowed_sizes import manual_size
 
 REMOVED_WITHIN: Final = timedelta(minutes=20)
 """A node that still exists this long after its extras had to leave counts as never removed.
