@@ -25,11 +25,10 @@ from ruamel.yaml.scalarstring import (
 from ruamel.yaml.tag import Tag
 
 from edl.parsing.yaml_comments import comments, given_trailing, put_before, taken_trailing
+from edl.parsing.yaml_scalars import scalar_type
 
 _NULL: Final = Tag(suffix="tag:yaml.org,2002:null")
 _TEXT: Final = Tag(suffix="tag:yaml.org,2002:str")
-_NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
-"""Plain scalars that are strings for PyYAML but numbers or booleans for kubectl, such as 1e-3."""
 _REST: Final = r"[ ]*(?:#[^\n]*)?\n(?:[ ]*(?:#[^\n]*)?\n)*"
 """Comments that may follow a key on its line and on the lines below it."""
 _LIST: Final = re.compile(rf"^( *)[^\s#-][^\n]*:{_REST}( *)- ", re.MULTILINE)
@@ -207,6 +206,6 @@ def _scalar(value: object) -> object:
     plain = yaml.safe_dump(value, width=math.inf, allow_unicode=True)
     if plain.startswith('"'):
         return DoubleQuotedScalarString(value)
-    if plain.startswith("'") or _NO_TEXT_ELSEWHERE.fullmatch(value):
+    if plain.startswith("'") or scalar_type(value) != "str":
         return SingleQuotedScalarString(value)
     return value

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import yaml
 
+from edl.parsing.yaml_scalars import scalar_type
+
 
 class _Readable(yaml.SafeDumper):
     """Writes multi-line texts as blocks, and no aliases."""
@@ -15,14 +17,12 @@ class _Readable(yaml.SafeDumper):
         return True
 
 
-_NO_TEXT_ELSEWHERE: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+|[yYnN]|[-+]?0o[0-7_]+")
-"""Plain scalars for PyYAML that kubectl reads as numbers or booleans, such as 1e-3: quoted."""
 _OTHER_LINE_ENDS: Final = re.compile("[\\x85\\u2028\\u2029]")
 """YAML's other line breaks, which would be read back as different whitespace: quoted."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else "'" if _NO_TEXT_ELSEWHERE.fullmatch(text) else None
+    style = "|" if "\n" in text else "'" if scalar_type(text) != "str" else None
     if _OTHER_LINE_ENDS.search(text):
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

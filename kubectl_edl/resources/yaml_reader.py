@@ -11,6 +11,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from edl.convert.diagnostics import FieldPath
+from edl.parsing.yaml_scalars import scalar_type
 from edl.writes import Json
 from kubectl_edl.resources.bounded_loader import DEEPEST, BoundedLoader, TooManyValues
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, position
@@ -62,17 +63,23 @@ def documents(source: ManifestSource) -> Iterator[Document]:
 _NOT_JSON: Final = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("binary", "timestamp", "set", "omap", "pairs")
 )
+_UNRESOLVED: Final = {yaml.ScalarNode: "str", yaml.SequenceNode: "seq", yaml.MappingNode: "map"}
 
 
 class _Loader(BoundedLoader):
     """YAML as kubectl reads it: times, keys and 1:30 are strings, 1e3 is a number."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's
     yaml_constructors = {  # noqa: RUF012 - PyYAML's
         tag: construct
         for tag, construct in yaml.SafeLoader.yaml_constructors.items()
         if tag not in _NOT_JSON
     }
+    bool_values = BoundedLoader.bool_values | {"y": True, "n": False}
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
+        """The tag of a node that is written without one."""
+        plain = kind is yaml.ScalarNode and implicit[0]
+        return f"tag:yaml.org,2002:{scalar_type(value) if plain else _UNRESOLVED[kind]}"
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's
         """Reject duplicate keys, because one of the values would be lost."""
@@ -87,18 +94,12 @@ class _Loader(BoundedLoader):
         self.flatten_mapping(node)
         return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
 
+    def construct_lower_int(self, node: yaml.ScalarNode) -> int:
+        """PyYAML knows the prefixes 0x and 0b, but not 0X and 0B."""
+        return int(self.construct_yaml_int(yaml.ScalarNode(node.tag, node.value.lower())))
 
-_SCALARS: Final = (
-    ("bool", r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"),
-    ("null", r"~|null|Null|NULL|"),
-    ("int", r"[-+]?(0|[1-9][0-9_]*|0o?[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+)"),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf)|\.(nan|NaN)"),
-    ("merge", r"<<"),
-)
-for _tag, _pattern in _SCALARS:
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), None
-    )
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_lower_int)
 
 
 _REST_OF_MARKER: Final = re.compile(r"\A[ \t]*(\r?\n)?")

@@ -271,7 +271,7 @@ def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
         ("a: 1\nb: 2\na: 3\n", 'document 1, line 3: not YAML: "a" occurs twice'),
         ("a: \x01\n", "document 1, line 1: not YAML: character 0x1 is not allowed here"),
         ('{"a": 1}\n{"a" 2}\n', "document 2, line 2: not YAML"),
-        ("a: 0b_\n", "document 1, line 1: not YAML: the value does not fit its tag !!int"),
+        ("a: !!int x\n", "document 1, line 1: not YAML: the value does not fit its tag !!int"),
         ("a: &x [*x]\n", "document 1, line 1: not YAML: an alias is inside its own anchor"),
         ("? [a]\n: b\n", "document 1, line 1: not YAML: a key is not a string"),
     ],

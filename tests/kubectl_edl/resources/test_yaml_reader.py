@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from edl.parsing.yaml_edits import edited
 from kubectl_edl.output.yaml_writer import dump, joined
 from kubectl_edl.resources.manifest_sources import LARGEST, ManifestSource, Unreadable, sources
 from kubectl_edl.resources.yaml_reader import documents
 
 _KEYS = st.text(alphabet="ab-: #", min_size=1, max_size=4)
 _VALUES = st.none() | st.booleans() | st.integers() | st.text(alphabet="a-.# \n", max_size=12)
+_NUMBER_LIKE = st.text(alphabet="0189_.eExXoObB+-:yn", min_size=1, max_size=6)
 _OBJECTS = st.dictionaries(_KEYS, _VALUES, max_size=3)
 
 
@@ -53,6 +55,28 @@ def test_original_texts_parse_as_the_documents(objects: list[Any]) -> None:
     assert values(text) == objects
     assert values(joined(texts(text))) == objects
     assert values("\n".join(map(json.dumps, objects)), "jobs.json") == objects
+
+
+@given(_NUMBER_LIKE)
+@example("08")
+@example("0X1F")
+@example("1_0e3")
+@example("0_9")
+@example("-.5")
+def test_a_text_that_looks_like_a_number_stays_a_text(text: str) -> None:
+    value = {"v": text, text: "w", "list": [text]}
+    assert values(dump(value)) == [value]
+    assert values(edited("a: b\n", {"a": "b"}, {"a": "b"} | value)) == [{"a": "b"} | value]
+
+
+@pytest.mark.parametrize(
+    ("plain", "value"),
+    [("08", 8), ("010", 8), ("0X1F", 31), ("-0B11", -3), ("0O17", 15), ("0_9", 9), ("1_0e3", 1e4)],
+)
+def test_numbers_have_the_values_that_kubectl_reads(plain: str, value: float) -> None:
+    assert values(f"a: {plain}\nb: [y, N, 2020-01-01, 1:30]\n") == [
+        {"a": value, "b": [True, False, "2020-01-01", "1:30"]}
+    ]
 
 
 def test_a_document_has_its_position() -> None:

@@ -50,7 +50,7 @@ EVENTS: dict[str, str] = {
 }
 JOBS: dict[str, str] = {
     "nodeSelector: [zone=b]": ".nodeSelector: a list; allowed: an object, such as {name: value}",
-    "nodeSelector: y": '.nodeSelector: "y"; allowed: an object, such as {name: value}',
+    "nodeSelector: x": '.nodeSelector: "x"; allowed: an object, such as {name: value}',
     "resources: 3": '.resources: "3"; allowed: an object, such as {name: value}',
     "memory: -1Gi": ".memory: -1Gi is below 0; allowed: 0 or more",
     "cpu: -4": ".cpu: -4 is below 0; allowed: 0 or more",
