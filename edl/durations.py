@@ -10,11 +10,12 @@ from typing import Final
 _UNITS: Final = ("days", "hours", "minutes", "seconds")
 _BARE: Final = re.compile(r"[0-9]{1,13}(\.[0-9]{1,9})?")
 _WITH_UNITS: Final = re.compile(
-    r"(?=.)" + "".join(f"((?P<{unit}>[0-9]{{1,7}}){unit[0]})?" for unit in _UNITS)
+    r"(?=.)((?P<days>[0-9]{1,7})d)?((?P<hours>[0-9]{1,7})h)?((?P<minutes>[0-9]{1,7})m)?"
+    r"((?P<seconds>[0-9]{1,7}(\.[0-9]{1,9})?)s)?"
 )
 EXAMPLES: Final = "60s, 5m, 2h30m or 1d"
 _SHORT: Final = timedelta(minutes=2)
-_SIZES: Final = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+_SIZES: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 
 
 def parse_duration(text: str) -> timedelta | None:
@@ -22,16 +23,15 @@ def parse_duration(text: str) -> timedelta | None:
     if _BARE.fullmatch(text):
         return timedelta(seconds=float(text))
     match = _WITH_UNITS.fullmatch(text)
-    return timedelta(**{unit: int(match[unit] or 0) for unit in _UNITS}) if match else None
+    return timedelta(**{unit: float(match[unit] or 0) for unit in _UNITS}) if match else None
 
 
 def duration_text(length: timedelta) -> str:
     """As `parse_duration` reads it, to the millisecond: `90s`, `5m`, `1h30m`, `1d`."""
-    left = round(length.total_seconds(), 3)
-    if length <= _SHORT:
-        return f"{left:g}s"
-    parts = []
-    for size, unit in _SIZES:
-        amount, left = (left, 0) if size == 1 else divmod(left, size)
-        parts += [f"{amount:g}{unit}"] if amount else []
-    return "".join(parts)
+    left, milliseconds = divmod(round(length / timedelta(milliseconds=1)), 1000)
+    text = ""
+    for size, unit in _SIZES if length > _SHORT else ():
+        amount, left = divmod(left, size)
+        text += f"{amount}{unit}" if amount else ""
+    seconds = left + milliseconds / 1000
+    return f"{text}{seconds:g}s" if seconds or not text else text

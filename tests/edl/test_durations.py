@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from edl.durations import duration_text, parse_duration
@@ -18,6 +18,7 @@ from edl.durations import duration_text, parse_duration
         ("1h30m", 5400),
         ("1d", 86400),
         ("1d2h3m4s", 93784),
+        ("1m0.25s", 60.25),
     ],
 )
 def test_a_length_of_time_is_a_number_of_seconds_or_has_units(text: str, seconds: float) -> None:
@@ -25,7 +26,7 @@ def test_a_length_of_time_is_a_number_of_seconds_or_has_units(text: str, seconds
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "-1", "5 m", "5M", "1m1h", "1e3", "1.5h", "٣", "inf", "nan"]
+    "text", ["", "soon", "-1", "5 m", "5M", "1m1h", "1e3", "1.5h", "1.s", "٣", "inf", "nan"]
 )
 def test_anything_else_is_none(text: str) -> None:
     assert parse_duration(text) is None
@@ -45,7 +46,9 @@ def test_it_is_shown_exactly(length: timedelta, text: str) -> None:
     assert duration_text(length) == text
 
 
-@given(st.integers(0, 10**9))
-def test_what_is_shown_is_read_again(seconds: int) -> None:
-    length = timedelta(seconds=seconds)
+@given(st.integers(0, 8 * 10**14))
+@example(90_500)
+@example(1_234_567 * 86_400_000)
+def test_what_is_shown_is_read_again(milliseconds: int) -> None:
+    length = timedelta(milliseconds=milliseconds)
     assert parse_duration(duration_text(length)) == length
