@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from typing import Final
 
 _ESCAPE: Final = re.compile(
@@ -10,11 +11,15 @@ _ESCAPE: Final = re.compile(
 _LETTERS: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 """Any other escaped letter stands for itself."""
 HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_SURROGATES: Final = range(0xD800, 0xE000)
 _LONGEST_WHOLE: Final = 1e21
 
 
 def unquoted(text: str) -> str:
-    """The text of a literal in single or double quotes."""
+    r"""The text of a literal in single or double quotes.
+
+    Raises ValueError for an escape such as `\ud800`, which is not a character.
+    """
     return _ESCAPE.sub(_letter, text[1:-1])
 
 
@@ -22,7 +27,10 @@ def _letter(match: re.Match[str]) -> str:
     *numbers, octal, letter = match.groups()
     for digits in numbers:
         if digits:
-            return chr(int(digits, 16))
+            code = int(digits, 16)
+            if code in _SURROGATES or code > sys.maxunicode:
+                raise ValueError(f"{match[0]} is not a character")
+            return chr(code)
     return chr(int(octal, 8)) if octal else _LETTERS.get(letter, letter)
 
 
@@ -33,8 +41,8 @@ def json_line(value: object) -> str:
 
 
 def plain(value: object) -> str:
-    """A value as a template prints it: objects and lists as JSON."""
-    return json_line(value) if isinstance(value, dict | list) else go_text(value)
+    """A value as a template prints it: objects, lists and null as JSON."""
+    return json_line(value) if isinstance(value, dict | list | None) else go_text(value)
 
 
 def go_text(value: object) -> str:

@@ -153,7 +153,11 @@ class _Reader:
         return (self._field(),)
 
     def quoted(self) -> Path:
-        return (steps.literal(unquoted(self._match(_QUOTED, "a quoted text that never ends"))),)
+        text = self._match(_QUOTED, "a quoted text that never ends")
+        try:
+            return (steps.literal(unquoted(text)),)
+        except ValueError as error:
+            raise self._wrong(str(error)) from error
 
     def array(self) -> Path:
         inner = self._match(_ARRAY, "a [ that is never closed")[1:-1]

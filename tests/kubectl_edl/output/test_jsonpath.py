@@ -47,7 +47,7 @@ def printed(template: str) -> str:
         (r"{.items[0].metadata['annotations.edl\.dev/reason']}", "a < b & c"),
         ("{.items[0].metadata.annotations}", '{"edl.dev/reason":"a \\u003c b \\u0026 c"}'),
         ("{.items[*].paused} {.items[0].share}", "false true 0.5"),
-        ("{.items[0].startedAt}", "<nil>"),
+        ("{.items[0].startedAt}", "null"),
         ("{.nothing}{.items[*].nothing.at.all}", ""),
         ('{.items[?(@.phase=="Running")].metadata.name}', "mnist"),
         ("{.items[?(@.phase!='Running')].metadata.name}", "bert"),
@@ -84,6 +84,8 @@ def test_a_template_prints_what_kubectl_prints(template: str, text: str) -> None
         ("{....a}", "two .. in a row"),
         ("{.a(}{#}", '"#" is not allowed here'),
         ("{1.2.3}", '"1.2.3" is not a number'),
+        ('{"\\U00110000"}', r"\U00110000 is not a character"),
+        ('{"\\ud800"}', r"\ud800 is not a character (character 10 of "),
     ],
 )
 def test_a_wrong_template_is_refused_with_the_place(template: str, problem: str) -> None:
