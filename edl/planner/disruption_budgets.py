@@ -9,14 +9,19 @@ from edl.frameworks import FRAMEWORKS
 from edl.model import Pod, Role, TrainingJob
 
 
-def has_budget(job: TrainingJob, role: Role) -> bool:
-    """Whether the role has a PodDisruptionBudget; bare pods and single independent pods have none.
+def min_available(job: TrainingJob, role: Role) -> int:
+    """How many ready pods the role's PodDisruptionBudget keeps; 0: the role has none.
 
-    A single pod has no extras to evict first and no peers that would miss it, and its Job recreates
-    it. Such Jobs may come in thousands.
+    Independent work items may be evicted one by one: plans never move them, so a budget of their
+    minimum would block the upgrade of a node for as long as they run. Once fewer items remain than
+    the minimum, no replacement makes up for an evicted pod. Bare pods have no budget.
     """
-    single = not FRAMEWORKS[job.framework].ranked and role.spec.max == 1 and len(job.roles) == 1
-    return not (job.pods or single)
+    if job.pods:
+        return 0
+    least, remaining = role.spec.min, role.status.remaining
+    if FRAMEWORKS[job.framework].ranked:
+        return least
+    return 0 if remaining is not None and remaining < least else least - 1
 
 
 def counted_pods(role: Role) -> Sequence[Pod]:
@@ -28,4 +33,4 @@ def counted_pods(role: Role) -> Sequence[Pod]:
 def disruptions_allowed(job: TrainingJob, role: Role) -> int:
     """How many ready pods of the minimum may be evicted now."""
     healthy = sum(pod.ready and pod.active for pod in counted_pods(role))
-    return max(healthy - role.spec.min, 0) if has_budget(job, role) else healthy
+    return max(healthy - min_available(job, role), 0)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
 from edl.model import ObjectRef, Owner, PodPhase, Role, TrainingJob
-from edl.planner.disruption_budgets import has_budget
+from edl.planner.disruption_budgets import min_available
 from edl.spec import addresses
 from edl.writes import Create, CreateKeys, Delete, Json, Write
 
@@ -18,7 +18,7 @@ _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def dependents_of(job: TrainingJob) -> tuple[Write, ...]:
-    """Creates missing dependents, then deletes the PodDisruptionBudget of a former minimum.
+    """Creates missing dependents, then deletes the PodDisruptionBudget of a former number.
 
     While both exist, pods are not evicted (`MultiplePodDisruptionBudgets`); with neither, which
     could last if the reconciler failed between the two writes, any would be.
@@ -70,9 +70,9 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
 
 def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
-    if has_budget(job, role):
-        name = f"{role.job}{_FIRST}{role.spec.min}"
-        yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role)
+    if least := min_available(job, role):
+        name = f"{role.job}{_FIRST}{least}"
+        yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role, least)
     if devices := role.template.device_template:
         target = ObjectRef("ResourceClaimTemplate", namespace, devices.name)
         yield target, lambda: {"spec": device_templates.spec(devices)}
@@ -89,7 +89,7 @@ def _service(selector: Mapping[str, str]) -> Json:
     return {"spec": spec}
 
 
-def _budget(role: Role) -> Json:
+def _budget(role: Role, least: int) -> Json:
     """Protects the minimum, so that kube-scheduler preempts extras first (docs/kubernetes.md 11).
 
     Pods of Indexed Jobs are selected by index, so that extras never count as part of the minimum.
@@ -101,7 +101,7 @@ def _budget(role: Role) -> Json:
         term = {"key": contract.COMPLETION_INDEX_ANNOTATION, "operator": "In", "values": first}
         selector["matchExpressions"] = [term]
     spec = {
-        "minAvailable": role.spec.min,
+        "minAvailable": least,
         "selector": selector,
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }

@@ -65,15 +65,17 @@ def test_a_drain_evicts_work_items_above_the_minimum(installed: Stage, mode: str
         assert not pods_on(installed, "c1", node)
 
 
-def test_a_drain_evicts_no_work_item_of_the_minimum(installed: Stage) -> None:
+def test_a_drain_evicts_work_items_of_a_fixed_size_one_by_one(installed: Stage) -> None:
     installed.apply(elastic("c1", labels={"min": "4", "max": "4"}, completions=90))
     installed.until_runs("c1", 4)
-    installed.until(lambda: installed.exists("PodDisruptionBudget", "c1-first-4"), "its budget")
+    installed.until(lambda: installed.exists("PodDisruptionBudget", "c1-first-3"), "its budget")
     with cordoned(installed, "c1") as node:
         there = pods_on(installed, "c1", node)
         found = staying(installed)
         assert {pod["name"] for pod in found["pods"]} == there
-        assert found["blocksDrain"]
-        assert verdicts(installed) == ["warning"]
-        installed.kubectl_refused(*drain(node, "c1"))
-        assert pods_on(installed, "c1", node) == there
+        assert not found["blocksDrain"]
+        assert verdicts(installed) == ["ok"]
+        installed.kubectl(*drain(node, "c1"))
+        assert not there & {pod["metadata"]["name"] for pod in installed.pods("c1")}
+        installed.until_runs("c1", 4)
+        assert not pods_on(installed, "c1", node)

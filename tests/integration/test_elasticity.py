@@ -276,9 +276,9 @@ def test_an_item_of_work_that_is_done_is_followed_by_another(installed: Stage) -
 
 
 def test_a_changed_minimum_is_protected(installed: Stage) -> None:
-    installed.apply(elastic("sweep", labels={"max": "4"}, completions=40))
+    installed.apply(elastic("sweep", labels={"min": "2", "max": "4"}, completions=40))
     installed.until(lambda: installed.exists("PodDisruptionBudget", "sweep-first-1"), "one pod is")
-    patch = {"metadata": {"labels": {contract.MIN: "3"}}}
+    patch = {"metadata": {"labels": {contract.MIN: "4"}}}
     installed.api.patch(installed._target("Job", "sweep"), patch)  # noqa: SLF001
     installed.until(lambda: installed.exists("PodDisruptionBudget", "sweep-first-3"), "three are")
     installed.until(

@@ -74,7 +74,7 @@ def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
         job["metadata"]["annotations"][contract.MODE] = "ssh"
     ring = role_jobs("horovod", "ring", "launcher=1,worker=1..2", cpu="100m")
     at.apply(*paddle, *ssh, *ring, *tensorflow("mnist", "1..2", cpu="100m"))
-    at.apply(elastic("items", "100m", {"max": "3"}, parallelism=1, completions=9))
+    at.apply(elastic("items", "100m", {"min": "2", "max": "3"}, parallelism=2, completions=9))
     at.until_runs("mnist-worker", 2)
     at.until(lambda: len(at.hosts("ring-launcher")) == 2, "hosts are published")
     at.until_runs("cloud-trainer", 1)
@@ -84,7 +84,7 @@ def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
     gone = at.pods("items")[0]["metadata"]["name"]
     at.annotate("items", remove=gone, replicas="2")
     at.until(lambda: not at.exists("Pod", gone), "the named one leaves")
-    at.kubectl("label", "job", "items", f"{contract.MIN}=2", "--overwrite")
+    at.kubectl("label", "job", "items", f"{contract.MIN}=3", "--overwrite")
     at.until(lambda: not at.exists("PodDisruptionBudget", "items-first-1"), "its budget follows")
     at.complete("mnist-chief")
     at.until(lambda: at.is_complete("mnist-worker"), "it ends")

@@ -213,14 +213,14 @@ def _binds_peers(at: Stage) -> Callable[[], bool]:
 
 
 def _protects(at: Stage) -> Callable[[], bool]:
-    at.apply(elastic("items", labels={"max": "3"}, parallelism=1, completions=9))
+    at.apply(elastic("items", labels={"min": "2", "max": "3"}, parallelism=2, completions=9))
     return lambda: bool(at.all("PodDisruptionBudget"))
 
 
 def _protects_anew(at: Stage) -> Callable[[], bool]:
-    at.apply(elastic("items", labels={"max": "3"}, parallelism=1, completions=9))
+    at.apply(elastic("items", labels={"min": "2", "max": "3"}, parallelism=2, completions=9))
     at.until(lambda: at.exists("PodDisruptionBudget", "items-first-1"), "one is protected")
-    at.kubectl("label", "job", "items", f"{contract.MIN}=2", "--overwrite")
+    at.kubectl("label", "job", "items", f"{contract.MIN}=3", "--overwrite")
     return lambda: not at.exists("PodDisruptionBudget", "items-first-1")
 
 

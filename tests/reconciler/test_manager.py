@@ -60,9 +60,9 @@ def start() -> Iterator[Callable[[Manager], Manager]]:
         process.stop()
 
 
-def submit(fake: FakeCluster, target: ObjectRef) -> None:
-    """Create a Job of one to three work items at a time, as the webhook completes it."""
-    labels = {"edl.dev/framework": "none", "edl.dev/min": "1", "edl.dev/max": "3"}
+def submit(fake: FakeCluster, target: ObjectRef, least: int = 1) -> None:
+    """Create a Job of up to three work items at a time, as the webhook completes it."""
+    labels = {"edl.dev/framework": "none", "edl.dev/min": str(least), "edl.dev/max": "3"}
     body = manifests.job(target.name, labels=labels, completions=9, suspend=False)
     body |= {"apiVersion": "batch/v1", "kind": "Job"}
     verdict = mutate(AdmissionRequest("CREATE", body, None, "ann"), Context(frozenset(), "image"))
@@ -115,7 +115,7 @@ def test_a_job_of_a_namespace_that_is_being_deleted_has_that_reason_and_is_not_t
     kept = {"name": "web", "finalizers": ["example.com/kept"]}
     fake.create(namespace, {"metadata": kept})
     fake.delete(namespace)
-    submit(fake, JOB)
+    submit(fake, JOB, 2)
     start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: annotations(fake).get("edl.dev/reason") == "NamespaceTerminating")
     assert spec(fake)["suspend"] is True
@@ -128,7 +128,7 @@ def test_a_refused_start_is_explained_and_retried_until_it_is_accepted(
 ) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["create items-first-1"] = [Forbidden("exceeded quota: team", 403)] * 2
-    submit(fake, JOB)
+    submit(fake, JOB, 2)
     start(Manager(cluster, PLAN, CLOCKS))
     until(lambda: "exceeded quota: team" in annotations(fake).get("edl.dev/message", ""))
     assert spec(fake)["suspend"] is True

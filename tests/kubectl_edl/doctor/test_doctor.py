@@ -1629,7 +1629,7 @@ def test_workers_of_a_full_cluster_that_block_a_drain_are_named_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("there", "at_once", "it"), [(1, "", "it"), (2, "", "them"), (3, ", 2 at once,", "them")]
+    ("there", "at_once", "it"), [(1, "", "it"), (2, "", "them"), (4, ", 3 at once,", "them")]
 )
 def test_pods_that_a_drain_evicts_are_shown_by_the_plan_and_block_nothing(
     stage: Stage, there: int, at_once: str, it: str

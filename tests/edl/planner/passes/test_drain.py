@@ -423,10 +423,10 @@ def test_a_job_that_plans_leave_out_stays_with_its_problem() -> None:
     assert staying(state) == [("worker", (("pod-0", "a"),), "edl.dev/max: must be a number")]
 
 
-def items(*pods: Pod, low: int = 2, high: int = 9) -> TrainingJob:
+def items(*pods: Pod, low: int = 2, remaining: int = 99) -> TrainingJob:
     """Work items: their PodDisruptionBudget counts all pods of the Job."""
-    worker = role("worker", low, high, on=["a"] * len(pods), pods=pods)
-    worker = worker.changed(resizing=ResizePolicy.ITEMS, indexed=False, remaining=99)
+    worker = role("worker", low, 9, on=["a"] * len(pods), pods=pods)
+    worker = worker.changed(resizing=ResizePolicy.ITEMS, indexed=False, remaining=remaining)
     return job("items", worker, framework="none")
 
 
@@ -440,31 +440,33 @@ UNREADY = unranked(1, ready=False)
 @pytest.mark.parametrize(
     ("mine", "stay", "evictable"),
     [
-        (items(unranked(0), unranked(1)), 2, 0),
-        (items(unranked(0), unranked(1), unranked(2, "b")), 2, 1),
+        (items(unranked(0), unranked(1)), 2, 1),
+        (items(unranked(0), unranked(1), unranked(2, "b")), 2, 2),
+        (items(*[unranked(number) for number in range(4)], low=4), 4, 1),
+        (items(*[unranked(number) for number in range(3)], low=4, remaining=3), 3, 3),
         (items(unranked(0), unranked(1), *[unranked(2 + n, "b") for n in range(9)]), 2, 2),
-        (items(*[pod(index, "a") for index in range(3)]), 3, 1),
+        (items(*[pod(index, "a") for index in range(3)]), 3, 2),
         (items(unranked(0), UNREADY), 1, 0),
         (items(UNREADY), 1, 1),
         (items(unranked(0), UNREADY, unranked(2, "b"), unranked(3, "b")), 2, 2),
-        (items(unranked(0), unranked(1), unranked(2, "b", terminating=True)), 2, 0),
-        (items(unranked(0), low=1, high=1), 1, 1),
-        (items(unranked(0), low=1, high=2), 1, 0),
+        (items(unranked(0), unranked(1), unranked(2, "b", terminating=True)), 2, 1),
+        (items(unranked(0), low=1), 1, 1),
     ],
     ids=[
         "only its minimum",
         "one extra elsewhere",
+        "a larger minimum",
+        "the last items of a minimum",
         "many extras elsewhere",
         "indexes of work items",
-        "a ready pod below the minimum",
+        "one of two is ready",
         "only an unready pod",
         "an unready pod and an extra",
         "a terminating extra",
-        "one item has no budget",
-        "one pod of several",
+        "a minimum of one has no budget",
     ],
 )
-def test_a_drain_evicts_work_items_above_the_minimum_and_unready_ones(
+def test_a_drain_evicts_work_items_one_by_one_and_those_above_the_minimum_at_once(
     mine: TrainingJob, stay: int, evictable: int
 ) -> None:
     state = cluster(going("a", CORDON), node("b", 9), mine)

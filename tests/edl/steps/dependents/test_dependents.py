@@ -26,8 +26,8 @@ def manifests(job: TrainingJob) -> dict[ObjectRef, Any]:
     }
 
 
-def budget(found: Role) -> Json:
-    made = manifests(training(found, existing_dependents=NOTHING, framework="none"))
+def budget(found: Role, framework: str = "tensorflow") -> Json:
+    made = manifests(training(found, existing_dependents=NOTHING, framework=framework))
     (spec,) = [
         manifest["spec"]
         for written, manifest in made.items()
@@ -44,12 +44,20 @@ def test_a_training_job_gets_a_service_and_a_budget_a_role() -> None:
     ]
 
 
-def test_one_piece_of_work_has_no_budget_until_it_may_grow() -> None:
-    alone, elastic = role("worker", 1, 1, indexed=False), role("worker", 1, 2, indexed=False)
-    assert manifests(training(alone, existing_dependents=NOTHING, framework="none")) == {}
-    assert list(manifests(training(elastic, existing_dependents=NOTHING, framework="none"))) == [
-        target("PodDisruptionBudget", f"{elastic.job}-first-1")
+@pytest.mark.parametrize(
+    ("least", "remaining", "kept"),
+    [(1, 9, []), (2, 9, [1]), (4, 9, [3]), (4, 4, [3]), (4, 3, []), (4, None, [3])],
+)
+def test_work_items_of_a_minimum_may_be_evicted_one_by_one(
+    least: int, remaining: int | None, kept: list[int]
+) -> None:
+    """No replacement makes up for an evicted pod once fewer items remain than the minimum."""
+    items = role("worker", least, 9, indexed=False, remaining=remaining)
+    made = manifests(training(items, existing_dependents=NOTHING, framework="none"))
+    assert list(made) == [
+        target("PodDisruptionBudget", f"mnist-worker-first-{number}") for number in kept
     ]
+    assert [manifest["spec"]["minAvailable"] for manifest in made.values()] == kept
 
 
 def test_one_rank_alone_keeps_its_budget() -> None:
@@ -155,13 +163,13 @@ def test_the_budget_of_ranks_protects_the_first_indexes() -> None:
 
 def test_the_budget_of_work_items_counts_any_of_them() -> None:
     items = role("worker", 2, 4, indexed=False, resizing=ResizePolicy.ITEMS)
-    assert budget(items)["selector"] == {
+    assert budget(items, "none")["selector"] == {
         "matchLabels": {"batch.kubernetes.io/job-name": "mnist-worker"}
     }
 
 
 def test_work_items_have_no_addresses() -> None:
-    items = role("worker", 1, 4, indexed=False, resizing=ResizePolicy.ITEMS)
+    items = role("worker", 2, 4, indexed=False, resizing=ResizePolicy.ITEMS)
     found = manifests(training(items, framework="none", existing_dependents=NOTHING))
     assert [written.kind for written in found] == ["PodDisruptionBudget"]
 
