@@ -56,6 +56,7 @@ TUNER_SERVER_KEY: Final = "tuner-server-key"
 
 # Annotations that only the reconciler and the webhook may write; the webhook restores them.
 INJECTED_MAX: Final = "edl.dev/injected-max"
+PAUSED_BY: Final = "edl.dev/paused-by"
 COMPLETED_BY: Final = "edl.dev/completed-by"
 STARTED_AT: Final = "edl.dev/started-at"
 FAILURES_AT_START: Final = "edl.dev/failures-at-start"

@@ -95,6 +95,7 @@ _TABLE: Final = f"""
 [annotation: webhook]
 {keys.INJECTED_MAX} | whole number | the max that the pods were completed for
 {keys.COMPLETED_BY} | a digest | the release that completed the object
+{keys.PAUSED_BY} | a ServiceAccount | the controller whose `suspend: true` paused the training job
 {keys.DISCOVER_HOSTS} | script | content of `{keys.EDL_DISCOVER_HOSTS}`
 {keys.KUBEXEC_SCRIPT} | script | content of `{keys.MPI_KUBEXEC}`
 [annotation: reconciler]

@@ -275,7 +275,7 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     if contract.KUEUE_QUEUE not in labels(old):
         refuse(update_policy.other_queues(manifest))
     immutable_names.check_identity(manifest, old)
-    held, warnings = update_policy.held(ttl_after_finished.hold(manifest, old), old)
+    held, warnings = update_policy.held(ttl_after_finished.hold(manifest, old), old, request.user)
     update_policy.check(held, old, request.policy)
     back = restored_fields.warnings(manifest, old, held)
     lost = unknown_keys.warnings(manifest, old)

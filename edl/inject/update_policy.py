@@ -31,6 +31,8 @@ WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 """Labels that the webhook fills in: a user's file need not contain them."""
 
 
+_DEFAULTED: Final = "; Kueue adds it in a namespace with a LocalQueue named default"
+_CONTROLLER: Final = "system:serviceaccount:"
 _SIZES: Final = ("parallelism", "completions")
 _OUTCOME: Final = (contract.REASON, contract.MESSAGE)
 
@@ -49,7 +51,8 @@ def other_queues(manifest: Json) -> list[Finding]:
         findings.append(Finding("spec.managedBy", what, f"remove it, or {contract.FRAMEWORK}"))
     if contract.KUEUE_QUEUE in labels(manifest):
         path = f"metadata.labels[{contract.KUEUE_QUEUE}]"
-        ways = f"remove it, or {contract.FRAMEWORK}: a Job has exactly one queue"
+        added = _DEFAULTED if labels(manifest)[contract.KUEUE_QUEUE] == "default" else ""
+        ways = f"remove it, or {contract.FRAMEWORK}: a Job has exactly one queue{added}"
         what = "this Job waits in a Kueue queue, and both would suspend and start it"
         findings.append(Finding(path, what, ways))
     if labels(manifest).get(contract.INJECTION, contract.ENABLED) != contract.ENABLED:
@@ -100,9 +103,18 @@ def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
     return (warning,)
 
 
-def paused(manifest: Json) -> Json:
-    """The manifest with the user's `suspend: true` recorded as `edl.dev/paused`."""
-    return annotated(manifest, {contract.PAUSED: contract.TRUE})
+def paused(manifest: Json, user: str = "") -> Json:
+    """The manifest with the user's `suspend: true` recorded as `edl.dev/paused`.
+
+    A controller is named, because no user paused the job, and it may suspend the Job again.
+    """
+    names_it = user.startswith(_CONTROLLER) and not _is_paused(manifest)
+    by = {contract.PAUSED_BY: user} if names_it else {}
+    return annotated(manifest, {contract.PAUSED: contract.TRUE, **by})
+
+
+def _is_paused(manifest: Json) -> bool:
+    return annotations(manifest).get(contract.PAUSED) == contract.TRUE
 
 
 def is_handed_back(new: Json, old: Json) -> bool:
@@ -170,8 +182,10 @@ def _in_namespace(job: Json) -> str:
     return f" -n {namespace}" if namespace else ""
 
 
-def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
+def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
     """`new` with all fields restored that users may not change, and a warning for each."""
+    if contract.PAUSED_BY in annotations(old) and not _is_paused(new):
+        new, old = _resumed(new), _resumed(old)
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     labelled = with_metadata(new, labels={**written_out, **labels(new)})
     kept = _with_owned_of(labelled, _without_outcome(new, old))
@@ -184,7 +198,7 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
     old_spec = old.get("spec") or {}
     sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
-        kept = paused(kept)
+        kept = paused(kept, user)
         warnings.append(
             f"paused, as {contract.PAUSED}: kubectl edl resume {name_of(old)} continues it"
         )
@@ -192,6 +206,12 @@ def held(new: Json, old: Json) -> tuple[Json, tuple[str, ...]]:
         warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
     suspend = {"suspend": bool(old_spec.get("suspend"))}
     return kept | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
+
+
+def _resumed(manifest: Json) -> Json:
+    found = annotations(manifest)
+    kept = {name: text for name, text in found.items() if name != contract.PAUSED_BY}
+    return with_metadata(manifest, annotations=kept)
 
 
 def _without_outcome(new: Json, old: Json) -> Json:
@@ -235,7 +255,7 @@ def is_ranked(job: Json) -> bool:
 
 
 def _why_suspended(old: Json) -> str:
-    if annotations(old).get(contract.PAUSED) == contract.TRUE:
+    if _is_paused(old):
         return f"{name_of(old)} is paused; kubectl edl resume {name_of(old)} continues it"
     return f"{name_of(old)} waits for its turn; see kubectl edl queue"
 

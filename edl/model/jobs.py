@@ -173,6 +173,12 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return max(filter(None, (self.queued_at, *suspended, *resumed)))
 
     @property
+    def paused_by(self) -> str:
+        """The ServiceAccount whose suspension paused the job; empty if a user did."""
+        names = (role.request.paused_by for role in self.roles if self.paused)
+        return next(filter(None, names), "")
+
+    @property
     def just_resumed(self) -> bool:
         """Whether its pause has ended, and the time of that is not recorded yet."""
         held = self.roles[0].record.reason if self.roles else None

@@ -169,6 +169,8 @@ class RoleRequest(msgspec.Struct, frozen=True):
     """Expected run time after a start; used for estimates only."""
     cooldown: timedelta | None = None
     """The least time between two resizes."""
+    paused_by: str = ""
+    """The ServiceAccount whose suspension paused it; empty if a user did."""
     problem: str = ""
     """The invalid part of these annotations, which is ignored; empty if all are valid."""
 

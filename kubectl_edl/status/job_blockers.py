@@ -111,7 +111,8 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
 
 
 def _paused(view: JobView, _: datetime) -> Iterator[JobBlocker]:
-    yield JobBlocker("it is paused", f"kubectl edl resume {view.argument}")
+    by = f": {view.job.paused_by} suspended it" if view.job.paused_by else ""
+    yield JobBlocker(f"it is paused{by}", f"kubectl edl resume {view.argument}")
     yield from incomplete(view)
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from edl import contract, device_templates, frameworks
-from edl.annotations import failed_attempts, role_record
+from edl.annotations import role_record
+from edl.annotations.failed_attempts import read_failure
 from edl.contract.manifest_parts import annotations as annotations_of
 from edl.contract.manifest_parts import labels as labels_of
 from edl.errors import Denied
@@ -101,9 +102,7 @@ def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
         template=admission_inputs(_pod_spec(manifest)),
         paused=annotations.get(contract.PAUSED) == contract.TRUE,
         started_at=timestamp(annotations.get(contract.STARTED_AT, "")),
-        unprovisioned=failed_attempts.read_failure(
-            annotations.get(contract.PROVISIONING_FAILED, "")
-        ),
+        unprovisioned=read_failure(annotations.get(contract.PROVISIONING_FAILED, "")),
         claims=volume_claims.of_template(metadata["namespace"], _pod_spec(manifest)),
         execs=bool(spec and frameworks.execs(spec)),
     )
@@ -225,6 +224,7 @@ def _request(manifest: Json, spec: JobSpec, problem: str, *, gated: bool) -> Rol
         duration=spec.scheduling.duration,
         cooldown=spec.scaling.cooldown,
         progress=_progress(manifest, spec),
+        paused_by=annotations_of(manifest).get(contract.PAUSED_BY, ""),
         scaling=_scaling(spec, annotations_of(manifest)),
     )
 

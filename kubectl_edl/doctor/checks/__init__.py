@@ -86,6 +86,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("default-priority", stuck_jobs.default_priorities),
             Check("keys", misplaced_keys.unheeded),
             Check("cronjobs", misplaced_keys.cron_jobs),
+            Check("paused", misplaced_keys.paused_by_controllers),
             Check("leftovers", orphans.orphans),
         ),
     ),

@@ -54,6 +54,22 @@ def cron_jobs(context: CheckContext) -> CheckResults:
     yield from first(list(_refused(context, [one for one in jobs if one.completed])), others)
 
 
+def paused_by_controllers(context: CheckContext) -> CheckResults:
+    """Jobs that no user paused, but another controller that suspends Jobs."""
+    results = [
+        warning(
+            f"{job.key} is paused: {job.paused_by} suspended it, and may do so again",
+            FixCommand(
+                f"exclude namespace {job.key.namespace} from that controller, then: "
+                f"kubectl edl resume {job.key.name} -n {job.key.namespace}"
+            ),
+        )
+        for job in context.survey.jobs
+        if job.paused_by
+    ]
+    yield from first(results, FixCommand(f"kubectl edl status {context.where}"))
+
+
 def namespaces(context: CheckContext) -> CheckResults:
     """Invalid namespace settings that were stored while no webhook reviewed them."""
     results = [

@@ -77,6 +77,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.ASSIGNED_NODE,
         contract.PLACED_AT,
         contract.PROVISIONING_FAILED,
+        contract.PAUSED_BY,
     } == registry.OWNED_ANNOTATIONS
 
 

@@ -103,6 +103,11 @@ def test_a_job_in_another_queue_is_refused() -> None:
         create(role_manifest("worker", **{contract.KUEUE_QUEUE: "team"}))
 
 
+def test_a_queue_that_kueue_may_have_chosen_is_named_as_its_default() -> None:
+    with pytest.raises(Denied, match=r"one queue; Kueue adds it in a namespace with a LocalQueue"):
+        create(role_manifest("worker", **{contract.KUEUE_QUEUE: "default"}))
+
+
 def test_another_queue_hides_no_other_finding() -> None:
     wrong = job("a", framework="Tensorflow")
     wrong["metadata"]["labels"][contract.KUEUE_QUEUE] = "team"

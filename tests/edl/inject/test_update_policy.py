@@ -5,7 +5,7 @@ import pytest
 from edl import contract
 from edl.contract import registry
 from edl.errors import Denied
-from edl.inject.handlers import AdmissionRequest, validate
+from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.model import Code
 from edl.writes import Json
 from tests.edl.manifests import (
@@ -308,6 +308,24 @@ def test_suspending_a_running_job_pauses_it() -> None:
     assert verdict.manifest["spec"]["suspend"] is False
     assert annotations(verdict.manifest)[contract.PAUSED] == contract.TRUE
     assert "kubectl edl resume mnist" in verdict.warnings[0]
+
+
+def suspended_by(user: str, old: Json) -> Json:
+    new = changed(old, "spec suspend", value=True)
+    return mutate(AdmissionRequest("UPDATE", new, old, user), CONTEXT).manifest
+
+
+def test_a_controller_that_suspends_a_job_is_named_until_it_is_resumed() -> None:
+    """Kueue suspends Jobs without a queue name where it manages them, too."""
+    kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    paused = suspended_by(kueue, RUNNING)
+    assert annotations(paused)[contract.PAUSED_BY] == kueue
+    assert annotations(suspended_by("ann", paused))[contract.PAUSED_BY] == kueue
+    verdict = update(changed(paused, f"metadata annotations {contract.PAUSED}", None), paused)
+    assert (verdict.manifest, verdict.warnings) == (RUNNING, ())
+    assert contract.PAUSED_BY not in annotations(suspended_by("ann", RUNNING))
+    by_ann = suspended_by("ann", RUNNING)
+    assert contract.PAUSED_BY not in annotations(suspended_by(kueue, by_ann))
 
 
 def test_a_queued_job_cannot_jump_the_queue() -> None:

@@ -1589,6 +1589,22 @@ def test_a_node_that_is_not_ready_under_pods_is_named_with_what_helps(stage: Sta
         assert f"{what}\n     fix: {fix}\n" in stage.run(command, "mnist").out
 
 
+def test_a_job_that_a_controller_suspended_is_named_with_that_controller(stage: Stage) -> None:
+    mnist(stage)
+    assert "paused" not in checked(stage)
+    kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    notes = {contract.PAUSED: "true", contract.PAUSED_BY: kueue}
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
+    assert only(stage, "paused") == (
+        "warning",
+        f"default/mnist is paused: {kueue} suspended it, and may do so again",
+        "exclude namespace default from that controller, then: kubectl edl resume mnist -n default",
+    )
+    shown = stage.run("status", "mnist").out
+    assert f"it is paused: {kueue} suspended it\n" in shown
+
+
 CORDONED: Json = {
     "unschedulable": True,
     "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
