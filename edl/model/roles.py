@@ -170,7 +170,7 @@ class RoleRequest(msgspec.Struct, frozen=True):
     cooldown: timedelta | None = None
     """The least time between two resizes."""
     paused_by: str = ""
-    """The ServiceAccount whose suspension paused it; empty if a user did."""
+    """The ServiceAccount that paused it by suspending the Job; empty if a user did."""
     problem: str = ""
     """The invalid part of these annotations, which is ignored; empty if all are valid."""
 
@@ -198,15 +198,11 @@ class RoleRecord(msgspec.Struct, frozen=True):
     cleared: tuple[Clearing, ...] = ()
     """Nodes that were recently cleared of its replicas for other pods."""
     refusals: tuple[WriteRefusal, ...] | None = None
-    """New sizes of this role that the API server refused; on its first Job the start, too.
-
-    Empty if the annotation is invalid, as in another release's format: the next write removes it.
-    """
+    """New sizes that the API server refused; on its first Job also starts; empty if unreadable."""
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
     delayed_until: datetime | None = None
-    """The latest end of the Job controller's back-off, if pods were missing at its last stop or
-    scale-down."""
+    """Latest end of the Job controller's back-off, if pods were missing as it last shrank."""
     consumed: str = ""
     """The ProvisioningRequest that its template consumes, set by a start on its nodes."""
 

@@ -25,7 +25,7 @@ from ruamel.yaml.scalarstring import (
 from ruamel.yaml.tag import Tag
 
 from edl.parsing.yaml_comments import comments, given_trailing, put_before, taken_trailing
-from edl.parsing.yaml_scalars import scalar_type
+from edl.parsing.yaml_values import scalar_type
 
 _NULL: Final = Tag(suffix="tag:yaml.org,2002:null")
 _TEXT: Final = Tag(suffix="tag:yaml.org,2002:str")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from edl.parsing.yaml_scalars import scalar_type
+from edl.parsing.yaml_values import scalar_type
 
 
 class _Readable(yaml.SafeDumper):

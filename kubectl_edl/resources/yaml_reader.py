@@ -11,7 +11,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from edl.convert.diagnostics import FieldPath
-from edl.parsing.yaml_scalars import scalar_type
+from edl.parsing.yaml_values import scalar_type
 from edl.writes import Json
 from kubectl_edl.resources.bounded_loader import DEEPEST, BoundedLoader, TooManyValues
 from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unreadable, position

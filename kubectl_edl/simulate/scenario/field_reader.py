@@ -133,9 +133,12 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def text(self, default: str = "") -> str:
         if not self:
             return default
-        if isinstance(self.value, bool | int | float | str):
+        if isinstance(self.value, bool):  # kubectl reads y, n, yes, no, on and off as booleans, too
+            self._misread("a text, in quotes")
+        elif isinstance(self.value, int | float | str):
             return str(self.value)
-        self._misread("a text")
+        else:
+            self._misread("a text")
         return default
 
     def choice(self, options: Sequence[str], default: str) -> str:

@@ -11,7 +11,7 @@ from kubectl_edl.simulate.scenario.csv_traces import trace
 from kubectl_edl.simulate.scenario.scenario_reader import read_scenario
 from tests.kubectl_edl.stage import Run, Stage
 
-NODES = "nodes: [{name: n, cpu: 4, memory: 8Gi}]\n"
+NODES = "nodes: [{name: node, cpu: 4, memory: 8Gi}]\n"
 JOB = "jobs: [{cpu: 1, work: 60}]\n"
 
 
@@ -42,14 +42,15 @@ TIME = "seconds, or 90s, 5m, 2h30m, 1d"
 PRIORITY = "a whole number from -2147483648 to 2147483647"
 CHANGES = "added, lost, cordoned, uncordoned, tainted"
 EVENTS: dict[str, str] = {
-    "{at: 10m, node: n, taint: 'maint=yes:NoSchedule'}": f".change: is missing; allowed: {CHANGES}",
-    "{at: 1, node: n, change: lost, taint: 'a:NoExecute'}": (
+    "{at: 1, node: node, taint: 'm=yes:NoSchedule'}": f".change: is missing; allowed: {CHANGES}",
+    "{at: 1, node: node, change: lost, taint: 'a:NoExecute'}": (
         ".taint: is not a field here; allowed: at, node, change"
     ),
     "{at: 1, change: added, name: m}": ".cpu: is missing; allowed: the cores of a node, such as 16",
 }
 JOBS: dict[str, str] = {
     "nodeSelector: [zone=b]": ".nodeSelector: a list; allowed: an object, such as {name: value}",
+    "namespace: n": '.namespace: "False"; allowed: a text, in quotes',
     "nodeSelector: x": '.nodeSelector: "x"; allowed: an object, such as {name: value}',
     "resources: 3": '.resources: "3"; allowed: an object, such as {name: value}',
     "memory: -1Gi": ".memory: -1Gi is below 0; allowed: 0 or more",

@@ -216,7 +216,7 @@ def test_anti_affinity_applies_to_jobs_without_rules(tmp_path: Path) -> None:
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(manifest))
     path = tmp_path / "scenario.yaml"
     path.write_text(
-        "nodes: [{cpu: 8, labels: {kubernetes.io/hostname: n}}]\n"
+        "nodes: [{cpu: 8, labels: {kubernetes.io/hostname: node-1}}]\n"
         "jobs: [{name: b, manifest: b.yaml, work: 300},"
         " {name: a, manifest: a.yaml, work: 300, at: 10}]\n"
     )

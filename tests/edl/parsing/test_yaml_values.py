@@ -1,6 +1,6 @@
 import pytest
 
-from edl.parsing.yaml_scalars import scalar_type
+from edl.parsing.yaml_values import scalar_type
 
 AS_KUBECTL = {
     "int": "0 -0 7 +7 010 -017 0o17 0O17 0b11 0B11 0x1F 0X1f 1_000 1__0 -_1 0_17 0x1_F",
