@@ -105,7 +105,7 @@ _SCOPE: Final = (
 
 def _selector(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """The selector, unchanged; raises click.BadParameter if it is malformed, before any request."""
-    from edl.kube.cache.label_selector import is_selector
+    from kubectl_edl.cli.label_selector import is_selector
 
     if text and not is_selector(text):
         example = "write team=vision, team!=vision, team in (a,b), team or !team, with commas"

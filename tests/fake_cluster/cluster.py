@@ -13,12 +13,12 @@ import msgspec
 
 from edl import contract
 from edl.errors import AlreadyExists, Conflict, KindNotServed, NotFound
-from edl.kube.cache.label_selector import matches
 from edl.kube.cluster import RESOURCES, ListOptions, LogRequest, RawEvent, RawList
 from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json
 from tests.fake_cluster.history import FakeChange, FakeHistory, FakeKey
+from tests.fake_cluster.label_matching import matches
 from tests.fake_cluster.logs import FakeLog, FakeLogs
 
 _NAMES: Final = uuid.UUID("8c8b1c1e-3c4f-4a39-9a55-6f2f3c7d9d10")

@@ -1,4 +1,4 @@
-"""Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
+"""Whether labels match a selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k`."""
 
 import re
 from collections.abc import Mapping
@@ -13,17 +13,8 @@ _REQUIREMENT: Final = re.compile(
 )
 
 
-def is_selector(text: str) -> bool:
-    """Whether the API server would accept the selector."""
-    try:
-        _requirements(text)
-    except ValueError:
-        return False
-    return True
-
-
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
-    """Whether the labels match. Raises ValueError for a selector that the API would refuse."""
+    """Whether the labels match. Raises ValueError for an unreadable selector."""
     return all(_holds(found, labels) for found in _requirements(selector))
 
 
@@ -44,7 +35,9 @@ def _holds(found: re.Match[str], labels: Mapping[str, str]) -> bool:
     own, operator = labels.get(found["key"]), found["operator"] or found["set"]
     if operator in ("<", ">"):
         sign = 1 if operator == ">" else -1
-        return own is not None and sign * int(own) > sign * int(found["one"])
+        if own is None or not own.isdecimal():
+            return False
+        return sign * int(own) > sign * int(found["one"])
     several = found["several"]
     wanted = {found["one"]} if several is None else {one.strip() for one in several.split(",")}
     return (own in wanted) != (operator in ("!=", "notin"))
