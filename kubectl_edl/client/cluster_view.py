@@ -4,7 +4,7 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -38,6 +38,7 @@ from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
 
 if TYPE_CHECKING:
     from edl.errors import Forbidden
+    from edl.planner.published_settings import Settings
 
 _UNKNOWN: Final = {"ConfigMap": "teams and their guarantees are unknown"}
 
@@ -204,16 +205,17 @@ def _with_quotas(connection: ClusterConnection, read: _Read) -> _Read:
 
 
 def survey_cluster(
-    cluster: Cluster, now: datetime, ignored: Collection[str] = ()
+    cluster: Cluster, now: datetime, settings: "Settings"
 ) -> tuple[ClusterState, Hints]:
     """The whole cluster as the reconciler sees it, and a hint per kind that cannot be read.
 
-    `ignored`: the namespaces of its settings in which it manages nothing. Raises Forbidden.
+    `settings` are the reconciler's: they name namespaces in which it manages nothing. Raises
+    Forbidden.
     """
     from edl.kube.cache.watched_kinds import read_once
 
     missed: dict[str, Forbidden] = {}
-    facts = read_once(cluster, missed.__setitem__, ignored)
+    facts = read_once(cluster, missed.__setitem__, settings.ignored_namespaces)
     state = observe(facts, server_time(cluster, now))
     usual = {kind: f"what a {kind} adds or forbids is unknown" for kind in missed}
     unknown = usual | _UNKNOWN

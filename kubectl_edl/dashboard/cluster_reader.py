@@ -116,12 +116,18 @@ class ClusterWideReader:
         self._estimates = Recent[Mapping[JobKey, Estimate]](monotonic)
         self._hints = tuple(hints)
         self._informers: list[Informer[Any]] = []
+        self._ignored: tuple[str, ...] = ()
+        self._changed: Callable[[], None] = lambda: None
         self._stores = Stores()
         self._incremental = IncrementalState(self._stores)
 
     def start(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._watch_all()
+
+    def _watch_all(self) -> None:
         cluster = self._connection.cluster
-        self._stores = Stores(changed, cluster.system_namespace)
+        self._stores = Stores(self._changed, cluster.system_namespace, self._ignored)
         self._incremental = IncrementalState(
             self._stores, TeamSource(self._stores.teams, cluster).teams
         )
@@ -134,6 +140,11 @@ class ClusterWideReader:
             return None
         now = self._cli.now()
         by = deciding(self._connection, now)
+        if by.source == "reconciler" and by.settings.ignored_namespaces != self._ignored:
+            self.stop()
+            self._ignored = by.settings.ignored_namespaces
+            self._watch_all()
+            return None
         state = self._incremental.state(now)
         plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)

@@ -99,6 +99,6 @@ def _cluster(
     cli: CliContext, connection: ClusterConnection, settings: Settings
 ) -> tuple[ClusterState | None, Hints]:
     try:
-        return survey_cluster(connection.cluster, cli.now(), settings.ignored_namespaces)
+        return survey_cluster(connection.cluster, cli.now(), settings)
     except Forbidden as error:
         return None, (f"hint: what is in its way needs the whole cluster: {error}",)

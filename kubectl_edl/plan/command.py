@@ -92,7 +92,7 @@ def _report(
     now = cli.now()
     by = deciding(connection, now, asked)
     try:
-        state, hints = survey_cluster(connection.cluster, now, by.settings.ignored_namespaces)
+        state, hints = survey_cluster(connection.cluster, now, by.settings)
     except Forbidden as error:
         if names:
             raise

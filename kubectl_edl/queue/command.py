@@ -117,7 +117,7 @@ def _whole_queue(
     from kubectl_edl.queue.waiting_jobs import in_plan
 
     settings = by.settings
-    state, missing = survey_cluster(connection.cluster, cli.now(), settings.ignored_namespaces)
+    state, missing = survey_cluster(connection.cluster, cli.now(), settings)
     hints = (*by.hints, *missing)
     waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
     if by.stalled:

@@ -91,8 +91,8 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
         plots.check(asked.plot)
     connection = cli.connect(scope)
     now = cli.now()
-    state, _ = survey_cluster(connection.cluster, now)
     own = deciding(connection, now)
+    state, _ = survey_cluster(connection.cluster, now, own.settings)
     control_mode = Elastic(own.settings.policy_to_apply(), own.settings.limits)
     changed = _changed(state, asked, connection)
     after, limits = what_if.scenario_of(changed), own.settings.limits

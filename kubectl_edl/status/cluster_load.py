@@ -27,7 +27,7 @@ class ClusterLoad:
     """Computes the line; empty without rights to read the whole cluster. For use by one thread."""
 
     def __init__(self, connection: ClusterConnection) -> None:
-        self._cluster = connection.cluster
+        self._connection = connection
         self._pool = ThreadPoolExecutor(1)
         self._asked: Future[str] | None = None
         self._asked_at: datetime | None = None
@@ -44,8 +44,11 @@ class ClusterLoad:
         return self._text
 
     def _read(self, now: datetime) -> str:
+        from kubectl_edl.client.reconciler_settings import deciding
+
         try:
-            state, _ = survey_cluster(self._cluster, now)
+            settings = deciding(self._connection, now).settings
+            state, _ = survey_cluster(self._connection.cluster, now, settings)
         except ClusterError:
             return ""
         return sentence(state)

@@ -171,11 +171,11 @@ def _staying(
         return known, (hint,)
     from edl.planner.decide import decide
 
+    settings = deciding(connection, now).settings
     try:
-        state, _ = survey_cluster(connection.cluster, now)
+        state, _ = survey_cluster(connection.cluster, now, settings)
     except Forbidden:
         return known, ()
-    settings = deciding(connection, now).settings
     return decide(state, settings.policy_to_apply(), settings.limits).staying, ()
 
 

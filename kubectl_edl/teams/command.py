@@ -118,8 +118,8 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     from kubectl_edl.teams.view import teams_report
 
     connection, now = cli.connect(scope), cli.now()
-    state, hints = survey_cluster(connection.cluster, now)
     settings = deciding(connection, now).settings
+    state, hints = survey_cluster(connection.cluster, now, settings)
     plan = decide(state, settings.policy_to_apply(), settings.limits)
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:

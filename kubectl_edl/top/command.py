@@ -18,6 +18,7 @@ from kubectl_edl.cli.watch_report import printed
 from kubectl_edl.client.cluster_view import survey_cluster, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
+from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.top.options import CostOptions, cost_options, serial_cost_options
@@ -185,7 +186,8 @@ def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> 
     from kubectl_edl.top.usage import node_usage, read_usage
     from kubectl_edl.top.view import nodes_report
 
-    state, hints = survey_cluster(connection.cluster, cli.now())
+    now = cli.now()
+    state, hints = survey_cluster(connection.cluster, now, deciding(connection, now).settings)
     used, unknown = read_usage(connection.cluster, "NodeMetrics")
     found = node_usage(state, used)
     if name is not None:
@@ -201,7 +203,8 @@ def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions)
     from kubectl_edl.top.usage import ClusterUsage, cluster_usage, node_usage, phases, read_usage
     from kubectl_edl.top.view import cluster_report
 
-    state, hints = survey_cluster(connection.cluster, cli.now())
+    now = cli.now()
+    state, hints = survey_cluster(connection.cluster, now, deciding(connection, now).settings)
     used, unknown = read_usage(connection.cluster, "NodeMetrics")
     found = node_usage(state, used)
     costs = cluster_costs(state, asked)

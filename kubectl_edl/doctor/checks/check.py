@@ -107,8 +107,7 @@ class CheckContext:
     def _cluster(self) -> tuple[ClusterState, Hints] | Forbidden:
         """The whole cluster as the reconciler sees it, or the right that the user lacks."""
         try:
-            ignored = self.settings.ignored_namespaces
-            return survey_cluster(self.connection.cluster, self.now, ignored)
+            return survey_cluster(self.connection.cluster, self.now, self.settings)
         except Forbidden as error:
             return error
 

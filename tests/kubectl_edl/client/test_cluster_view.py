@@ -1,7 +1,13 @@
 import pytest
 
+from edl import contract
+from edl.model import ObjectRef
+from edl.planner.published_settings import Settings, render
+from kubectl_edl.cli.context import Scope
+from kubectl_edl.status.cluster_load import ClusterLoad
 from tests.kubectl_edl.cluster_wrappers import fenced
-from tests.kubectl_edl.stage import Stage, job, mnist
+from tests.kubectl_edl.dashboard.served_page import read_once
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node
 
 
 @pytest.mark.parametrize(
@@ -17,3 +23,40 @@ def test_commands_that_use_no_priorities_do_without_them(command: str) -> None:
     stage.wrapped = fenced("PriorityClass")
     found = stage.run(*command.split())
     assert (found.code, "priorities" in found.err) == (0, False)
+
+
+def ignoring_default() -> Stage:
+    stage = Stage()
+    stage.create(node("a", cpu="1"))
+    stage.put(job("idle", framework="none", min="1", max="2"))
+    text = "teams: [{name: lab, guaranteed: {cpu: 1}, namespaces: [default]}]"
+    target = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), {})
+    stage.cluster.create(target, {"data": {contract.TEAMS_KEY: text}})
+    lease(stage, render(Settings(ignored_namespaces=("default",))))
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("queue -A", "No training jobs are queued"),
+        ("teams", "cpu=1        <none>   <none>     <none>   0"),
+        ("top cluster", "Training jobs: 0"),
+        ("simulate --live -A", "No training jobs found"),
+    ],
+)
+def test_jobs_in_ignored_namespaces_count_nowhere(command: str, shown: str) -> None:
+    found = ignoring_default().run(*command.split())
+    assert shown in found.out + found.err
+
+
+def test_the_dashboard_ignores_what_the_reconciler_ignores_too() -> None:
+    state = read_once(ignoring_default()).state
+    assert state is not None
+    assert state.jobs == ()
+
+
+def test_the_load_above_a_watched_status_ignores_what_the_reconciler_ignores() -> None:
+    connection = ignoring_default().cli().connect(Scope())
+    assert ClusterLoad(connection).text(NOW).startswith("Cluster: 0 queued;")

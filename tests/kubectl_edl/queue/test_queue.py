@@ -292,7 +292,7 @@ ORDER = ["bert", "zeta", "alpha"]
 
 def publish(stage: Stage) -> None:
     """The queue of the namespace, as the reconciler publishes it."""
-    state, _ = survey_cluster(stage.cluster, NOW)
+    state, _ = survey_cluster(stage.cluster, NOW, Settings())
     plan = decide(state, Settings().policy_to_apply(), Settings().limits)
     text = render(documents(state, plan, {})["default"])
     stage.create({"kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {KEY: text}})
