@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from edl.errors import ClusterError, Conflict, NotFound
-from edl.kube.cluster import Cluster, server_time
+from edl.errors import ClusterError, Conflict
+from edl.kube.cluster import Cluster, find, server_time
 from edl.kube.problem_log import ProblemLog
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -209,12 +209,10 @@ class LeaderElector:
 
         Another holder's time counts from this answer on: it may have renewed the Lease just now.
         """
-        try:
-            found = self._cluster.get(self._lease)
-        except NotFound:
+        found = find(self._cluster, self._lease)
+        if found is None:
             self._seen = None
-            return
-        if self._seen is None or _version(found) != _version(self._seen):
+        elif self._seen is None or _version(found) != _version(self._seen):
             self._seen, self._seen_at = found, self._clocks.monotonic()
 
     def _is_free(self, now: float) -> bool:

@@ -28,15 +28,19 @@ def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
     return known.mode(name, roles) if known else None
 
 
+def _mode_of(job: TrainingJob) -> Mode | None:
+    return _mode(job.framework, job.mode, [role.name for role in job.roles])
+
+
 def restarts_together(job: TrainingJob) -> bool:
     """Whether every resize restarts all pods of the job."""
-    roles = [role.name for role in job.roles]
-    return resizing(job.framework, job.mode, roles) is ResizePolicy.RESTART
+    mode = _mode_of(job)
+    return mode is not None and mode.resizing is ResizePolicy.RESTART
 
 
 def needs_minimum(job: TrainingJob) -> bool:
     """Whether the remaining pods cannot train while pods of the minimum are missing."""
-    mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
+    mode = _mode_of(job)
     return mode is not None and mode.name == FRAMEWORKS[job.framework].rendezvous_mode
 
 
@@ -67,7 +71,7 @@ def execs(spec: JobSpec) -> bool:
 
 def needs_kubexec(job: TrainingJob) -> bool:
     """Whether the job's namespace must allow its launcher to exec into workers."""
-    mode = _mode(job.framework, job.mode, [role.name for role in job.roles])
+    mode = _mode_of(job)
     return bool(mode and mode.execs)
 
 

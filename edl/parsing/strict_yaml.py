@@ -12,7 +12,8 @@ YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"
 """Numbers and booleans stay text: the reader of the field knows its type."""
 
 _EMPTY: Final = ("", "~", "null", "Null", "NULL")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The loader of libyaml, which takes a tenth of the time."""
 
 
 class YamlBounds(msgspec.Struct, frozen=True):
@@ -33,7 +34,7 @@ def load(text: str, bounds: YamlBounds) -> YamlValue:
         what = f"it has {size} bytes"
         raise Denied([Finding("the document", what, f"at most {bounds.size}")])
     try:
-        return _Document(yaml.parse(text, Loader=_LOADER), bounds.depth).value()
+        return _Document(yaml.parse(text, Loader=LOADER), bounds.depth).value()
     except yaml.YAMLError as error:
         raise Denied([not_yaml(error)]) from error
     except ValueError as error:

@@ -14,9 +14,10 @@ from ruamel.yaml.error import CommentMark
 from ruamel.yaml.scalarstring import FoldedScalarString, LiteralScalarString
 from ruamel.yaml.tokens import CommentToken
 
+from edl.parsing.strict_yaml import LOADER
+
 _BLOCKS: Final = (LiteralScalarString, FoldedScalarString)
 _COMMENT: Final = re.compile(r"#[^\r\n]*")
-_SCANNER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BLOCK_STYLES: Final = ("|", ">")
 _BEFORE: Final = 1
 """The slot in which ruamel.yaml keeps the comment before a key or an item."""
@@ -31,7 +32,7 @@ def comments(text: str) -> tuple[str, ...]:
     """
     found: list[str] = []
     end = 0
-    for token in yaml.scan(text, Loader=_SCANNER):
+    for token in yaml.scan(text, Loader=LOADER):
         found += _COMMENT.findall(text, end, token.start_mark.index)
         end = max(end, token.end_mark.index)
         if getattr(token, "style", None) in _BLOCK_STYLES:  # a block's header may have one

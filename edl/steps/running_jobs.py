@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from edl import contract, phases
 from edl.model import Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps import host_lists, pod_removal
+from edl.steps.backoff_limit import raise_backoff_limit
 from edl.steps.dependents import dependents_of, missed_keys
 from edl.steps.finish import finish, resume_unrecorded_ends
 from edl.steps.host_lists import Publication, leaves_no_worker, publish
@@ -96,28 +97,3 @@ def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedel
     limits = [scale_deadline.time_left(role, now) for role in job.live if role.request.scaling]
     times = (published.wait, published.recheck, *limits)
     return min((time for time in times if time is not None and time > timedelta()), default=None)
-
-
-# Forgives old failures, so that a training job that runs for weeks survives many node failures.
-#
-# A Job counts failed and deleted pods for its whole life, and fails beyond `backoffLimit`, which
-# may be raised at any time. A job that fails at every start never runs long enough for that.
-
-CALM: Final = timedelta(minutes=10)
-"""How long all pods must have been ready; the kubelet resets container back-offs after this too."""
-
-
-def raise_backoff_limit(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
-    """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`."""
-    limit = role.status.failures + role.spec.retries
-    if not role.spec.retries or role.spec.backoff_limit >= limit or not _is_stable(role, now):
-        return ()
-    return (job_patch(job.key, role, {"backoffLimit": limit}, {}),)
-
-
-def _is_stable(role: Role, now: datetime) -> bool:
-    """Whether every replica has been ready for `CALM`."""
-    ready = [pod.ready_since for pod in role.status.pods if pod.ready and not pod.terminating]
-    return len(ready) >= role.status.size > 0 and all(
-        since is not None and now - since >= CALM for since in ready
-    )

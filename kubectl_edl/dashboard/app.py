@@ -202,7 +202,7 @@ def resize(cli: CliContext, connection: ClusterConnection, request: ResizeReques
     scope = connection.scope.within(request.namespace)
     there = replace(connection, namespace=request.namespace, scope=scope)
     asked = size_validation.SizeRequest(size=request.size, auto=request.size is None, scope=scope)
-    silent = replace(cli, out=StringIO(), err=StringIO())
+    out = StringIO()
+    silent = replace(cli, out=out, err=StringIO())
     carry_out(ResizeTask(silent, there, request.name, asked, WriteOptions("none")))
-    assert isinstance(silent.out, StringIO)  # noqa: S101 - set two lines above
-    return silent.out.getvalue().strip()
+    return out.getvalue().strip()

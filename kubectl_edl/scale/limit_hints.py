@@ -40,7 +40,7 @@ class _Exceeded(NamedTuple):
 def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeLimits:
     """The limits of the namespace that a size exceeds; `survey` is one of `survey_charged`.
 
-    None if some list could not be read: its objects would count as absent.
+    NO_LIMITS if some list could not be read: its objects would count as absent.
     """
     found = job_of(survey.jobs, job.key)
     if found is None or not survey.is_complete:

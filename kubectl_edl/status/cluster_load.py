@@ -30,14 +30,14 @@ class ClusterLoad:
         self._connection = connection
         self._pool = ThreadPoolExecutor(1)
         self._asked: Future[str] | None = None
-        self._asked_at: datetime | None = None
+        self._due_at: datetime | None = None
         self._text = ""
 
     def text(self, now: datetime) -> str:
-        first = self._asked_at is None
-        if self._asked is None and (first or now - self._asked_at >= _FRESH):  # type: ignore[operator]
-            self._asked, self._asked_at = self._pool.submit(self._read, now), now
-        if self._asked and first:
+        before = self._due_at
+        if self._asked is None and (before is None or now >= before):
+            self._asked, self._due_at = self._pool.submit(self._read, now), now + _FRESH
+        if self._asked and before is None:
             wait([self._asked], _PATIENCE)
         if self._asked and self._asked.done():
             self._text, self._asked = self._asked.result(), None

@@ -56,11 +56,6 @@ class DecisionLog:
         self._record = record
         self._stalls = ResizeLatency()
 
-    @property
-    def decision(self) -> LastDecision | None:
-        """The last decision, while this process leads."""
-        return self._metrics.latest.decided
-
     def follows(self) -> None:
         self._metrics.state.leading.set(0)
         self._metrics.latest.decided = None

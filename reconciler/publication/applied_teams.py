@@ -2,19 +2,16 @@
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client import Gauge
 
 from edl import contract
-from edl.errors import ClusterError, NotFound
+from edl.errors import ClusterError
 from edl.kube.cache.team_source import TeamsReading, applied_teams_ref
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, find
 from reconciler.controller import FOLLOWING
 from reconciler.leader_only_cluster import NotLeading
-
-if TYPE_CHECKING:
-    from edl.writes import Json
 
 _log: Final = logging.getLogger(__name__)
 AFTER_ERROR: Final = 30.0
@@ -56,10 +53,7 @@ class AppliedTeams:
         return FOLLOWING
 
     def _write(self, reading: TeamsReading) -> None:
-        try:
-            found: Json | None = self._cluster.get(self._ref)
-        except NotFound:
-            found = None
+        found = find(self._cluster, self._ref)
         before = (found or {}).get("data") or {}
         if before == reading.data:
             return

@@ -11,8 +11,8 @@ from edl.kube.cache.watched_kinds import read_once
 from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
 from edl.planner.plan import Plan
+from edl.steps.backoff_limit import CALM
 from edl.steps.plan_steps import steps
-from edl.steps.running_jobs import CALM
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic
 

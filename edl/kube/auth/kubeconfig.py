@@ -9,12 +9,11 @@ import msgspec
 import yaml
 
 from edl.errors import Unreachable
-from edl.parsing.strict_yaml import not_yaml
+from edl.parsing.strict_yaml import LOADER, not_yaml
 
 KubeconfigSection: TypeAlias = Mapping[str, Any]
 """One cluster or user, with the file's keys; paths in it are absolute."""
 
-_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _TEXTS: Final = (
     *_PATHS,
@@ -92,7 +91,7 @@ def _files(path: str) -> list[Path]:
 
 def _read(file: Path) -> KubeconfigSection:
     try:
-        document = yaml.load(file.read_text(), _Loader)  # noqa: S506 - a safe loader, in C
+        document = yaml.load(file.read_text(), LOADER)  # noqa: S506 - a safe loader, in C
     except yaml.YAMLError as error:
         raise Unreachable(f"no cluster: {file}: {not_yaml(error)}; {_ADVICE}") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from operator import itemgetter
 from typing import TypeAlias
 
 from edl.kube.cache.sorted_map import SortedMap
@@ -60,12 +59,10 @@ class ForeignPodIndex:
             self._stale.add(group)
 
     def values(self) -> tuple[ForeignPods, ...]:
-        for (node, constraints), key in sorted(
-            ((group, (group[0], repr(group[1]))) for group in self._stale), key=itemgetter(1)
-        ):
-            group = (node, constraints)
+        for group in self._stale:
+            key = (group[0], repr(group[1]))
             if count := self._pods[group]:
-                self._made.put(key, ForeignPods(node, constraints, count, self._leaving[group]))
+                self._made.put(key, ForeignPods(*group, count, self._leaving[group]))
             else:
                 self._made.put(key, None)
                 del self._pods[group], self._leaving[group]

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from edl.model import Role
-from edl.steps.running_jobs import CALM, upkeep
+from edl.steps.backoff_limit import CALM
+from edl.steps.running_jobs import upkeep
 from edl.writes import Json
 from tests.edl.trainings import LONG_AGO, NOW, job_patches, pods, role, seconds, training
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobEnd, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
 from edl.planner.plan import Drain, Plan, Resize
+from edl.steps.backoff_limit import CALM
 from edl.steps.dependents import PATIENCE
 from edl.steps.plan_steps import steps
-from edl.steps.running_jobs import CALM
 from edl.steps.unchanged_jobs import UnchangedJobs
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training
 from tests.reasons import because, invalid
