@@ -62,6 +62,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
         (
             Check("leader", reconciler_health.leads),
             Check("settings", reconciler_health.settings),
+            Check("autoscaler", reconciler_health.autoscaler),
             Check("provisioner", reconciler_health.provisioner),
             Check("writes", reconciler_health.writes),
             Check("teams", configured_teams.teams),

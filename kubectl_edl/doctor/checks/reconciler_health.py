@@ -1,12 +1,15 @@
 """Checks that a reconciler leads, and reads the settings and rights that it publishes."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
 from edl.errors import Forbidden, NotFound
 from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import ListOptions
-from edl.planner.decision_limits import Provisioner
+from edl.model import ObjectRef
+from edl.planner.decision_limits import Autoscaler, Provisioner
+from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import deciding
@@ -20,6 +23,9 @@ from kubectl_edl.doctor.checks.check import (
 from kubectl_edl.output.age import duration
 
 _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
+_STATUS: Final = ObjectRef("ConfigMap", "kube-system", "cluster-autoscaler-status")
+_LEASE: Final = ObjectRef("Lease", "kube-system", "cluster-autoscaler")
+"""Two objects that cluster-autoscaler writes while it runs."""
 
 
 def reconciler_remedy(
@@ -105,6 +111,51 @@ def settings(context: CheckContext) -> CheckResults:
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
     yield warning(f"its settings are unknown: {hints}", context.reinstall)
+
+
+def autoscaler(context: CheckContext) -> CheckResults:
+    """Compare detection with what cluster-autoscaler writes, as far as the user may read that."""
+    by = deciding(context.connection, context.now)
+    if by.settings.limits.autoscaler is not Autoscaler.DETECT:
+        return
+    with suppress(Forbidden):
+        if _served(context, "NodePool"):
+            return
+        requests = _served(context, "ProvisioningRequest")
+        if requests is None:
+            yield from _undetected(context)
+        elif not (any(map(_is_answered, requests)) or _autoscaler_writes(context)):
+            yield warning(
+                "the API server serves ProvisioningRequest, so the reconciler expects new nodes "
+                "and scales up on needed nodes only; nothing else shows an autoscaler",
+                "if none adds nodes, set the value reconciler.planning.autoscaler to none "
+                "(--autoscaler=none), else to present",
+            )
+
+
+def _undetected(context: CheckContext) -> CheckResults:
+    if context.find(_STATUS):
+        yield warning(
+            f"ConfigMap {_STATUS.namespace}/{_STATUS.name} shows a cluster-autoscaler, and the "
+            "reconciler detects none: queued jobs get no nodes",
+            "set the value reconciler.planning.autoscaler to present (--autoscaler=present)",
+        )
+
+
+def _autoscaler_writes(context: CheckContext) -> bool:
+    return any(map(context.find, (_STATUS, _LEASE)))
+
+
+def _is_answered(request: Json) -> bool:
+    return bool((request.get("status") or {}).get("conditions"))
+
+
+def _served(context: CheckContext, kind: str) -> list[Json] | None:
+    """All objects of a kind; None if the API server does not serve it. Raises Forbidden."""
+    try:
+        return context.connection.cluster.list(ListOptions(kind)).manifests()
+    except NotFound:
+        return None
 
 
 def provisioner(context: CheckContext) -> CheckResults:

@@ -12,7 +12,7 @@ from edl.errors import Forbidden, Invalid, Unreachable
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import ListOptions, RawList
 from edl.model import FailedAttempt, ObjectRef
-from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
+from edl.planner.decision_limits import Autoscaler, Limits, Provisioner, ProvisionerSettings
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
@@ -24,6 +24,7 @@ from tests.kubectl_edl.cluster_wrappers import (
     fenced,
     hidden,
     one_namespace,
+    reading,
     recorded,
     warning_of,
 )
@@ -2064,6 +2065,39 @@ def test_why_pods_failed_is_missing_without_the_right_to_list_them(stage: Stage)
     stage.wrapped = fenced("Pod")
     found = stage.run("doctor", "-n", "default").out
     assert "why pods failed is missing" in found
+
+
+STATUS = ObjectRef("ConfigMap", "kube-system", "cluster-autoscaler-status")
+
+
+def test_a_cluster_autoscaler_that_is_not_detected_is_a_warning(stage: Stage) -> None:
+    assert "autoscaler" not in checked(stage)
+    stage.cluster.create(STATUS, {})
+    result, said, fix = only(stage, "autoscaler")
+    assert result == "warning"
+    assert said.endswith("and the reconciler detects none: queued jobs get no nodes")
+    assert "reconciler.planning.autoscaler to present (--autoscaler=present)" in fix
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: reading([], STATUS.name)(inner(cluster))
+    assert "autoscaler" not in checked(stage)
+    stage.wrapped = inner
+    lease(stage, render(Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))))
+    assert "autoscaler" not in checked(stage)
+
+
+def test_requests_for_nodes_that_nothing_answers_are_a_warning(stage: Stage) -> None:
+    stage.cluster.unserved = frozenset()
+    result, said, fix = only(stage, "autoscaler")
+    assert (result, said.endswith("nothing else shows an autoscaler")) == ("warning", True)
+    assert "(--autoscaler=none), else to present" in fix
+    request = ObjectRef("ProvisioningRequest", "default", "one")
+    condition = {"type": "Provisioned", "status": "True"}
+    stage.cluster.create(request, {"status": {"conditions": [condition]}})
+    assert "autoscaler" not in checked(stage)
+    stage.cluster.delete(request)
+    assert "autoscaler" in checked(stage)
+    stage.cluster.create(STATUS, {})
+    assert "autoscaler" not in checked(stage)
 
 
 def test_requests_for_nodes_need_their_api(stage: Stage) -> None:
