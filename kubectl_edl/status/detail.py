@@ -12,7 +12,8 @@ from edl.errors import Denied, Forbidden
 from edl.kube.cache.team_source import last_applied
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
-from edl.model import Node, ObjectRef, TrainingJob
+from edl.model import Code, Node, ObjectRef, TrainingJob
+from edl.model.blockers import BlockerKind
 from edl.parsing.team_config_map import teams_of
 from edl.phases import waits
 from edl.planner.plan import StayingPods
@@ -70,7 +71,7 @@ def job_detail(
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
-        *_explained(job_blockers(shown, pods, changes, lead, now), published_job),
+        *_explained(shown, job_blockers(shown, pods, changes, lead, now), published_job),
         *unready_pods(shown, nodes, now),
         *failure_blockers(shown, failed, now),
         *node_blockers(shown, nodes, staying, now),
@@ -122,15 +123,26 @@ def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
     return teams.team_of(namespace, labels(space or {}))
 
 
-def _explained(found: Iterable[JobBlocker], job: PublishedJob | None) -> Iterator[JobBlocker]:
-    """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy."""
+def _explained(
+    shown: JobView, found: Iterable[JobBlocker], job: PublishedJob | None
+) -> Iterator[JobBlocker]:
+    """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy.
+
+    An exceeded quota has its published usage, or names the command that shows it.
+    """
     start = job.start if job else None
     helps = [one.remediation for one in start.blockers] if start and start.complete else []
+    blockers = start.blockers if start else ()
+    usage = "; ".join(one.message for one in blockers if one.type == BlockerKind.QUOTA_EXCEEDED)
     for one in found:
-        if one.explained and len(helps) == 1 and 0 < len(helps[0]) <= _SHORT:
-            yield replace(one, remedy=f"{helps[0]}; see {one.remedy}")
+        by_quota = one.explained and shown.why.reason is Code.QUOTA_EXCEEDED
+        what = usage if by_quota and usage else one.what
+        if by_quota and not usage:
+            yield replace(one, remedy=f"{one.remedy} shows what is used")
+        elif one.explained and len(helps) == 1 and 0 < len(helps[0]) <= _SHORT:
+            yield replace(one, what=what, remedy=f"{helps[0]}; see {one.remedy}")
         else:
-            yield one
+            yield replace(one, what=what)
 
 
 def _place(job: PublishedJob, now: datetime) -> str:

@@ -138,6 +138,21 @@ def test_the_fix_of_a_blocker_is_the_published_remedy_if_it_is_short(
     assert blocker["remediation"] == f"{fix}kubectl edl explain bert -n default"
 
 
+def test_an_exceeded_quota_has_its_published_usage_or_the_command_that_shows_it(
+    stage: Stage,
+) -> None:
+    stored = 'exceeded ResourceQuota "compute", requested: cpu=8, limited: cpu=16'
+    notes = {contract.REASON: "QuotaExceeded", contract.MESSAGE: stored}
+    stage.patch("bert-chief", {"metadata": {"annotations": notes}})
+    (blocker,) = json.loads(stage.run("status", "bert", "-o", "json").out)["blockers"]
+    command = "kubectl edl explain bert -n default"
+    assert blocker == {"message": stored, "remediation": f"{command} shows what is used"}
+    exact = 'exceeded ResourceQuota "compute", requested: cpu=8, used: cpu=12, limited: cpu=16'
+    publish(stage, "bert", position=None, causes=(PublishedCause("QuotaExceeded", exact, "more"),))
+    (blocker,) = json.loads(stage.run("status", "bert", "-o", "json").out)["blockers"]
+    assert blocker == {"message": exact, "remediation": f"more; see {command}"}
+
+
 def test_a_confirmed_queue_has_the_age_of_its_confirmation(stage: Stage) -> None:
     publish(stage, "bert", position=2, seconds_ago=3600)
     notes = {contract.QUEUE_AS_OF: "2026-11-21T11:59:55+00:00"}
@@ -286,7 +301,7 @@ def publish(
         position,
         ahead,
         changed.pop("estimate", PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30))),
-        PublishedStops(complete=True, blockers=(cause,)),
+        PublishedStops(complete=True, blockers=changed.pop("causes", (cause,))),
         changed.pop("priority", None),
     )
     moment = NOW - timedelta(seconds=seconds_ago)
