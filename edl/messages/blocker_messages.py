@@ -55,6 +55,8 @@ def cause(found: Blocker) -> str:
             return message(reason, until)
         case Outranked():
             return f"{precedence(found.rule)} {listed(_outranking(found))}"
+        case OwnCondition(reason=reason, paused_by=controller) if controller:
+            return f"{message(reason)}: {controller} suspended it"
         case InProgress(reason) | OwnCondition(reason=reason):
             return message(reason)
         case InsufficientResources():
@@ -95,7 +97,7 @@ def remedy(found: Blocker, job: str = "") -> str:
         case OwnCondition(JobCondition.PAUSED):
             return f"kubectl edl resume {job}" if job else "resuming it"
         case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage() as short)):
-            return _smaller_minimum(short, job)
+            return _smaller_minimum(short, found.fewest, job)
         case InsufficientResources():
             return free_capacity(found, job)
         case TooLarge():
@@ -132,11 +134,14 @@ def _start_at_once(failed: Attempt, job: str) -> str:
     return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
 
 
-def _smaller_minimum(found: Shortage, job: str) -> str:
+def _smaller_minimum(found: Shortage, fewest: int, job: str) -> str:
     """For a minimum that was raised beyond what the nodes could hold."""
     if len(found.needs) > 1:
         return "more nodes, or smaller minimums"
     role = found.needs[0].role
+    if found.fitting < fewest:
+        why = f"as these pods wait for {fewest}"
+        return f"more nodes, or a new Job with a min of at most {found.fitting} for {role}, {why}"
     command = f": kubectl edl scale {job} --role {role} --min {found.fitting}" if job else ""
     return f"more nodes, or a min of at most {found.fitting} for {role}{command}"
 

@@ -96,11 +96,17 @@ class JobCondition(StrEnum):
 
 
 class OwnCondition(msgspec.Struct, frozen=True):
-    """The cause is the training job itself, not the cluster."""
+    """The cause is the training job itself, not the cluster.
+
+    `paused_by`: the ServiceAccount that paused it, if any. `fewest`: as many pods of its role wait
+    for each other; fewer need a new Job.
+    """
 
     kind: ClassVar = BlockerKind.OWN_CONDITION
     what: JobCondition
     reason: Reason
+    paused_by: str = ""
+    fewest: int = 0
 
 
 class StartSizes(msgspec.Struct, frozen=True):

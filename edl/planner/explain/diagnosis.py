@@ -81,7 +81,9 @@ def growth_blockers(
         key, name = allocation.job.key, allocation.role.name
         if reason.code is Code.PODS_MISSING and (awaited := _awaited(allocation.role)):
             return [awaited]
-        return [_said(reason) or _timed(now, builder, lambda later: _held(later, key, name))]
+        timed = _said(reason) or _timed(now, builder, lambda later: _held(later, key, name))
+        fewest = allocation.role.template.sizes[0]
+        return [replace(timed, fewest=fewest) if isinstance(timed, OwnCondition) else timed]
     if allocation.pipelined:
         return [InProgress(builder.why_no_more(allocation))]
     return [_lack(builder, allocation)]
@@ -130,7 +132,7 @@ def is_last(cause: Blocker, job: TrainingJob) -> bool:
 
 def _itself(job: TrainingJob) -> OwnCondition | None:
     if job.paused:
-        return OwnCondition(JobCondition.PAUSED, reasons.PAUSED)
+        return OwnCondition(JobCondition.PAUSED, reasons.PAUSED, job.paused_by)
     if why := phases.blocked(job):
         terminating = job.namespace_terminating
         return OwnCondition(JobCondition.NAMESPACE if terminating else JobCondition.PROBLEM, why)

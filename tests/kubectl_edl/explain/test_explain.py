@@ -312,6 +312,18 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
     assert "Starts:      unknown: it is paused\n" in found
 
 
+def test_a_pause_names_the_controller_that_suspended_the_job(stage: Stage) -> None:
+    controller = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    paused = {
+        "metadata": {"annotations": {contract.PAUSED: "true", contract.PAUSED_BY: controller}}
+    }
+    for role in ("chief", "ps", "worker"):
+        stage.patch(f"bert-{role}", paused)
+    found = stage.run("explain", "bert").out
+    assert f"  1. paused: {controller} suspended it\n" in found
+    assert "  2. then the next blocker would be: Insufficient cpu" in found
+
+
 def test_a_paused_incomplete_job_shows_both_blockers(stage: Stage) -> None:
     paused = {"metadata": {"annotations": {contract.PAUSED: "true"}}}
     for role in ("chief", "ps", "worker"):

@@ -78,3 +78,12 @@ def test_explain_names_the_minimum_that_would_fit() -> None:
     }
     ps, workers = role("ps", 5, 9, on=["a"]), role("worker", 5, 9, on=["a"])
     assert helps(job("raised", ps, workers)) == {"more nodes, or smaller minimums"}
+
+
+def test_a_minimum_for_which_the_pods_were_not_made_needs_a_new_job() -> None:
+    raised = worker("raised", 9, 10, on=["a"] * 2)
+    (one,) = raised.roles
+    made = replace(one, template=replace(one.template, sizes=(9, 10)))
+    assert helps(replace(raised, roles=(made,))) == {
+        "more nodes, or a new Job with a min of at most 8 for worker, as these pods wait for 9"
+    }
