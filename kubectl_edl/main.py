@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
-    from edl.kube.cluster import Cluster, ListOptions, PluginCluster
+    from edl.kube.cluster import ListOptions, PluginCluster
     from kubectl_edl.cli.context import Scope
 
 
@@ -154,7 +154,7 @@ def _connect(on_warning: Callable[[str], None], scope: Scope) -> ClusterConnecti
 
 def _changes(
     attention: Attention,
-    cluster: Cluster,
+    cluster: PluginCluster,
     selection: ListOptions,
     deadlines: Sequence[timedelta] = (),
 ) -> Iterator[None]:

@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
 from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, NotFound
-from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
+from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
 from reconciler.leader_election import LeaderState
@@ -54,22 +53,9 @@ class LeaderOnlyCluster:
         self._cluster = cluster
         self._leadership = leadership
         self._observe = observe
-
-    @property
-    def system_namespace(self) -> str:
-        return self._cluster.system_namespace
-
-    def get(self, target: ObjectRef) -> Json:
-        return self._cluster.get(target)
-
-    def list(self, selection: ListOptions) -> RawList:
-        return self._cluster.list(selection)
-
-    def pages(self, selection: ListOptions) -> Iterator[RawList]:
-        return self._cluster.pages(selection)
-
-    def watch(self, selection: ListOptions, version: str) -> Watch:
-        return self._cluster.watch(selection, version)
+        self.system_namespace, self.clock_ahead = cluster.system_namespace, cluster.clock_ahead
+        self.get, self.list, self.pages = cluster.get, cluster.list, cluster.pages
+        self.watch = cluster.watch
 
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
@@ -84,9 +70,6 @@ class LeaderOnlyCluster:
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):
             self._cluster.delete(target, version=version, uid=uid)
-
-    def clock_ahead(self) -> timedelta:
-        return self._cluster.clock_ahead()
 
     @contextmanager
     def _writing(self, verb: str, target: ObjectRef) -> Iterator[None]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
-    from edl.kube.cluster import Cluster, ListOptions, PluginCluster
+    from edl.kube.cluster import ListOptions, PluginCluster
 
 
 def _harmless(text: str) -> str:
@@ -134,7 +134,7 @@ class Changes(Protocol):
     """
 
     def __call__(
-        self, cluster: Cluster, selection: ListOptions, deadlines: Sequence[timedelta] = ()
+        self, cluster: PluginCluster, selection: ListOptions, deadlines: Sequence[timedelta] = ()
     ) -> Iterator[None]: ...
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from edl.contract.manifest_parts import metadata
 from edl.errors import Unreachable
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import ListOptions, PluginCluster
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.output.documents import API_VERSION
@@ -36,7 +36,11 @@ def follow(cli: CliContext, output: OutputOptions, read: Read, changes: Iterator
 
 
 def printed(
-    cli: CliContext, output: OutputOptions, read: Read, cluster: Cluster, selection: ListOptions
+    cli: CliContext,
+    output: OutputOptions,
+    read: Read,
+    cluster: PluginCluster,
+    selection: ListOptions,
 ) -> None:
     """Print once, or with `--watch` after each change of a selected object."""
     if output.watch:

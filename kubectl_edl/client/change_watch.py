@@ -4,12 +4,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Final, cast
+from typing import Final
 
 from edl.kube.cache import informer
 from edl.kube.cache.store import Store
-from edl.kube.cluster import Cluster, ListOptions, PluginCluster, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from kubectl_edl.cli.terminal import Attention
+from kubectl_edl.client.delegating_cluster import DelegatingCluster
 
 _PATIENCE: Final = 5.0
 """Seconds after which output is refreshed without a change, because ages grow."""
@@ -17,7 +18,7 @@ _GATHER: Final = 0.2
 """Seconds in which several changes count as one: a resize changes many objects."""
 
 
-class WatchedLists:
+class WatchedLists(DelegatingCluster):
     """A cluster whose lists of some selections come from watches; each event calls `changed`.
 
     An informer lists each selection once and then watches it; it resumes a closed watch, and backs
@@ -25,9 +26,9 @@ class WatchedLists:
     """
 
     def __init__(
-        self, cluster: Cluster, selections: Sequence[ListOptions], changed: Callable[[], None]
+        self, cluster: PluginCluster, selections: Sequence[ListOptions], changed: Callable[[], None]
     ) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._stores = {selection: Store(bytes, changed) for selection in selections}
         self._informers = [
             informer.Informer(cluster, selection, store)
@@ -35,9 +36,6 @@ class WatchedLists:
         ]
         for one in self._informers:
             one.start()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
 
     def list(self, selection: ListOptions) -> RawList:
         """The watched list; until it is synced, a request that may raise ClusterError."""
@@ -52,14 +50,14 @@ class WatchedLists:
 
 
 def watched(
-    attention: Attention, cluster: Cluster, selections: Sequence[ListOptions]
+    attention: Attention, cluster: PluginCluster, selections: Sequence[ListOptions]
 ) -> PluginCluster:
     """The cluster as WatchedLists; a change wakes `attention`."""
-    return cast("PluginCluster", WatchedLists(cluster, selections, attention.wake))
+    return WatchedLists(cluster, selections, attention.wake)
 
 
 def wakes(
-    cluster: Cluster,
+    cluster: PluginCluster,
     selection: ListOptions,
     attention: Attention,
     deadlines: Sequence[timedelta] = (),

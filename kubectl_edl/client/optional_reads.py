@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace as with_fields
 from http import HTTPStatus
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.delegating_cluster import DelegatingCluster
 
 _Fact = TypeVar("_Fact")
 Hints: TypeAlias = tuple[str, ...]
@@ -31,18 +32,15 @@ def read_if_allowed(
         return (), (f"hint: {consequence}: {error}",)
 
 
-class _RefusedLists:
+class _RefusedLists(DelegatingCluster):
     """A cluster that is not asked again for a list that it has refused.
 
     The right to list a kind depends on the namespace, not on the selector.
     """
 
     def __init__(self, cluster: PluginCluster) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._refused: dict[tuple[str, str, str], Forbidden] = {}
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
 
     def list(self, selection: ListOptions) -> RawList:
         right = (selection.kind, selection.namespace, selection.name)
@@ -58,7 +56,7 @@ class _RefusedLists:
 
 def asking_once(connection: ClusterConnection) -> ClusterConnection:
     """The connection for many reads in a row, of which several may need the same list."""
-    cluster = cast("PluginCluster", _RefusedLists(connection.cluster))
+    cluster: PluginCluster = _RefusedLists(connection.cluster)
     return with_fields(connection, cluster=cluster)
 
 

@@ -26,8 +26,9 @@ from kubectl_edl.cli.terminal import Attention, listening
 from kubectl_edl.client.change_watch import patience, wakes, watched
 from kubectl_edl.output.alternate_screen import ENTER, LEAVE
 from tests.edl.kube.servers import Answer, serving
+from tests.fake_cluster.cluster import FakeCluster
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
-from tests.kubectl_edl.stage import Stage, job, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node
 from tests.kubectl_edl.test_startup import kubeconfig
 
 ELASTIC = ListOptions("Job", labels=contract.FRAMEWORK)
@@ -232,10 +233,11 @@ class Script:
         self._closed.set()
 
 
-class Watched:
+class Watched(ClusterWrapper):
     """A cluster whose watches are scripted."""
 
     def __init__(self, *scripts: list[object]) -> None:
+        super().__init__(FakeCluster(lambda: NOW))
         self._scripts = iter(scripts)
 
     def list(self, selection: ListOptions) -> RawList:
