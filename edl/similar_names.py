@@ -1,7 +1,6 @@
-"""The known name that a misspelt one resembles most, for findings and warnings."""
+"""The known names that a misspelt one resembles most, for findings, warnings and errors."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 SIMILAR: Final = 0.7
@@ -11,18 +10,21 @@ LONGEST: Final = 63
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = SIMILAR) -> str:
-    """The most similar known name, whatever its case; empty if none is similar.
+    """The most similar known name; empty if none is similar."""
+    return next(iter(_similar(name, known, cutoff, 1)), "")
 
-    The cost is bounded: a name that is longer than any known one is not compared.
-    """
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = SIMILAR, *, most: int = 1) -> str:
+    """`did you mean ps or worker?` with the most similar names; empty if none is similar."""
+    close = _similar(name, known, cutoff, most)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def _similar(name: str, known: Iterable[str], cutoff: float, most: int) -> list[str]:
+    """Whatever their case. The cost is bounded: a name that is too long is not compared."""
+    from difflib import get_close_matches  # noqa: PLC0415 - most commands need none
+
     if len(name) > LONGEST:
-        return ""
+        return []
     folded = {one.casefold(): one for one in known}
-    close = get_close_matches(name.casefold(), folded, 1, cutoff)
-    return folded[close[0]] if close else ""
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`did you mean worker? `, as the beginning of what is allowed; empty if none is similar."""
-    found = nearest(name, known)
-    return f"did you mean {found}? " if found else ""
+    return [folded[one] for one in get_close_matches(name.casefold(), folded, most, cutoff)]

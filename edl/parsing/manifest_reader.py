@@ -132,7 +132,8 @@ class ManifestReader:
         if full or any((one.path, one.what) == (path, what) for one in self.findings):
             return
         names = list(known)
-        self.found(path, what, f"{did_you_mean(given, names)}one of {', '.join(names)}")
+        allowed = f"{did_you_mean(given, names)} one of {', '.join(names)}"
+        self.found(path, what, allowed.lstrip())
 
     def label_path(self, name: str) -> str:
         return f"metadata.labels[{name}]"

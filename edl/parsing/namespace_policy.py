@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +16,7 @@ from edl.dns_names import is_dns_subdomain
 from edl.errors import Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.similar_names import did_you_mean
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
@@ -255,5 +255,4 @@ def _meant(name: str) -> str:
         if name in known:
             return f"it is one of metadata.{part}"
     every = [*_SETTINGS["labels"], *_SETTINGS["annotations"]]
-    close = get_close_matches(name, every, n=1, cutoff=_CLOSE)
-    return f"did you mean {close[0]}?" if close else f"one of {', '.join(every)}"
+    return did_you_mean(name, every, _CLOSE) or f"one of {', '.join(every)}"

@@ -18,6 +18,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Denied, EdlError, Forbidden, NotFound
+from edl.similar_names import did_you_mean
 from kubectl_edl.cli.context import ClusterConnection
 
 
@@ -112,7 +113,7 @@ def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) 
         return Missing(f"{found}; it is in: {', '.join(f'-n {one}' for one in elsewhere)}", name)
     flags = scope.job_flags if elsewhere is None else f" -A{scope.edl_flags}"
     every = f"kubectl edl status{flags}"
-    return Missing(f"{found}; {_nearest(name, known)}all of them: {every}", name)
+    return Missing(f"{found}; {_meant(name, known)}all of them: {every}", name)
 
 
 def _namespaces_of(name: str, connection: ClusterConnection) -> list[str] | None:
@@ -136,20 +137,18 @@ def no_such_plain_job(name: str, known: Sequence[str], connection: ClusterConnec
     """The error for an unknown Job; suggests the closest names among `known`, all Jobs there."""
     found = f'no Job "{name}" in namespace {connection.namespace}'
     every = f"kubectl get jobs -A{connection.scope.cluster_flags}"
-    return Missing(f"{found}; {_nearest(name, known)}all of them: {every}")
+    return Missing(f"{found}; {_meant(name, known)}all of them: {every}")
 
 
 def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:
     """The error for a Job missing from files; suggests the closest of their names (`known`)."""
-    close = _nearest(name, known).strip()
+    close = _meant(name, known).strip()
     return Missing(f'{where} has no Job "{name}"{f"; {close}" if close else ""}')
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, n=_SUGGESTIONS, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}? " if close else ""
+def _meant(name: str, known: Sequence[str]) -> str:
+    meant = did_you_mean(name, known, 0.5, most=_SUGGESTIONS)
+    return meant and f"{meant} "
 
 
 def not_elastic(name: str, connection: ClusterConnection, warnings: Sequence[str] = ()) -> Refused:

@@ -7,6 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from edl.kube.option_group import Decorator, click_options
+from edl.similar_names import nearest
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 
 _FEW: Final = 12
@@ -86,12 +87,9 @@ class Listed(click.Group):
             click.echo(f'warning: "{args[0]}" is now "{name}"; 0.2 drops the old name', err=True)
             args = [name, *args[1:]]
         if args and args[0] not in self._lines:
-            from difflib import get_close_matches
-
-            known = self.meant.get(args[0])
-            close = [known] if known else get_close_matches(args[0], self._lines, n=1)
+            close = self.meant.get(args[0]) or nearest(args[0], self._lines)
             few = f"; one of {', '.join(self._lines)}" if len(self._lines) <= _FEW else ""
-            meant = f"; did you mean {close[0]}?" if close else few
+            meant = f"; did you mean {close}?" if close else few
             ctx.fail(f'unknown {self._noun} "{args[0]}" for "{ctx.command_path}"{meant}')
         return super().resolve_command(ctx, args)
 

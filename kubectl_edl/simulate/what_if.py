@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
 from edl.model.nodes import HOSTNAME
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
+from edl.similar_names import did_you_mean
 from edl.simulator import Scenario, from_state
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
 from kubectl_edl.cli.param_types import repeated
@@ -22,8 +22,6 @@ _COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
 """Resources that every node has."""
 _MOST_PODS: Final = 110
 """The kubelet's default."""
-_CLOSE: Final = 0.7
-"""The least similarity (difflib) of a misspelt name: `gpu` and `cpu`, at two thirds, differ."""
 _SHOWN: Final = 63
 """The most characters of a resource's name in a message."""
 _SET: Final = re.compile(r"job/((?P<namespace>[^/.]+)/)?(?P<name>.+)\.(?P<field>\w+)=(?P<value>.+)")
@@ -135,8 +133,7 @@ def _unknown(name: str) -> str:
 
 def _meant(name: str, known: Sequence[str]) -> str:
     same = [one for one in known if one.rpartition("/")[2] == name]
-    close = same or get_close_matches(name, known, n=1, cutoff=_CLOSE)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return f"did you mean {' or '.join(same)}?" if same else did_you_mean(name, known)
 
 
 def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterState:

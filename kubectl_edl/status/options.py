@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from edl.kube.option_group import group, option, option_group
+from edl.similar_names import did_you_mean
 from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.param_types import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import timedelta
 
     from click.shell_completion import CompletionItem
@@ -43,7 +43,8 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         what, every = "a phase", f"one of {', '.join(spelled.values())}, or reason=CODE"
         if is_code:
             what, every = "a reason code", "all of them: docs/reference/reason-codes.md"
-        return self.fail(f"{name} is not {what}; {_meant(name, spelled)}{every}", param, ctx)
+        meant = did_you_mean(name, spelled.values())
+        return self.fail(f"{name} is not {what}; {meant and f'{meant} '}{every}", param, ctx)
 
     def shell_complete(
         self,
@@ -66,14 +67,6 @@ def _code(value: str) -> tuple[bool, str]:
     kind, equals, code = value.partition("=")
     is_code = bool(equals) and kind.casefold() == _REASON
     return is_code, code if is_code else value
-
-
-def _meant(name: str, spelled: Mapping[str, str]) -> str:
-    """`did you mean Running? `; empty if no name is similar."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name.casefold(), spelled, n=1)
-    return f"did you mean {spelled[close[0]]}? " if close else ""
 
 
 def _known(*, is_code: bool) -> list[str]:

@@ -1,7 +1,6 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
-from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from edl import contract
@@ -16,6 +15,7 @@ from edl.parsing.team_edits import taken_away
 from edl.parsing.team_fields import resource_name
 from edl.parsing.yaml_edits import lost_comments
 from edl.quantities import DEVICE_CLASS, SHARED_GPU
+from edl.similar_names import did_you_mean, nearest
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, Scope
@@ -92,8 +92,8 @@ def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> I
     there = {resource for one in nodes for resource, _ in one.allocatable}
     for name in new if nodes else ():
         if name not in there:
-            close = _similar(name, there) or _similar(name, named)
-            meant = f": did you mean {resource_name(close[0])}?" if close else ""
+            close = nearest(name, there, _SIMILAR) or nearest(name, named, _SIMILAR)
+            meant = f": did you mean {resource_name(close)}?" if close else ""
             yield f"warning: no node has {name}, and no other team names it{meant}"
 
 
@@ -117,13 +117,8 @@ def _absent_namespaces(cluster: PluginCluster, before: Teams, after: Teams) -> I
     )
     for pattern in new if there else ():
         if not any(map(NamespacePattern.of(pattern).matches, there)):
-            close = _similar(pattern, there)
-            meant = f": did you mean {close[0]}?" if close else ""
-            yield f"hint: no namespace matches {pattern} now{meant}"
-
-
-def _similar(name: str, names: Iterable[str]) -> list[str]:
-    return get_close_matches(name, sorted(names), 1, _SIMILAR)
+            meant = did_you_mean(pattern, there, _SIMILAR)
+            yield f"hint: no namespace matches {pattern} now{meant and f': {meant}'}"
 
 
 def _resources(teams: Teams) -> set[str]:

@@ -256,6 +256,7 @@ def test_ctrl_c_is_130() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["STATUS"], 'unknown command "STATUS" for "kubectl edl"; did you mean status?'),
         (["statu"], 'unknown command "statu" for "kubectl edl"; did you mean status?'),
         (["stop"], 'unknown command "stop" for "kubectl edl"; did you mean pause or delete?'),
         (["get", "x"], 'unknown command "get" for "kubectl edl"; did you mean status?'),

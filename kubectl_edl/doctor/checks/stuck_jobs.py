@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Final
 
 from edl import contract, frameworks
@@ -17,6 +16,7 @@ from edl.model import ClusterState, Demand, JobKey, ObjectRef, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, waits
 from edl.planner.published_settings import Settings
+from edl.similar_names import did_you_mean
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
@@ -234,16 +234,11 @@ def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckRe
     required = label in (one for _, one in job.topology.required)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
     then = "it cannot start" if required else "it has no effect"
+    meant = did_you_mean(label, known, _SIMILAR)
     return warning(
-        f"{job.key}: no node has the label {label} of its {name}: {then}{_similar(label, known)}",
+        f"{job.key}: no node has the label {label} of its {name}: {then}{meant and f'; {meant}'}",
         FixCommand("kubectl get nodes --show-labels"),
     )
-
-
-def _similar(label: str, known: Collection[str]) -> str:
-    """`; did you mean LABEL?`, of the labels that nodes have; empty if none is similar."""
-    found = get_close_matches(label, sorted(known), 1, _SIMILAR)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def consent(context: CheckContext) -> CheckResults:

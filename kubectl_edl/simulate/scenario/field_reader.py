@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 from math import inf, isfinite
 from typing import Final
@@ -14,6 +13,7 @@ from edl.convert.diagnostics import FieldPath, path_of
 from edl.durations import parse_duration
 from edl.errors import Finding
 from edl.quantities import Resources, quantity
+from edl.similar_names import did_you_mean
 from kubectl_edl.resources.yaml_reader import Document
 
 _SHARE: Final = f"; a share of a GPU is set in a job's manifest, by the label {contract.GPU}"
@@ -229,8 +229,8 @@ def as_number(value: object) -> float | None:
 
 
 def _no_field(name: str, names: Sequence[str]) -> str:
-    close = get_close_matches(name, names, n=1)
-    return f"is not a field here (did you mean {close[0]}?)" if close else "is not a field here"
+    meant = did_you_mean(name, names)
+    return f"is not a field here{meant and f' ({meant})'}"
 
 
 def _kind(value: object) -> str:
