@@ -38,6 +38,8 @@ class Create(msgspec.Struct, frozen=True):
 
     target: ObjectRef
     manifest: Mapping[str, Any]
+    needs: ObjectRef | None = None
+    """An object that this step must have created: an existing one may be another owner's."""
 
 
 class CreateKeys(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ def dependents_of(job: TrainingJob) -> tuple[Write, ...]:
     """
     wanted = dict(_wanted(job))
     missing = [
-        Create(target, owned(job, target, fields()))
+        Create(target, owned(job, target, fields()), _needs(job, target))
         for target, fields in wanted.items()
         if target not in job.existing_dependents
     ]
@@ -35,6 +35,16 @@ def dependents_of(job: TrainingJob) -> tuple[Write, ...]:
         if _is_budget(job, target) and target not in wanted
     ]
     return (*missing, *stale)
+
+
+def _needs(job: TrainingJob, target: ObjectRef) -> ObjectRef | None:
+    """The account that a binding needs, unless it is known as the job's own.
+
+    One of that name may be another owner's.
+    """
+    account = target._replace(kind="ServiceAccount")
+    bound = target.kind == "RoleBinding" and account not in job.existing_dependents
+    return account if bound else None
 
 
 def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
@@ -113,16 +123,13 @@ def _rights(
 ) -> Iterator[tuple[ObjectRef, _Fields]]:
     """Grants a ClusterRole to the generated ServiceAccount alone, if any of these roles uses it.
 
-    The binding waits until the account is known as a dependent of the job: an account of that name
-    may be another owner's. Users grant rights to the accounts that they choose themselves.
+    Users grant rights to the accounts that they choose themselves.
     """
     if all(role.template.account not in ("", name) for role in roles):
         return
     account = ObjectRef("ServiceAccount", job.key.namespace, name)
     yield account, dict
-    if account in job.existing_dependents:
-        binding = ObjectRef("RoleBinding", job.key.namespace, name)
-        yield binding, partial(_binding, account, granted)
+    yield ObjectRef("RoleBinding", job.key.namespace, name), partial(_binding, account, granted)
 
 
 def _binding(account: ObjectRef, granted: str) -> Json:

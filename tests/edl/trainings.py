@@ -80,12 +80,9 @@ def training(*roles: Role, framework: str = "tensorflow", **fields: Any) -> Trai
 
 def surrounded(job: TrainingJob) -> TrainingJob:
     """With everything that it needs around it."""
-    existing: dict[ObjectRef, str] = {}
-    for _ in range(2):  # a RoleBinding follows its ServiceAccount
-        wanted = dependents_of(replace(job, existing_dependents=existing))
-        targets = (write.target for write in wanted if isinstance(write, Create))
-        existing |= {target: f"uid of {target.name}" for target in targets}
-    return replace(job, existing_dependents=existing)
+    wanted = dependents_of(replace(job, existing_dependents={}))
+    targets = (write.target for write in wanted if isinstance(write, Create))
+    return replace(job, existing_dependents={target: f"uid of {target.name}" for target in targets})
 
 
 def host(index: int) -> str:

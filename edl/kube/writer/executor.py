@@ -179,6 +179,8 @@ class ClusterWriter:
         """`ours` has the versions that this step produced, on which its later writes build."""
         if isinstance(write, Patch) and write.delay:
             self._pause(write.delay)
+        if isinstance(write, Create) and write.needs and write.needs not in ours:
+            raise Invalid(_foreign(write.needs))
         body = perform(self._cluster, write, ours.get(write.target, ""))
         if body is not None:
             ours[write.target] = body["metadata"]["resourceVersion"]
@@ -204,6 +206,13 @@ def _at_once(writes: Iterable[Write]) -> Iterator[Sequence[Sequence[Write]]]:
         for write in found:
             by_pod[write.target].append(write)
         yield [*by_pod.values()]
+
+
+def _foreign(needed: ObjectRef) -> str:
+    return (
+        f"{needed.kind} {needed.name} exists and is not known as the training job's own, "
+        "so it gets no rights: delete it, or name another one in the pods"
+    )
 
 
 def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:

@@ -28,7 +28,7 @@ from edl.writes import Action, Json, Step
 def start(job: TrainingJob, admission: Admission, now: datetime) -> Step:
     """One patch per Job: size, planned nodes, `suspend: false` (docs/kubernetes.md 4).
 
-    Dependents come first, since pods fail without their ServiceAccount.
+    Dependents come first, since pods fail without their ServiceAccount and its rights.
     """
     sizes, nodes, starting = dict(admission.sizes), dict(admission.nodes), _starting(job, admission)
     all_sizes = {role.name: sizes.get(role.name, role.status.size) for role in job.roles}

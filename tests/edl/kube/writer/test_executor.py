@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import Conflict, Forbidden, NotFound, Unreachable
+from edl.errors import Conflict, Forbidden, NotFound, Unreachable, is_refusal
 from edl.kube.cluster import ListOptions
 from edl.kube.writer import event_recorder
 from edl.kube.writer.event_recorder import (
@@ -127,6 +127,23 @@ def test_a_new_object_that_lacks_another_one_is_a_failure(
     report = ClusterWriter(cluster).act([step])
     assert (report.done, report.conflicts) == ((), ())
     assert [str(one.error) for one in report.failed] == ['clusterroles "edl-peers" not found']
+
+
+def test_rights_are_bound_only_to_an_account_that_the_step_has_made(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    account, binding = (
+        ObjectRef(kind, "web", "train-peers") for kind in ("ServiceAccount", "RoleBinding")
+    )
+    step = Step(KEY, (Create(account, {}), Create(binding, {}, needs=account), resize(fake, 3)))
+    fake.create(account, {})
+    (failure,) = ClusterWriter(cluster).act([step]).failed
+    assert is_refusal(failure.error)
+    assert str(failure.error).startswith("ServiceAccount train-peers exists and is not known as")
+    assert fake.get(JOB)["spec"]["parallelism"] == 1
+    fake.delete(account)
+    assert ClusterWriter(cluster).act([step]).done == (step,)
+    assert fake.get(binding)
 
 
 def test_the_first_failure_ends_its_step_and_no_other(

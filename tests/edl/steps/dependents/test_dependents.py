@@ -6,8 +6,11 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, TrainingJob
+from edl.planner.plan import Admission
+from edl.reasons import started
 from edl.steps.dependents import dependents_of
 from edl.steps.running_jobs import upkeep
+from edl.steps.sizes.start import start
 from edl.writes import Create, Delete, Json
 from tests.edl.trainings import NOW, role, training
 
@@ -186,10 +189,10 @@ def _rights(account: str, existing: Mapping[ObjectRef, str] = NOTHING) -> dict[O
 
 @pytest.mark.parametrize("account", ["", "mnist-launcher"])
 def test_a_launcher_may_exec_into_its_workers(account: str) -> None:
-    (own,) = _rights(account)
+    (own, _), (written, binding) = _rights(account).items()
     assert own == target("ServiceAccount", "mnist-launcher")
-    (written, binding), *none = _rights(account, {own: "uid"}).items()
-    assert (written, none) == (target("RoleBinding", "mnist-launcher"), [])
+    assert written == target("RoleBinding", "mnist-launcher")
+    assert _rights(account, {own: "uid"}) == {written: binding}
     assert binding["roleRef"] == {
         "apiGroup": "rbac.authorization.k8s.io",
         "kind": "ClusterRole",
@@ -205,6 +208,29 @@ def test_an_account_that_the_user_names_gets_no_rights(account: str) -> None:
     assert _rights(account) == {}
     for named in (account, "mnist-launcher"):
         assert _rights(account, {target("ServiceAccount", named): "uid"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("framework", "mode", "names", "account"),
+    [
+        ("horovod", "", ("launcher", "worker"), "mnist-launcher"),
+        ("paddle", "cloud", ("master", "pserver", "trainer"), "mnist-peers"),
+    ],
+)
+def test_a_start_comes_after_the_rights_of_its_pods(
+    framework: str, mode: str, names: tuple[str, ...], account: str
+) -> None:
+    """If the binding is refused, so is the start; an account of another owner gets no rights."""
+    roles = (role(name, suspended=True, size=0) for name in names)
+    job = training(*roles, framework=framework, mode=mode, existing_dependents=NOTHING)
+    own = target("ServiceAccount", account)
+    for existing, needs in ({}, own), ({own: "uid"}, None):
+        admission = Admission(job.key, tuple((name, 1) for name in names), started(len(names)))
+        step = start(replace(job, existing_dependents=existing), admission, NOW)
+        binding, *starts = step.writes[-1 - len(names) :]
+        assert isinstance(binding, Create)
+        assert (binding.target, binding.needs) == (target("RoleBinding", account), needs)
+        assert [one.target.kind for one in starts] == ["Job"] * len(names)
 
 
 def test_a_waiting_job_is_surrounded_already() -> None:
