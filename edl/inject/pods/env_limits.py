@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import msgspec
+
 from edl import contract
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
@@ -40,14 +42,31 @@ def check(pod: Json, spec: JobSpec, needs: Needs) -> None:
 
 
 def _written(spec: JobSpec, needs: Needs, containers: int) -> Iterator[Finding]:
-    pods = sum(one.max for one in spec.all_roles)
-    texts = _start_annotations(spec) if any(env.annotation for env in needs.env) else {}
-    each = sum(map(len, texts.values())) + containers * sum(len(env.value) for env in needs.env)
-    if pods * each > MOST_WRITTEN:
-        total, most = pods * each // 1024**2, MOST_WRITTEN // 1024**2
+    """The finding that the variables of all roles are too long together.
+
+    Roles may have different ones: in some modes only servers know all workers. Other roles are
+    assumed to have as many containers.
+    """
+    describe = FRAMEWORKS[spec.framework].describe
+    others = [one for one in spec.all_roles if one.role != spec.role]
+    own = sum(one.max for one in spec.all_roles if one.role == spec.role)
+    written = own * _characters(spec, needs, containers)
+    for one in others:
+        other = msgspec.structs.replace(spec, role=one.role)
+        written += one.max * _characters(other, describe(other), containers)
+    if written > MOST_WRITTEN:
+        pods = own + sum(one.max for one in others)
+        total, most = written // 1024**2, MOST_WRITTEN // 1024**2
+        each = written // pods
         what = f"{pods} pods with {each} characters of addresses each are {total} MiB in etcd"
         allowed = f"at most {most} MiB: a smaller max, or shorter names"
         yield Finding(f"metadata.labels[{contract.MAX}]", what, allowed)
+
+
+def _characters(spec: JobSpec, needs: Needs, containers: int) -> int:
+    """Characters of the variables of one pod, and of the annotations from which they come."""
+    texts = _start_annotations(spec) if any(env.annotation for env in needs.env) else {}
+    return sum(map(len, texts.values())) + containers * sum(len(env.value) for env in needs.env)
 
 
 def _variables(spec: JobSpec, needs: Needs) -> Iterator[Finding]:

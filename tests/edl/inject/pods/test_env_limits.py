@@ -69,6 +69,13 @@ def test_the_addresses_in_all_pods_of_a_job_are_bounded_together() -> None:
 
 
 @pytest.mark.parametrize("role", ["ps", "worker"])
+def test_addresses_that_only_servers_have_do_not_count_for_workers(role: str) -> None:
+    told = {"mode": "sparse"}
+    given = role_manifest(role, "ps=4,worker=1..2500", framework="tensorflow", annotations=told)
+    assert refusals(created, given) == []
+
+
+@pytest.mark.parametrize("role", ["ps", "worker"])
 def test_addresses_that_never_change_are_bounded_in_every_container(role: str) -> None:
     def static(containers: int) -> Json:
         pod = {"containers": [{"name": f"c{at}", "image": "i"} for at in range(containers)]}
