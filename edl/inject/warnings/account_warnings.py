@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from edl import contract
 from edl.contract.manifest_parts import annotations, pod_of
+from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
@@ -11,7 +12,10 @@ from edl.writes import Json
 
 
 def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
-    """The command that grants the rights to the account of the user's choice."""
+    """The command that grants the rights to the account of the user's choice.
+
+    The API server refuses other names than DNS subdomains later: no command contains them.
+    """
     if contract.INJECTED_MAX in annotations(manifest):
         return ()  # completed before, and warned about then
     pod = pod_of(manifest).get("spec") or {}
@@ -22,7 +26,7 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
         f'ServiceAccount "{account}" needs {granted}, which kubectl-edl binds to its own accounts '
         f"alone: {_command(spec, account, granted)}{way_out}"
         for generated, granted in _rights(spec)
-        if account and (bare or account != generated)
+        if account and is_dns_subdomain(account) and (bare or account != generated)
     )
 
 

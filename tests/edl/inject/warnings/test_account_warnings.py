@@ -27,6 +27,11 @@ def test_a_launcher_with_an_own_account_is_told_how_to_bind_it(account: str) -> 
     assert said(created(own)) == ()
 
 
+@pytest.mark.parametrize("account", ["x; rm -rf ~", "$(id)", "a\x1b[31mb", "Trainer"])
+def test_no_command_has_a_name_that_kubernetes_refuses(account: str) -> None:
+    assert said(horovod("launcher", pod={"serviceAccountName": account})) == ()
+
+
 def test_a_bare_launcher_has_its_account_bound_by_its_user() -> None:
     told = {"roles": "launcher=1,worker=2"}
     own = {"serviceAccountName": "mnist-launcher"}
