@@ -29,7 +29,7 @@ _TEXTS: Final[Mapping[str, Any]] = {
     "provisioning_class": Annotated[
         str, Meta(pattern=rf"^{CLASS_NAME}\Z", max_length=LONGEST_CLASS_NAME)
     ],
-    "pending_schedulers": Annotated[
+    "queueing_schedulers": Annotated[
         str, Meta(pattern=rf"^{SCHEDULERS}\Z", max_length=LONGEST_PARAMETERS)
     ],
     "provisioning_parameters": Annotated[

@@ -23,7 +23,7 @@ from edl.model.scarcity import NoRoom, Shortage
 from edl.phases import blocked, ending
 from edl.planner.plan import Plan, is_never
 from edl.planner.published_settings import Settings
-from edl.simulator import Elastic, Simulation, Watcher, from_state
+from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
 
 _NAMED: Final = 2
 _PASSING: Final = reasons.TIMED | reasons.PROMISING
@@ -105,7 +105,11 @@ def _simulated(
     """What the simulation saw, and whether `enough` stopped it early."""
     keys, known = asked
     seen = _Seen()
-    scenario = from_state(state, lambda job: known[job.key].work if job.key in known else None)
+
+    def remaining(job: TrainingJob) -> Work | None:
+        return known[job.key].work if job.key in known else None
+
+    scenario = from_state(state, settings.limits, remaining)
     control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(scenario, control_mode, Watcher(decided=seen.note))
     horizon = HORIZON.total_seconds()

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey
+from edl.planner.counted_demands import with_counted_demands
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
@@ -63,15 +64,8 @@ def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: J
 
 
 def _considered(state: ClusterState, limits: Limits) -> ClusterState:
-    """The state without departing workers, and without pods of schedulers not in the limits.
-
-    Such pods may wait for a quota of their queue: capacity that is kept for them stays idle.
-    """
-    known = limits.schedulers
-    demands = tuple(one for one in state.demands if one.scheduler in known)
-    if len(demands) < len(state.demands):
-        state = replace(state, demands=demands)
-    return without_delisted(state)
+    """The state without departing workers, and without pods that no job scales down for."""
+    return without_delisted(with_counted_demands(state, limits))
 
 
 def _drains_of_plan(builder: PlanBuilder, busy: frozenset[JobKey]) -> tuple[Drain, ...]:

@@ -8,15 +8,15 @@ from typing import Final
 
 import msgspec
 
-from edl import contract
-
 IMAGE_NAME: Final = r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]{0,511}"
 CLASS_NAME: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 LONGEST_CLASS_NAME: Final = 253
 ATOMIC_CLASS: Final = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
 _PARAMETER: Final = r"[-a-zA-Z0-9._/]+=[^,=\s]*"
 PARAMETERS: Final = rf"({_PARAMETER}(,{_PARAMETER})*)?"
-SCHEDULERS: Final = rf"{CLASS_NAME}(,{CLASS_NAME})*"
+_SCHEDULER: Final = r"[^,\s]{1,253}"
+"""Kubernetes gives the names of schedulers no format: `gke.io/default-scheduler`."""
+SCHEDULERS: Final = rf"({_SCHEDULER}(,{_SCHEDULER})*)?"
 LONGEST_PARAMETERS: Final = 4096
 """A separate length, because a bounded repeat this large exceeds Helm's regular expressions."""
 
@@ -121,18 +121,18 @@ class Limits(msgspec.Struct, frozen=True):
     idle_node_after: timedelta = timedelta(minutes=10)
     """How long extras alone may keep a node before they are moved off it: cluster-autoscaler's
     default for unneeded nodes."""
-    pending_schedulers: str = f"{contract.DEFAULT_SCHEDULER},{contract.KUBESHARE_SCHEDULER}"
-    """The schedulers, as NAME,NAME, for whose pending pods extras scale down. Those of others may
-    wait for a quota of their queue, which no capacity would help."""
+    queueing_schedulers: str = "volcano,yunikorn,kai-scheduler,koord-scheduler"
+    """The schedulers, as NAME,NAME, for whose pending pods no extras scale down: these may wait for
+    a quota of their queue, which no capacity would help."""
 
     @property
-    def schedulers(self) -> frozenset[str]:
-        return frozenset(self.pending_schedulers.split(","))
+    def schedulers_with_queues(self) -> frozenset[str]:
+        return frozenset(self.queueing_schedulers.split(","))
 
     def __post_init__(self) -> None:
-        names = self.pending_schedulers
+        names = self.queueing_schedulers
         if len(names) > LONGEST_PARAMETERS or not re.fullmatch(SCHEDULERS, names):
-            raise ValueError(f"pending_schedulers: {reprlib.repr(names)}; NAME,NAME")
+            raise ValueError(f"queueing_schedulers: {reprlib.repr(names)}; NAME,NAME")
         if not self.nearly_done > 0:
             raise ValueError(f"nearly_done: {self.nearly_done}; a number above 0, 0.9 is 90 %")
         if not 0 < self.load_ceiling <= 1:

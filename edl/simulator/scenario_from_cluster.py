@@ -19,6 +19,8 @@ from edl.model import (
     Share,
     TrainingJob,
 )
+from edl.planner.counted_demands import with_counted_demands
+from edl.planner.decision_limits import Limits
 from edl.quantities import Resources
 from edl.simulator.cluster.work_and_speedup import ENDLESS, Work
 from edl.simulator.scenario import Scenario, Service, Training
@@ -27,13 +29,17 @@ _NOTHING: Final = GpuUsage()
 
 
 def from_state(
-    state: ClusterState, remaining: Callable[[TrainingJob], Work | None] = lambda _job: None
+    state: ClusterState,
+    limits: Limits,
+    remaining: Callable[[TrainingJob], Work | None] = lambda _job: None,
 ) -> Scenario:
     """The cluster as observed, at second 0.
 
     `remaining`: the remaining work of a job (all of it for a waiting one); None if unknown: the job
-    never ends. Other owners' pods stay on their nodes; pending ones keep waiting.
+    never ends. Other owners' pods stay on their nodes; pending ones keep waiting, if jobs scale
+    down for them under these limits, and are left out otherwise.
     """
+    state = with_counted_demands(state, limits)
     # Pods of a finished job may still be terminating.
     observed = map(_with_previous_pods, map(_without_waits, state.jobs))
     jobs = [job for job in observed if job.live or any(_bound([job]))]

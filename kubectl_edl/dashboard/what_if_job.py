@@ -87,8 +87,10 @@ class WhatIfEngine:
             if self.monotonic() > late:
                 raise _TooLongError
 
-        control_mode = Elastic(by.settings.policy_to_apply(), by.settings.limits)
-        return simulate(what_if.scenario_of(state), control_mode, HORIZON, Watcher(passed=passed))
+        limits = by.settings.limits
+        scenario = what_if.scenario_of(state, limits)
+        control_mode = Elastic(by.settings.policy_to_apply(), limits)
+        return simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
 
 
 def _answer(found: list[Json], request: WhatIfRequest, by: EffectiveSettings) -> Json:

@@ -93,10 +93,11 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     now = cli.now()
     own = deciding(connection, now)
     state, _ = survey_cluster(connection.cluster, now, own.settings)
-    control_mode = Elastic(own.settings.policy_to_apply(), own.settings.limits)
+    limits = own.settings.limits
+    control_mode = Elastic(own.settings.policy_to_apply(), limits)
     changed = _changed(state, asked, connection)
-    after, limits = what_if.scenario_of(changed), own.settings.limits
-    variants = [Variant("as-is", what_if.scenario_of(state), control_mode)]
+    after = what_if.scenario_of(changed, limits)
+    variants = [Variant("as-is", what_if.scenario_of(state, limits), control_mode)]
     if changed is not state and not asked.policy:
         variants.append(Variant("what-if", after, control_mode))
     variants += [Variant(name, after, Elastic(POLICIES[name], limits)) for name in asked.policy]

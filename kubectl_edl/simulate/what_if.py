@@ -12,6 +12,7 @@ from edl.frameworks import resizing
 from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
 from edl.model.nodes import HOSTNAME
+from edl.planner.decision_limits import Limits
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
 from edl.similar_names import did_you_mean
 from edl.simulator import Scenario, from_state
@@ -190,6 +191,6 @@ _FIELDS: Final[Mapping[str, Callable[[TrainingJob, int], TrainingJob]]] = {
 }
 
 
-def scenario_of(state: ClusterState) -> Scenario:
+def scenario_of(state: ClusterState, limits: Limits) -> Scenario:
     """The cluster from now on; the remaining work of jobs is that of start estimates."""
-    return from_state(state, lambda job: left(job, state.observed_at).work)
+    return from_state(state, limits, lambda job: left(job, state.observed_at).work)

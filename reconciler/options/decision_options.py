@@ -149,10 +149,10 @@ class PlanningOptions:
         "How long replicas above the minimum alone may keep a node before they are moved off it.",
     )
 
-    pending_schedulers: str = _limit(
-        _USUAL.pending_schedulers,
-        "Schedulers for whose pending pods replicas above the minimum scale down. Pods of others"
-        " often wait for a quota of their queue instead.",
+    queueing_schedulers: str = _limit(
+        _USUAL.queueing_schedulers,
+        "Schedulers with queues of their own: no job scales down for their pending pods, which"
+        " often wait for a quota of their queue instead of capacity.",
         shown="NAME,…",
     )
 

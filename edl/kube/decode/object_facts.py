@@ -40,6 +40,7 @@ _NEVER: Final = "Never"
 _OF_THEIR_NODE: Final = ("DaemonSet", "Node")
 """Owners whose pods disappear with their node."""
 _NAMED: Final = b'"metadata.name"'
+_LONGEST_SCHEDULER: Final = 253
 _pods: Final = msgspec.json.Decoder(PodObject)
 _nodes: Final = msgspec.json.Decoder(NodeObject)
 _tagged: Final = msgspec.json.Decoder(LabelledObject)
@@ -65,6 +66,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     preempts: bool = True
     """Whether its `preemptionPolicy` lets others be evicted for it."""
     scheduler: str = contract.DEFAULT_SCHEDULER
+    """Known only while the pod asks for a node."""
     job: str = ""
     pod: Pod | None = None
     bare: training_pods.BarePod | None = None
@@ -181,7 +183,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         asking=asking,
         priority=found.spec.priority or 0,
         preempts=found.spec.preemption_policy != _NEVER,
-        scheduler=intern(found.spec.scheduler_name),
+        scheduler=_scheduler(found) if asking else contract.DEFAULT_SCHEDULER,
         job=next((owner.uid for owner in jobs), "") if provisional else job,
         pod=training_pods.pod(found, alone) if job or alone else None,
         bare=alone,
@@ -192,6 +194,11 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if provisional else b"",
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
     )
+
+
+def _scheduler(found: PodObject) -> str:
+    """Cut, as any user may set it and the API server accepts any length."""
+    return intern(found.spec.scheduler_name[:_LONGEST_SCHEDULER])
 
 
 def _is_provisional(found: PodObject) -> bool:

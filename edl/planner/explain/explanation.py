@@ -22,6 +22,7 @@ from edl.model.blockers import (
     Outranked,
     OwnCondition,
 )
+from edl.planner.counted_demands import with_counted_demands
 from edl.planner.explain.diagnosis import (
     FINAL,
     Subject,
@@ -115,6 +116,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     job = given.job(key)
     if job is None:
         return None
+    given = replace(given, state=with_counted_demands(given.state, given.limits))
     builder = given.run_passes()
     plan = builder.plan()
     case = _Case(given, job, builder)

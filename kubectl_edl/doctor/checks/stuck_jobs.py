@@ -146,8 +146,10 @@ def never(context: CheckContext) -> CheckResults:
 def _unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:
     """Pending pods of other owners for which no job scales down, as that would not help."""
     from edl.feasibility.horizon import Horizon
+    from edl.planner.counted_demands import with_counted_demands
     from edl.planner.snapshot.take_snapshot import take_snapshot
 
+    state = with_counted_demands(state, settings.limits)
     if state.autoscaled or not state.demands:
         return
     snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)

@@ -238,7 +238,7 @@ def limit_fields() -> Mapping[str, str]:
     """
     nested = {"provisioning": _PARALLELISM}
     names = (nested.get(one, one) for one in Limits.__struct_fields__)
-    return {_camel(one): one for one in names if one != "pending_schedulers"}
+    return {_camel(one): one for one in names if one != "queueing_schedulers"}
 
 
 def _camel(name: str) -> str:

@@ -23,7 +23,7 @@ ALL = Settings(
         provisioning=ProvisionerSettings(
             Provisioner.REQUEST, "queued.example.com", "a=b,c=1", "example/pause:1", 7
         ),
-        pending_schedulers="default-scheduler,volcano",
+        queueing_schedulers="gke.io/first-fit,my_scheduler",
     ),
     weights=((1000, 2.0),),
     waits=(("patience", timedelta(seconds=7)),),
@@ -83,7 +83,7 @@ def test_what_only_a_newer_one_knows_is_named() -> None:
         ('{"limits": {"autoscaler": "perhaps"}}', "autoscaler: 'perhaps'; one of detect, present"),
         ('{"limits": {"autoscaler": 1}}', "autoscaler: 1; one of detect, present, none"),
         ('{"limits": {"provisioning_parallelism": 0}}', "provisioning_parallelism: 0; from 1"),
-        ('{"limits": {"pending_schedulers": ""}}', "pending_schedulers: ''; NAME,NAME"),
+        ('{"limits": {"queueing_schedulers": "a,"}}', "queueing_schedulers: 'a,'; NAME,NAME"),
         ('{"limits": {"provisioning_parallelism": 2.5}}', "provisioning_parallelism: 2.5; a whole"),
         ('{"limits": {"provisioner": "pods"}}', "provisioner: 'pods'; one of provisional-pods, "),
         ('{"limits": {"provisioning_class": "A b"}}', "provisioning_class: 'A b'; a name in"),

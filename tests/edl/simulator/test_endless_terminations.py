@@ -3,6 +3,7 @@
 import pytest
 
 from edl.model import ClusterState
+from edl.planner.decision_limits import Limits
 from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
 from edl.simulator import Scenario, Service, Simulation, Timing, Watcher, from_state, simulate
@@ -37,6 +38,6 @@ def test_a_forecast_knows_no_wait_of_the_leader() -> None:
     state = simulation.state()
     memory.note(Plan(growth_waits=((state.jobs[0].key, "worker"),)), state.observed_at)
     observed = memory.with_waits(state)
-    jobs = [*observed.jobs, *(one.job for one in from_state(observed).trainings)]
+    jobs = [*observed.jobs, *(one.job for one in from_state(observed, Limits()).trainings)]
     waits = [role.growth_awaited_since for job in jobs for role in job.roles]
     assert waits == [state.observed_at, None]

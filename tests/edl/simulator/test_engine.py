@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClusterState, JobKey, PodPhase, Taint
+from edl.model import ClusterState, Demand, JobKey, PodPhase, Taint
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
@@ -28,6 +28,7 @@ from edl.simulator import (
     length,
     simulate,
 )
+from edl.simulator.scenario import START
 from edl.simulator.timeline import Track
 from tests.edl.simulator.worlds import ALL, FAIR, node, nodes, shape, training, world
 
@@ -193,13 +194,25 @@ def test_what_runs_in_an_observed_cluster_goes_on_there() -> None:
     simulation = Simulation(world(node("a"), *jobs), FAIR, Watcher())
     simulation.run(50)
     seen = simulation.state()
-    again = from_state(seen, lambda job: length(30) if job.key.name == "one" else None)
+    again = from_state(seen, Limits(), lambda job: length(30) if job.key.name == "one" else None)
     assert again.nodes[0].used.get("cpu") == 0
     found = tracks(simulate(again, FAIR, 1000))
     assert found["one"].ended == 30
     # The room is free at 30, and pods start for 5 seconds.
     assert found["two"].running == pytest.approx(35, abs=1)
     assert found["two"].ended is None
+
+
+def test_pending_pods_of_schedulers_with_queues_of_their_own_are_not_simulated() -> None:
+    """They would be placed, or make jobs shrink, although their queue keeps them waiting."""
+    queued, other = (
+        Demand(shape(), 0, 2, "web/queued", scheduler="volcano"),
+        Demand(shape(), 0, 2, "web/other"),
+    )
+    state = ClusterState(START, (node("a"),), (), demands=(queued, other))
+    assert [one.name for one in from_state(state, Limits()).services] == ["other"]
+    both = from_state(state, Limits(queueing_schedulers=""))
+    assert [one.name for one in both.services] == ["queued", "other"]
 
 
 def test_an_observed_job_that_is_nearly_over_is_ended_by_its_steps() -> None:
@@ -214,7 +227,7 @@ def test_an_observed_job_that_is_nearly_over_is_ended_by_its_steps() -> None:
     state = simulation.state()
     chief = state.jobs[0].roles[0]
     assert chief.status.ending is not None
-    rest = Simulation(from_state(state), FAIR, Watcher())
+    rest = Simulation(from_state(state, Limits()), FAIR, Watcher())
     rest.run(100)
     assert rest.state().jobs == ()
     assert rest.state().nodes[0].used.get("cpu") == 0
@@ -227,7 +240,7 @@ def test_a_pod_that_starts_when_observed_gets_ready() -> None:
     simulation.run(10)
     pods = simulation.state().jobs[0].roles[0].status.pods
     assert {pod.phase for pod in pods} == {PodPhase.PENDING}
-    found = tracks(simulate(from_state(simulation.state(), lambda _: length(9)), FAIR))
+    found = tracks(simulate(from_state(simulation.state(), Limits(), lambda _: length(9)), FAIR))
     assert found["one"].ended == pytest.approx(5 + 9)
 
 

@@ -23,6 +23,7 @@ from edl.model import (
     Share,
     TopologySpread,
 )
+from edl.planner.decision_limits import Limits
 from edl.quantities import SHARED_GPU, Resources
 from edl.simulator import (
     CONSTANT,
@@ -175,7 +176,7 @@ def test_a_share_is_free_again_when_its_job_ends() -> None:
         (replace(used, used=used.used + Resources.parse({"cpu": 1, "pods": 1})),),
         (replace(there, roles=(role,)), worker("second", 1, 1, shape=part(1000))),
     )
-    result = simulate(from_state(state, lambda _job: length(50)), FAIR, until=3600)
+    result = simulate(from_state(state, Limits(), lambda _job: length(50)), FAIR, until=3600)
     assert running(result, "second") == 55
 
 
@@ -186,7 +187,7 @@ def test_a_share_of_a_pod_that_names_no_gpu_is_free_again_when_its_job_ends() ->
         (gpus("a", Device("", 0, GpuUsage(600))),),
         (there, worker("second", 1, 1, shape=part(600))),
     )
-    result = simulate(from_state(state, lambda _job: length(50)), FAIR, until=3600)
+    result = simulate(from_state(state, Limits(), lambda _job: length(50)), FAIR, until=3600)
     assert running(result, "second") == 55
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from edl.contract import Provision
 from edl.model import ClusterState, Node, NodePoolHeadroom, Provisioning
 from edl.planner.decide import decide
+from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.simulator import (
@@ -146,7 +147,7 @@ def test_a_cluster_as_it_stands_is_decided_about_as_by_the_reconciler(
     given = replace(state, demands=(), autoscaled=autoscaled, node_pools=pools)
     decided: list[Plan] = []
     watcher = Watcher(decided=lambda _now, _state, plan: decided.append(plan))
-    Simulation(from_state(given), _FAIR, watcher).run(0)
+    Simulation(from_state(given, Limits()), _FAIR, watcher).run(0)
     asks_never = tuple(
         replace(job, provisioning=Provisioning(Provision.NEVER)) for job in given.jobs
     )

@@ -208,7 +208,9 @@ def test_a_cluster_as_it_stands_has_no_provisional_pods() -> None:
     asked = replace(waiting, provisioning=Provisioning(pods=(pod,)))
     asked = replace(asked, provisioning=replace(asked.provisioning, requests=(REQUEST,)))
     held = replace(node("a", 4), used=shape(3).requests, evictable_pods=1)
-    found = from_state(ClusterState(START, (held,), (asked,)), lambda _job: Work(60, CONSTANT))
+    found = from_state(
+        ClusterState(START, (held,), (asked,)), Limits(), lambda _job: Work(60, CONSTANT)
+    )
     assert found.nodes == (node("a", 4),)
     assert not found.trainings[0].job.provisioning.has_requests
     assert simulate(found, FAIR).jobs[0].track.ended == pytest.approx(65, abs=2)

@@ -275,7 +275,7 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
     )
     assert script.nodes(3) == ["b", "", ""]
     larger = (NodeEvent(5, Change.LOST, node("b")), NodeEvent(6, Change.ADDED, node("b", 64)))
-    again = Script(replace(from_state(script.simulation.state()), events=larger), {})
+    again = Script(replace(from_state(script.simulation.state(), Limits()), events=larger), {})
     assert again.nodes(4) == ["b", "", ""]
     assert [pod.node for pod in again.pods(6) if pod.planned.node] == ["b"]
 

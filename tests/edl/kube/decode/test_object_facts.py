@@ -94,6 +94,15 @@ def test_a_pod_of_another_scheduler_asks_for_room_once_that_one_has_refused_it()
         assert not pod_facts(body).asking
 
 
+def test_a_pod_keeps_little_of_its_schedulers_name_and_only_while_it_asks_for_room() -> None:
+    """The API server accepts names of a million characters."""
+    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    spec, status = {"schedulerName": "x" * 10**6}, {"conditions": [refused]}
+    assert pod_facts(manifests.pod("asks", spec=spec, status=status)).scheduler == "x" * 253
+    assert pod_facts(manifests.pod("unseen", spec=spec)).scheduler == "default-scheduler"
+    assert pod_facts(manifests.pod("bound", node="n1", spec=spec)).scheduler == "default-scheduler"
+
+
 @pytest.mark.parametrize("notes", [{}, {contract.ASSIGNED_NODE: "n1"}], ids=["", "assigned"])
 def test_a_pod_without_a_node_has_the_answer_of_its_scheduler(notes: dict[str, str]) -> None:
     def answer(scheduler: str, node: str = "", *conditions: Json) -> tuple[str, str]:

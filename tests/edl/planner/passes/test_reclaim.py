@@ -87,14 +87,22 @@ def test_others_pods_make_extras_yield() -> None:
     assert (resize.after, message(resize.reason)) == (2, "to make room for web/nginx (priority 0)")
 
 
-def test_pods_of_a_scheduler_that_the_limits_do_not_name_make_no_extras_yield() -> None:
-    """Volcano's may wait for a quota of their queue."""
-    running = worker("running", 1, 4, on=["a"] * 4)
-    pending = replace(demand("web", shape(2)), scheduler="volcano")
-    state, fair = cluster(node("a", 4), running, pending), POLICIES["fair"]
-    assert decide(state, fair, Limits()).resizes == ()
-    named = Limits(pending_schedulers="default-scheduler,volcano")
-    assert sizes(decide(state, fair, named)) == {"running": 2}
+def test_extras_yield_to_pods_of_all_schedulers_but_those_that_the_limits_name() -> None:
+    """Volcano's may wait for a quota of their queue; one of GKE's is on each pod."""
+
+    def resized(scheduler: str, limits: Limits) -> dict[str, int]:
+        running = worker("running", 1, 4, on=["a"] * 4)
+        pending = replace(demand("web", shape(2)), scheduler=scheduler)
+        return sizes(decide(cluster(node("a", 4), running, pending), POLICIES["fair"], limits))
+
+    gke = "gke.io/optimize-utilization-scheduler"
+    for queueing in ("volcano", "yunikorn", "kai-scheduler", "koord-scheduler"):
+        assert resized(queueing, Limits()) == {}
+    for other in (gke, "default-scheduler", "kubeshare-scheduler", "my_scheduler"):
+        assert resized(other, Limits()) == {"running": 2}
+    assert resized(gke, Limits(queueing_schedulers=gke)) == {}
+    for named in ("", gke):
+        assert resized("volcano", Limits(queueing_schedulers=named)) == {"running": 2}
 
 
 def test_others_pods_of_a_lower_priority_do_not() -> None:
