@@ -26,6 +26,7 @@ from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import deciding
+from kubectl_edl.doctor.unsettled_pods import UnsettledPod, unsettled_pods
 from kubectl_edl.install.installer import other_installer
 
 
@@ -156,6 +157,11 @@ class CheckContext:
         state, _ = self._cluster
         settings = self.settings
         return state, settings, decide(state, settings.policy_to_apply(), settings.limits)
+
+    @cached_property
+    def unsettled_pods(self) -> tuple[UnsettledPod, ...]:
+        """Pods of any owner that terminate or have no node; read once. Raises Forbidden."""
+        return tuple(unsettled_pods(self.connection.cluster, self.connection.scope.namespace))
 
     @property
     def system_namespace(self) -> str:

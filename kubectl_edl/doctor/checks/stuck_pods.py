@@ -1,24 +1,16 @@
 """Finds pods of any owner that do not terminate, or that no scheduler processes."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
-
-import msgspec
 
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
-from edl.kube.decode.schemas import (
-    SCHEDULING_GATED,
-    ObjectPart,
-    PodMetadata,
-    PodStatus,
-    SchedulingGate,
-)
+from edl.kube.decode.schemas import SCHEDULING_GATED
 from edl.messages.scarcity_messages import listed
 from edl.model import Node
 from edl.parsing.yaml_values import timestamp
@@ -30,6 +22,7 @@ from kubectl_edl.doctor.checks.check import (
     first,
     warning,
 )
+from kubectl_edl.doctor.unsettled_pods import UnsettledPod
 from kubectl_edl.job_views.node_blockers import AGAIN, awaited_pods, node_state, off_commands
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.cell_quantities import counted
@@ -38,25 +31,12 @@ _LATE: Final = timedelta(minutes=1)
 """After its grace period a pod is gone within this time."""
 _PROCESSED: Final = timedelta(minutes=1)
 """A scheduler that runs has placed or refused a pod within this time."""
+_SHOWN: Final = 100
+"""The most characters of a finalizer's or scheduler's name that are shown."""
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _SCHEDULER: Final = FixCommand("kubectl get pods -n kube-system -l component=kube-scheduler")
 _Nodes = Mapping[str, Node] | None
 """By name; None if they may not be read."""
-
-
-class _PodSpec(ObjectPart, frozen=True):
-    scheduler_name: str = contract.DEFAULT_SCHEDULER
-    node_name: str = ""
-    scheduling_gates: list[SchedulingGate] | None = None
-
-
-class _Pod(ObjectPart, frozen=True):
-    metadata: PodMetadata
-    spec: _PodSpec
-    status: PodStatus = PodStatus()
-
-
-_decoder: Final = msgspec.json.Decoder(_Pod)
 
 
 class _Awaited(StrEnum):
@@ -73,7 +53,7 @@ def terminating(context: CheckContext) -> CheckResults:
     """Pods whose grace period is long over, by what they wait for and on which node."""
     late = [
         pod
-        for pod in _pods(context)
+        for pod in context.unsettled_pods
         if context.now - _due(pod, context.now) > _LATE
         and (pod.spec.node_name or pod.metadata.finalizers)
     ]
@@ -81,7 +61,7 @@ def terminating(context: CheckContext) -> CheckResults:
         return
     nodes = _nodes(context)
     named = _named_with_their_job(context, nodes)
-    groups: defaultdict[tuple[_Awaited, str], list[_Pod]] = defaultdict(list)
+    groups: defaultdict[tuple[_Awaited, str], list[UnsettledPod]] = defaultdict(list)
     for pod in late:
         if (pod.metadata.namespace, pod.metadata.name) not in named:
             groups[_awaited(pod, nodes)].append(pod)
@@ -92,13 +72,7 @@ def terminating(context: CheckContext) -> CheckResults:
     yield from first(results, FixCommand(f"kubectl get pods {context.where} -o wide"))
 
 
-def _pods(context: CheckContext, fields: str = "") -> Iterator[_Pod]:
-    """Decoded one by one, as there may be many."""
-    chosen = ListOptions("Pod", context.connection.scope.namespace, fields=fields)
-    yield from map(_decoder.decode, context.connection.cluster.list(chosen).items)
-
-
-def _due(pod: _Pod, otherwise: datetime) -> datetime:
+def _due(pod: UnsettledPod, otherwise: datetime) -> datetime:
     """The end of its grace period."""
     return pod.metadata.deletion_timestamp or otherwise
 
@@ -120,9 +94,10 @@ def _named_with_their_job(context: CheckContext, nodes: _Nodes) -> frozenset[tup
     )
 
 
-def _awaited(pod: _Pod, nodes: _Nodes) -> tuple[_Awaited, str]:
+def _awaited(pod: UnsettledPod, nodes: _Nodes) -> tuple[_Awaited, str]:
     """What the pod waits for, with its finalizers or its node: finalizers once it has ended."""
-    name, finalizers = pod.spec.node_name, ", ".join(pod.metadata.finalizers or ())
+    name = pod.spec.node_name
+    finalizers = listed([_cut(one) for one in pod.metadata.finalizers or ()])
     ended = not name or pod.status.phase in _ENDED
     known = None if nodes is None else nodes.get(name)
     if finalizers and (ended or (nodes is not None and known is None)):
@@ -134,8 +109,13 @@ def _awaited(pod: _Pod, nodes: _Nodes) -> tuple[_Awaited, str]:
     return (_Awaited.KUBELET if known.ready else _Awaited.UNREADY_NODE), name
 
 
+def _cut(name: str) -> str:
+    """A name that any user may have set, and at any length."""
+    return name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…"
+
+
 def _unterminated(
-    awaited: _Awaited, about: str, pods: Sequence[_Pod], found: Node | None, now: datetime
+    awaited: _Awaited, about: str, pods: Sequence[UnsettledPod], found: Node | None, now: datetime
 ) -> CheckResult:
     """`about`: the finalizers, or the name of the node."""
     it, its = ("it", "its") if len(pods) == 1 else ("them", "their")
@@ -152,7 +132,7 @@ def _unterminated(
     return warning(what, _remedy(awaited, about, pods[0]))
 
 
-def _remedy(awaited: _Awaited, name: str, example: _Pod) -> FixCommand:
+def _remedy(awaited: _Awaited, name: str, example: UnsettledPod) -> FixCommand:
     """The command for a node, or for the first of the pods."""
     pod = f"pod {example.metadata.name} -n {example.metadata.namespace}"
     match awaited:
@@ -171,7 +151,7 @@ def _remedy(awaited: _Awaited, name: str, example: _Pod) -> FixCommand:
             return FixCommand(f"kubectl describe {pod}")
 
 
-def _names(pods: Sequence[_Pod]) -> str:
+def _names(pods: Sequence[UnsettledPod]) -> str:
     """`web/a-0`, or `2 pods (web/a-0, web/a-1)`."""
     names = sorted(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in pods)
     return names[0] if len(names) == 1 else f"{counted(len(names), 'pod')} ({listed(names)})"
@@ -179,8 +159,8 @@ def _names(pods: Sequence[_Pod]) -> str:
 
 def ignored(context: CheckContext) -> CheckResults:
     """Pods that their scheduler has neither placed nor refused, by scheduler."""
-    groups: defaultdict[str, list[_Pod]] = defaultdict(list)
-    for pod in _pods(context, "status.phase=Pending"):
+    groups: defaultdict[str, list[UnsettledPod]] = defaultdict(list)
+    for pod in context.unsettled_pods:
         since = _unprocessed_since(pod)
         if since is not None and context.now - since > _PROCESSED:
             groups[pod.spec.scheduler_name].append(pod)
@@ -188,14 +168,19 @@ def ignored(context: CheckContext) -> CheckResults:
     yield from first(results, FixCommand(f"kubectl get pods {context.where}"))
 
 
-def _unprocessed_since(pod: _Pod) -> datetime | None:
+def _unprocessed_since(pod: UnsettledPod) -> datetime | None:
     """Since when it waits for the first answer of its scheduler; None if it does not.
 
     The API server's condition for scheduling gates stays when they are removed; the reconciler
     records the time at which it removes its own.
     """
     metadata, spec = pod.metadata, pod.spec
-    if spec.node_name or spec.scheduling_gates or metadata.deletion_timestamp:
+    if (
+        pod.status.phase != "Pending"
+        or spec.node_name
+        or spec.scheduling_gates
+        or metadata.deletion_timestamp
+    ):
         return None
     answers = [one for one in pod.status.conditions or () if one.type == "PodScheduled"]
     if any(one.reason != SCHEDULING_GATED for one in answers):
@@ -204,13 +189,14 @@ def _unprocessed_since(pod: _Pod) -> datetime | None:
     return placed or (None if answers else metadata.creation_timestamp)
 
 
-def _unprocessed(scheduler: str, pods: Sequence[_Pod], now: datetime) -> CheckResult:
+def _unprocessed(scheduler: str, pods: Sequence[UnsettledPod], now: datetime) -> CheckResult:
     since = min(filter(None, map(_unprocessed_since, pods)), default=now)
     waited = f"{_names(pods)} for {duration(now - since)}"
     if scheduler == contract.DEFAULT_SCHEDULER:
         return warning(f"kube-scheduler has not processed {waited}", _SCHEDULER)
+    name = f'scheduler "{_cut(scheduler)}"'
     return warning(
-        f'scheduler "{scheduler}" has not processed {waited}',
-        f'run scheduler "{scheduler}", or delete the owners of these pods and apply them with a '
+        f"{name} has not processed {waited}",
+        f"run {name}, or delete the owners of these pods and apply them with a "
         "schedulerName that runs",
     )

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from edl import contract
+from edl.kube.cluster import ListOptions
 from edl.writes import Json
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced, recorded
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
@@ -147,3 +148,39 @@ def test_pods_that_no_scheduler_processes_are_named_with_their_scheduler(stage: 
             f'run scheduler "volcano", or {again}',
         ),
     ]
+
+
+def test_long_names_of_schedulers_and_long_lists_of_finalizers_are_cut(stage: Stage) -> None:
+    stage.create(node("fine"))
+    scheduler = {"schedulerName": "x" * 200_000}
+    stage.create(foreign("p", {}, scheduler, phase="Pending"))
+    finalizers = [f"example.com/{'y' * 300}{number}" for number in range(3000)]
+    stage.create(leaving("held", "fine", *finalizers, phase="Succeeded"))
+    ((_, waits, fix),) = findings(stage, "scheduler")
+    assert waits == f'scheduler "{"x" * 99}…" has not processed web/p for 5m'
+    assert fix.startswith(f'run scheduler "{"x" * 99}…", or delete')
+    ((_, held, _),) = findings(stage, "terminating")
+    assert held.endswith("y… and 2997 more")
+    assert len(held) < 500
+
+
+def test_the_checks_of_other_owners_pods_read_these_once(stage: Stage) -> None:
+    lists: list[ListOptions] = []
+    stage.wrapped = lambda cluster: recorded(lists)(FakeApi()(cluster))
+    stage.create(leaving("held", "fine", "example.com/a", phase="Succeeded"))
+    stage.create(foreign("p", {}, {"schedulerName": "volcano"}, phase="Pending"))
+    stage.run("doctor")
+    found = [one for one in lists if one.kind == "Pod" and not one.labels]
+    assert found == [ListOptions("Pod")] * 2  # the training jobs' view is the other
+
+
+def test_pods_that_wait_for_a_quota_of_their_queue_are_not_checked_for_room(stage: Stage) -> None:
+    """No job would scale down for them if they fitted."""
+    stage.create(node("fine"))
+    spec: Json = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "999"}}}]}
+    for name, scheduler in (("queued", "volcano"), ("large", "gke.io/first-fit")):
+        own = spec | {"schedulerName": scheduler}
+        stage.create(foreign(name, {}, own, phase="Pending", conditions=[REFUSED]))
+    out = stage.run("doctor").out
+    assert "the pending pod web/large fits no node" in out
+    assert "web/queued" not in out

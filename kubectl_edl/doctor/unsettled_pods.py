@@ -1,0 +1,33 @@
+"""Pods of any owner that terminate or have no node, as several checks read them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from edl import contract
+from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.decode.schemas import ObjectPart, PodMetadata, PodStatus, SchedulingGate
+
+
+class _PodSpec(ObjectPart, frozen=True):
+    scheduler_name: str = contract.DEFAULT_SCHEDULER
+    node_name: str = ""
+    scheduling_gates: list[SchedulingGate] | None = None
+
+
+class UnsettledPod(ObjectPart, frozen=True):
+    metadata: PodMetadata
+    spec: _PodSpec
+    status: PodStatus = PodStatus()
+
+
+_decoder: Final = msgspec.json.Decoder(UnsettledPod)
+
+
+def unsettled_pods(cluster: Cluster, namespace: str) -> Iterator[UnsettledPod]:
+    """Read page by page, as there may be many pods."""
+    for page in cluster.pages(ListOptions("Pod", namespace)):
+        for pod in map(_decoder.decode, page.items):
+            if pod.metadata.deletion_timestamp or not pod.spec.node_name:
+                yield pod
