@@ -52,7 +52,9 @@ class SimulateOptions:
     plot: str = option(metavar="FILE", help="Write a plot to this file: .png, .svg or .pdf.")
     live: bool = option(help="Start from the state of the live cluster.")
     add_nodes: int = option(
-        fallback=0, type=click.IntRange(0, 100000), help="Number of nodes to add, with --live."
+        fallback=0,
+        type=click.IntRange(0, 100000),
+        help="Number of nodes to add, with --live: of the most common kind, or --like.",
     )
     like: str = option(
         metavar="NODE", help="Added nodes are like this node, or have cpu=16,memory=64Gi."

@@ -109,6 +109,8 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
     shown = [job for job in live_jobs if namespace in ("", job.key.namespace)]
     report = what_if_report(shown, runs, namespace)
     hints = what_if.hints(state, asked.like)
+    if asked.add_nodes and not asked.like:
+        hints.append(what_if.added_kind(state, asked.add_nodes))
     if live_jobs and not shown:
         hints.append("hint: all training jobs are in other namespaces: -A shows them")
     _answer(cli, asked, runs, report.with_hints((*own.hints, *hints)))

@@ -77,6 +77,15 @@ def _node_of(text: str, state: ClusterState) -> Node:
     return Node("what-if", capacity, Resources(), Resources(), labels={})
 
 
+def added_kind(state: ClusterState, count: int) -> str:
+    """The hint which nodes are added where `--like` names none."""
+    pattern = _pattern(state, "", "")
+    nodes = "the added node is" if count == 1 else f"the {count} added nodes are"
+    kinds = {_kind(node) for node in state.nodes if node.schedulable}
+    others = "" if len(kinds) == 1 else f", the most common of {len(kinds)} kinds"
+    return f"hint: {nodes} like {pattern.name}, with its labels{others}; --like NODE chooses others"
+
+
 def hints(state: ClusterState, like: str) -> list[str]:
     """Hints on amounts taken from the largest node, and on unknown resources."""
     amounts = _amounts(like) if "=" in like else {}

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.model import ResizePolicy
+from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.job_views.resize_limits import ReconcilerCooldowns, pace, published, text
@@ -87,6 +88,19 @@ def test_documents_have_the_cooldown_with_its_source() -> None:
     explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
     assert listed["cooldown"] == near["cooldown"] == found
     assert explained["cooldown"] == found | {"notBefore": None}
+
+
+def test_a_wait_for_nodes_is_no_cooldown() -> None:
+    """The plan knows when the request for nodes times out; the job starts before, once it fits."""
+    stage = Stage()
+    lease(stage, render(Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))))
+    stage.create(node("node-1", cpu="8"))
+    stage.put(job("bert", framework="none", min="8", max="8"))
+    assert "waiting for nodes from the autoscaler" in stage.run("explain", "bert").out
+    assert "not before" not in cooldown(stage, "explain")
+    explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
+    (held,) = json.loads(stage.run("plan", "-o", "json").out)["waiting"]
+    assert explained["cooldown"]["notBefore"] is held["notBefore"] is None
 
 
 def test_explain_and_plan_show_the_end_of_the_restart_cooldown() -> None:

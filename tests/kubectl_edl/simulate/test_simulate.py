@@ -294,6 +294,15 @@ def test_more_nodes_let_a_queued_job_start(stage: Stage) -> None:
     assert sizes(runs["what-if"])["worker"] >= 2
 
 
+def test_the_kind_of_added_nodes_is_named_where_no_option_names_it(stage: Stage) -> None:
+    command = ("simulate", "--live", "--add-nodes", "2")
+    first = "hint: the 2 added nodes are like node-1, with its labels"
+    assert f"{first}; --like NODE chooses others" in stage.run(*command).err
+    stage.create(node("tiny", cpu="1"))
+    assert f"{first}, the most common of 2 kinds; --like" in stage.run(*command).err
+    assert "added nodes" not in stage.run(*command, "--like", "tiny").err
+
+
 def test_nodes_are_added_like_a_named_one_or_as_described(stage: Stage) -> None:
     stage.create(node("tiny", cpu="1"))
     tiny = what_if(stage, "--add-nodes", "2", "--like", "tiny")["bert"]
