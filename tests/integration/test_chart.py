@@ -51,6 +51,7 @@ CHOICES: dict[str, Json] = {
                 "provisioningParameters": "maxRunDurationSeconds=86400",
                 "growth": "any-node",
                 "idleNodeAfter": 120,
+                "queueingSchedulers": "volcano,gke.io/optimize-utilization-scheduler",
             }
         }
     },

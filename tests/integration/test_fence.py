@@ -84,6 +84,7 @@ def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
     gone = at.pods("items")[0]["metadata"]["name"]
     at.annotate("items", remove=gone, replicas="2")
     at.until(lambda: not at.exists("Pod", gone), "the named one leaves")
+    at.annotate("items", replicas="3")
     at.kubectl("label", "job", "items", f"{contract.MIN}=3", "--overwrite")
     at.until(lambda: not at.exists("PodDisruptionBudget", "items-first-1"), "its budget follows")
     at.complete("mnist-chief")

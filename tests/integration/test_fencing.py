@@ -30,6 +30,8 @@ pytestmark = pytest.mark.integration
 
 SECONDS = 90
 NAMESPACE = "default"
+SYSTEM = "edl-system"
+"""Of the reconcilers; no job of the installation's own namespace is managed."""
 JOBS = 80
 TERMS = ("--lease-duration", "4", "--renew-deadline", "3", "--retry-period", "0.5")
 _REVIEWS = ("authentication", "authorization")
@@ -97,6 +99,7 @@ def _received(line: Json) -> datetime:
 def sandbox(own_sandbox: Callable[[], Sandbox]) -> Sandbox:
     sandbox = own_sandbox()
     sandbox.up(NodeGroup(count=4, cpu="100", memory="100Gi"))
+    sandbox.kubectl("create", "namespace", SYSTEM)
     return sandbox
 
 
@@ -111,7 +114,7 @@ class Reconciler:
     def __init__(self, kubeconfig: Path, name: str, stack: ExitStack) -> None:
         (self._port,) = free_ports(1)
         command = [sys.executable, "-m", "reconciler", "--identity", name, *TERMS]
-        command += ["--namespace", NAMESPACE, "--metrics-port", str(self._port)]
+        command += ["--namespace", SYSTEM, "--metrics-port", str(self._port)]
         command += ["--kubeconfig", str(kubeconfig)]
         log = stack.enter_context((kubeconfig.parent / f"{name}.log").open("w"))
         self.process = subprocess.Popen(command, stderr=log, text=True)
@@ -167,7 +170,7 @@ def answers(api: ApiClient) -> bool:
 
 def holder(api: ApiClient) -> str:
     try:
-        lease = api.get(ObjectRef("Lease", NAMESPACE, "edl-reconciler"))
+        lease = api.get(ObjectRef("Lease", SYSTEM, "edl-reconciler"))
     except NotFound:
         return ""
     return str(lease["spec"]["holderIdentity"])
