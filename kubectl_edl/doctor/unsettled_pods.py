@@ -26,8 +26,7 @@ _decoder: Final = msgspec.json.Decoder(UnsettledPod)
 
 
 def unsettled_pods(cluster: Cluster, namespace: str) -> Iterator[UnsettledPod]:
-    """Read page by page, as there may be many pods."""
-    for page in cluster.pages(ListOptions("Pod", namespace)):
-        for pod in map(_decoder.decode, page.items):
-            if pod.metadata.deletion_timestamp or not pod.spec.node_name:
-                yield pod
+    """Decoded one by one, as there may be many pods."""
+    for pod in map(_decoder.decode, cluster.list(ListOptions("Pod", namespace)).items):
+        if pod.metadata.deletion_timestamp or not pod.spec.node_name:
+            yield pod

@@ -90,7 +90,7 @@ def test_documents_have_the_cooldown_with_its_source() -> None:
     assert explained["cooldown"] == found | {"notBefore": None}
 
 
-def test_a_wait_for_nodes_is_no_cooldown() -> None:
+def test_a_wait_for_nodes_is_not_a_cooldown() -> None:
     """The plan knows when the request for nodes times out; the job starts before, once it fits."""
     stage = Stage()
     lease(stage, render(Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))))
