@@ -292,5 +292,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
     """Findings for a lowered min that is too small for the Job's pods or its index rules."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
-    found = peer_counts.findings(old, spec, "recreate the Job with a smaller {}")
+    found = peer_counts.findings(
+        old, spec, "recreate the Job, with a smaller {} if its file has one"
+    )
     return found or index_rules.findings(new, spec)

@@ -66,6 +66,7 @@ class EffectiveSettings:
         return {
             "policy": self.settings.policy,
             "loadCeiling": self.settings.limits.load_ceiling,
+            "preempt": self.settings.limits.preempt,
             "source": self.source,
         }
 

@@ -46,7 +46,7 @@ from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 _LABEL: Final = 13
 _PREEMPTS: Final = (
     "only replicas above other jobs' minimum; whole jobs of lower priority too, which makes room "
-    "for it, with: kubectl edl upgrade{} --set reconciler.planning.preempt=true"
+    "for it, with: kubectl edl upgrade{} --set reconciler.planning.preempt=true (its --preempt)"
 )
 """Why a job waits although a lower priority runs, where preemption would give it capacity."""
 _PREEMPTS_NOTHING: Final = (

@@ -40,7 +40,7 @@ _HANGS_ON: Final = {
 }
 _OWN: Final = frozenset(
     {Code.INCOMPLETE, Code.INVALID, Code.EXEC_NOT_ALLOWED, Code.PAUSED, Code.START_REFUSED}
-    | {Code.NAMESPACE_TERMINATING}
+    | {Code.NAMESPACE_TERMINATING, Code.WAITING_FOR_NODES, Code.NODES_NOT_PROVISIONED}
 )
 """Codes of jobs that wait for no other job: their message says what the start depends on."""
 

@@ -45,7 +45,12 @@ def test_a_job_at_its_max_is_told_so_and_grows_with_what_is_named(shell: Shell) 
     shell.apply(elastic("sweep", labels={"min": "1", "max": "3"}, parallelism=1))
     shell.until("sweep", lambda now: now["roles"][0]["runningReplicas"] == 3)
     plan = settled(shell)
-    assert plan["settings"] == {"policy": "fair", "loadCeiling": 0.97, "source": "reconciler"}
+    assert plan["settings"] == {
+        "policy": "fair",
+        "loadCeiling": 0.97,
+        "preempt": False,
+        "source": "reconciler",
+    }
     (role,) = answer(shell, "explain", "sweep")["roles"]
     first = role["scaleUp"]["blockers"][0]
     assert (first["type"], first["limitedBy"], first["replicas"]) == ("AtBound", "Max", 3)

@@ -68,6 +68,7 @@ class EstimateDocument(TypedDict):
 class SettingsDocument(TypedDict):
     policy: Annotated[str, "The policy that decides."]
     loadCeiling: Annotated[float, "The share of CPU and memory up to which jobs are scaled up."]
+    preempt: Annotated[bool, "Whether queued jobs preempt running jobs of a lower priority."]
     source: Annotated[str, "Where they come from: reconciler, flags or default."]
 
 

@@ -468,7 +468,7 @@ def test_min_may_not_leave_what_pods_wait_for(manifest: Json, low: str) -> None:
     variable = {"pytorch": "PET_NNODES", "paddle": "PADDLE_NNODES"}[labels(old)[contract.FRAMEWORK]]
     assert (finding.what, finding.allowed) == (
         f"{low} is below 4, the number of peers that {variable} makes each pod wait for",
-        f"set it to 4 or more, or recreate the Job with a smaller {variable}",
+        f"set it to 4 or more, or recreate the Job, with a smaller {variable} if its file has one",
     )
 
 

@@ -81,7 +81,9 @@ def test_a_job_that_preemption_would_help_names_the_setting_of_the_reconciler() 
     high["spec"]["template"]["spec"]["priorityClassName"] = "high"
     stage.put(high)
     page = state(ServedPage(stage), "/jobs/default/high")
-    assert dict(page["facts"])["Preempts"].endswith("--set reconciler.planning.preempt=true")
+    assert dict(page["facts"])["Preempts"].endswith(
+        "--set reconciler.planning.preempt=true (its --preempt)"
+    )
     explained(stage, page, "high")
 
 

@@ -410,7 +410,7 @@ def test_explain_names_the_preemption_that_would_help() -> None:
     asks = (
         "Preempts:    only replicas above other jobs' minimum; whole jobs of lower priority too, "
         "which makes room for it, with: kubectl edl upgrade --context prod --set "
-        "reconciler.planning.preempt=true\n"
+        "reconciler.planning.preempt=true (its --preempt)\n"
     )
     assert 0 < found.index("fewer worker replicas (1 fit now)") < found.index(asks)
 

@@ -72,7 +72,12 @@ def test_documents_have_the_same_in_both_forms(stage: Stage) -> None:
     found = json.loads(stage.run("plan", "-o", "json").out)
     assert found == yaml.safe_load(stage.run("plan", "-o", "yaml").out)
     assert (found["kind"], found["complete"]) == ("Plan", True)
-    assert found["settings"] == {"policy": "fair", "loadCeiling": 0.97, "source": "reconciler"}
+    assert found["settings"] == {
+        "policy": "fair",
+        "loadCeiling": 0.97,
+        "preempt": False,
+        "source": "reconciler",
+    }
     assert found["changes"] == [
         {
             "namespace": "default",
@@ -119,7 +124,7 @@ def test_another_policy_or_ceiling_is_named_in_the_plan(stage: Stage) -> None:
         "Decided by: policy fifo, load ceiling 100 % (from flags; the reconciler may use others)"
     ) in found.out
     settings = json.loads(stage.run("plan", "--policy", "fifo", "-o", "json").out)["settings"]
-    assert settings == {"policy": "fifo", "loadCeiling": 0.97, "source": "flags"}
+    assert settings == {"policy": "fifo", "loadCeiling": 0.97, "preempt": False, "source": "flags"}
 
 
 def test_the_reconcilers_own_settings_are_used() -> None:

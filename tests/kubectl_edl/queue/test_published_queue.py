@@ -199,6 +199,14 @@ def test_a_job_that_is_wrong_itself_does_not_wait_for_the_end_of_others(stage: S
     )
 
 
+def test_a_job_that_waits_for_nodes_does_not_wait_for_the_end_of_others(stage: Stage) -> None:
+    waits: Json = {"reason": "WaitingForNodes", "message": "waiting for nodes"}
+    publish(stage, "bert", position=1, estimate=PublishedEstimate(Certainty.UNKNOWN), **waits)
+    found = stage.run("status", "bert").out
+    assert "starts unknown: waiting for nodes" in found
+    assert "whose end is not known" not in found
+
+
 def test_a_job_that_does_not_fit_an_empty_cluster_never_starts(stage: Stage) -> None:
     publish(stage, "bert", position=None, estimate=PublishedEstimate(Certainty.NEVER))
     assert (
