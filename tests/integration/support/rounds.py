@@ -6,8 +6,9 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from edl.errors import NotFound
 from edl.kube.api.client import connect
-from edl.kube.cache.watched_kinds import read_once
+from edl.kube.cache.watched_kinds import Stores, fill
 from edl.kube.state.observe import observe
 from edl.kube.writer.executor import ClusterWriter
 from edl.planner.decide import decide
@@ -34,7 +35,14 @@ class Rounds:
         self._stage = stage
 
     def state(self, at: datetime) -> ClusterState:
-        return observe(read_once(self._api), at)
+        """As the reconciler sees it, with the dependents of jobs."""
+        stores = Stores(system_namespace=self._api.system_namespace)
+        for selection, store in stores:
+            try:
+                fill(self._api, selection, store)
+            except NotFound:
+                store.absent()
+        return observe(stores.facts(), at)
 
     def plan(self, at: datetime) -> Plan:
         """What it would do at this time, with the cluster as it is."""
@@ -46,7 +54,7 @@ class Rounds:
         plan = decide(state, POLICIES["fair"], Limits())
         with closing(ClusterWriter(self._api)) as writer:
             report = writer.act(steps(plan, state).steps)
-        assert not report.failed
+        assert not report.failed, [str(one.error) for one in report.failed]
         return plan
 
     def until(self, holds: Callable[[], object], what: str, ahead: timedelta = NOW) -> None:
