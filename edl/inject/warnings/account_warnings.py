@@ -16,11 +16,11 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 
     The API server refuses other names than DNS subdomains later: no command contains them.
     """
-    if contract.INJECTED_MAX in annotations(manifest):
+    bare = manifest.get("kind") == "Pod"
+    if not bare and contract.INJECTED_MAX in annotations(manifest):
         return ()  # completed before, and warned about then
     pod = pod_of(manifest).get("spec") or {}
     account = pod.get("serviceAccountName") or pod.get("serviceAccount")
-    bare = manifest.get("kind") == "Pod"
     way_out = "" if bare else ", or leave serviceAccountName out"
     return tuple(
         f'ServiceAccount "{account}" needs {granted}, which kubectl-edl binds to its own accounts '

@@ -66,8 +66,12 @@ def test_the_patch_turns_what_was_given_into_what_is_stored(
 @every_framework
 @LAW
 @given(data=st.data())
-def test_a_second_pass_warns_of_nothing(framework: str, data: st.DataObject) -> None:
-    assert create(created(data.draw(manifests(framework)))).warnings == ()
+def test_a_second_pass_warns_of_nothing_new(framework: str, data: st.DataObject) -> None:
+    """A completed Job is marked and warns of nothing; a bare Pod has no mark and may repeat."""
+    manifest = data.draw(manifests(framework))
+    first = create(manifest).warnings
+    second = create(created(manifest)).warnings
+    assert set(second) <= (set(first) if manifest["kind"] == "Pod" else set())
 
 
 @pytest.mark.slow
