@@ -186,12 +186,13 @@ def counted(spec: PodSpec, status: PodStatus) -> PodSpec:
 def _in_effect(
     container: Container, status: ContainerInEffect | None, *, infeasible: bool
 ) -> Container:
-    if status is None:
-        return container
+    if status is None or status.resources is None:
+        return (
+            container  # kube-scheduler counts the spec until the kubelet reports what is in effect
+        )
     own = _resources.decode(container.resources) or RequestedResources()
     asked = {} if infeasible else {**(own.limits or {}), **(own.requests or {})}
-    actual = status.resources or RequestedResources()
-    amounts = (asked, status.allocated_resources or {}, actual.requests or {})
+    amounts = (asked, status.allocated_resources or {}, status.resources.requests or {})
     most = {
         name: max((one[name] for one in amounts if name in one), key=quantity)
         for name in sorted({name for one in amounts for name in one})

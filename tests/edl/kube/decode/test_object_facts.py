@@ -251,19 +251,22 @@ DEFERRED = INFEASIBLE | {"reason": "Deferred"}
         (IN_PROGRESS, ("8", "8", "1"), 8000),
         (DEFERRED, ("64", "2", "2"), 64000),  # kube-scheduler keeps the room that it waits for
         (INFEASIBLE, ("64", "2", "2"), 2000),
-        (INFEASIBLE, ("64", "2", None), 2000),
+        (INFEASIBLE, ("64", "2", None), 64000),  # nothing in effect is reported yet
+        (INFEASIBLE, ("64", None, None), 64000),
         (None, ("4", "4", "4"), 4000),
     ],
 )
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
 def test_a_pod_that_is_resized_in_place_counts_as_for_kube_scheduler(
-    condition: Json | None, cpu: tuple[str, str, str | None], counted: int, kind: str
+    condition: Json | None, cpu: tuple[str, str | None, str | None], counted: int, kind: str
 ) -> None:
     """`cpu`: what is requested, what is allocated, and what is in effect."""
     wanted, allocated, in_effect = cpu
     container = {"name": "main", "resources": {"requests": {"cpu": wanted}}}
     spec = {"containers": [], kind: [container | {"restartPolicy": "Always"}]}
-    state: Json = {"name": "main", "allocatedResources": {"cpu": allocated}}
+    state: Json = {"name": "main"}
+    if allocated:
+        state["allocatedResources"] = {"cpu": allocated}
     if in_effect:
         state["resources"] = {"requests": {"cpu": in_effect}, "limits": {"cpu": "99"}}
     status = {
