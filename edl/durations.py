@@ -14,16 +14,21 @@ _WITH_UNITS: Final = re.compile(
     r"((?P<seconds>[0-9]{1,7}(\.[0-9]{1,9})?)s)?"
 )
 EXAMPLES: Final = "60s, 5m, 2h30m or 1d"
+_SHORTEST: Final = timedelta(milliseconds=1)
+_TOO_LONG: Final = timedelta(days=10_000_000)
 _SHORT: Final = timedelta(minutes=2)
 _SIZES: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """The duration that a text names; None if the text is not one."""
+    """The duration that a text names; None if the text is not one that `duration_text` writes."""
     if _BARE.fullmatch(text):
-        return timedelta(seconds=float(text))
-    match = _WITH_UNITS.fullmatch(text)
-    return timedelta(**{unit: float(match[unit] or 0) for unit in _UNITS}) if match else None
+        length = timedelta(seconds=float(text))
+    elif match := _WITH_UNITS.fullmatch(text):
+        length = timedelta(**{unit: float(match[unit] or 0) for unit in _UNITS})
+    else:
+        return None
+    return length if not length or _SHORTEST <= length < _TOO_LONG else None
 
 
 def duration_text(length: timedelta) -> str:

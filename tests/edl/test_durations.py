@@ -33,6 +33,13 @@ def test_anything_else_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["0.0001", "0.0009s", "9999999999999", "864000000000", "9999999d24h"]
+)
+def test_a_length_that_is_not_written_is_not_read(text: str) -> None:
+    assert parse_duration(text) is None
+
+
+@pytest.mark.parametrize(
     ("length", "text"),
     [
         (timedelta(), "0s"),
