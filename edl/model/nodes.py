@@ -159,6 +159,8 @@ class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 """The label by which each node is a domain of its own."""
+MOST_TOPOLOGY_LABELS: Final = 8
+"""Labels per annotation: clusters have a handful of topology levels."""
 
 
 class Topology(msgspec.Struct, frozen=True):
@@ -174,7 +176,7 @@ class Topology(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All of its labels, the widest first."""
+        """All of its labels, the required ones first."""
         return tuple(dict.fromkeys((*(label for _, label in self.required), *self.preferred)))
 
 

@@ -4,11 +4,9 @@ from typing import Final
 
 from edl import contract
 from edl.dns_names import is_label_key
-from edl.model.nodes import Topology
+from edl.model.nodes import MOST_TOPOLOGY_LABELS, Topology
 from edl.parsing.manifest_reader import ManifestReader
 
-_MOST: Final = 8
-"""Labels per annotation: clusters have a handful of topology levels."""
 _EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
 
 
@@ -30,9 +28,9 @@ def read(form: ManifestReader, roles: frozenset[str]) -> Topology:
 
 def _parts(form: ManifestReader, name: str) -> list[str]:
     text = form.annotations.get(name)
-    found = [] if text is None else [part.strip() for part in text.split(",", _MOST)]
-    if len(found) > _MOST:
-        form.found(form.annotation_path(name), "too many labels", f"at most {_MOST}")
+    found = [] if text is None else [part.strip() for part in text.split(",", MOST_TOPOLOGY_LABELS)]
+    if len(found) > MOST_TOPOLOGY_LABELS:
+        form.found(form.annotation_path(name), "too many labels", f"at most {MOST_TOPOLOGY_LABELS}")
         return []
     return found
 

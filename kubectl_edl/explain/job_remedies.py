@@ -43,7 +43,7 @@ def _topology(view: JobView, found: TopologyRemedy) -> Iterator[str]:
             f"kubectl edl scale {view.argument} {name}"
         )
     if found.preferred:
-        wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(view.job.topology.labels)}"
+        wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(found.preferred)}"
         jobs = " ".join(role.job for role in view.job.live if role.spec.topology)
         changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{_overwrite(view.job.topology)}"
         command = f"kubectl annotate job {jobs} {changes} {view.namespace_option}".strip()

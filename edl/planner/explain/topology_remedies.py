@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from edl.model import Domain, JobKey, Role, Topology, TrainingJob
+from edl.model.nodes import MOST_TOPOLOGY_LABELS
 from edl.model.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
@@ -15,14 +16,14 @@ class TopologyRemedy(msgspec.Struct, frozen=True):
     """What suffices on the existing nodes, each found by a decision of its own.
 
     `min`: a smaller min of its only role that lacks room, with which it fits into `domains`; 0 if
-    none does, or if its pods wait for more. `preferred`: whether it gets room if its topology is
-    only preferred.
+    none does, or if its pods wait for more. `preferred`: the labels, the widest first, with which
+    it gets room if they are only preferred; empty if it gets none.
     """
 
     role: str = ""
     min: int = 0
     domains: tuple[Domain, ...] = ()
-    preferred: bool = False
+    preferred: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.min or self.preferred)
@@ -41,12 +42,12 @@ def topology_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob
             smaller = _smaller(given, job, need.role, fitting)
             role = need.role if smaller else ""
             return TopologyRemedy(
-                role, smaller, domains if smaller else (), preferred=_fits_if_preferred(given, job)
+                role, smaller, domains if smaller else (), preferred=_preferred(given, job)
             )
         case Shortage(domains=domains) if domains:
-            return TopologyRemedy(preferred=_fits_if_preferred(given, job))
+            return TopologyRemedy(preferred=_preferred(given, job))
         case NoEligibleNode(rule=NodeRule.TOPOLOGY):
-            return TopologyRemedy(preferred=_fits_if_preferred(given, job))
+            return TopologyRemedy(preferred=_preferred(given, job))
     return NO_REMEDY
 
 
@@ -60,15 +61,24 @@ def _smaller(given: DecisionInput, job: TrainingJob, name: str, most: int) -> in
     return most if _gets_room(changed, job.key) else 0
 
 
-def _fits_if_preferred(given: DecisionInput, job: TrainingJob) -> bool:
-    topology = Topology(preferred=job.topology.labels)
+def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:
+    """All labels of its topology if preferring them suffices and the webhook accepts them."""
+    labels = tuple(sorted(job.topology.labels, key=lambda one: _domains(given, one)))
+    if len(labels) > MOST_TOPOLOGY_LABELS:
+        return ()
+    topology = Topology(preferred=labels)
 
     def relaxed(role: Role) -> Role:
         return role.changed(topology=topology) if role.spec.topology else role
 
     roles = tuple(map(relaxed, job.roles))
     changed = given.with_job(job.key, lambda one: msgspec.structs.replace(one, roles=roles))
-    return _gets_room(changed, job.key)
+    return labels if _gets_room(changed, job.key) else ()
+
+
+def _domains(given: DecisionInput, label: str) -> int:
+    """How many domains of the label there are: few are wide."""
+    return len({(node.labels or {}).get(label) for node in given.state.nodes})
 
 
 def _gets_room(given: DecisionInput, key: JobKey) -> bool:

@@ -238,6 +238,19 @@ def test_a_gang_too_large_for_each_domain_gets_the_min_that_fits(
 def test_a_label_that_no_node_has_may_be_preferred_instead() -> None:
     topology = in_one("example.com/pod")
     waits = asking(topology, 6)
-    assert _remedy(*racks(1, 2), waits) == TopologyRemedy(preferred=True)
+    assert _remedy(*racks(1, 2), waits) == TopologyRemedy(preferred=("example.com/pod",))
     assert not _remedy(*racks(1, 1), waits)
     assert not _remedy(*racks(4), asking(Topology(preferred=(RACK,)), 9))
+
+
+def test_labels_that_may_be_preferred_are_the_widest_first_and_as_many_as_allowed() -> None:
+    """Here a block holds two racks, and more than eight labels would be refused."""
+    nodes = (
+        node(f"n{index}", 4, labels={RACK: f"r{index}", BLOCK: f"b{index // 2}"})
+        for index in range(4)
+    )
+    both = Topology(required=(("", RACK),), preferred=(BLOCK,))
+    assert _remedy(*nodes, asking(both, 9)).preferred == (BLOCK, RACK)
+    many = tuple(f"example.com/{index}" for index in range(8))
+    assert _remedy(*racks(1, 2), asking(replace(in_one(), preferred=many[:7]), 6)).preferred
+    assert not _remedy(*racks(1, 2), asking(replace(in_one(), preferred=many), 6)).preferred
