@@ -10,6 +10,7 @@ EdlError
     ├── Gone           410: the watch is too old, list again
     ├── Forbidden      401, 403
     ├── Invalid        400, 422
+    │   └── WebhookRefused our webhook refuses the object
     └── Unreachable    no answer, 408, 429, 5xx: try again later
         └── WebhookAway    the API server got no answer from our webhook
 """
@@ -97,6 +98,10 @@ class Forbidden(ClusterError):
 
 class Invalid(ClusterError):
     """The API server refuses the content of the object."""
+
+
+class WebhookRefused(Invalid):
+    """Our webhook refuses the content of the object; policies and other webhooks raise Invalid."""
 
 
 def is_refusal(error: EdlError) -> bool:

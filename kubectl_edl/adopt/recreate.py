@@ -4,6 +4,7 @@ From the request to delete until the creation, only this process may hold the ma
 failure in between prints it, also one that leaves open whether the Job was deleted.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -14,7 +15,16 @@ from edl import contract
 from edl.contract.manifest_parts import annotations, with_metadata
 from edl.contract.manifest_parts import labels as labels_of
 from edl.durations import duration_text
-from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, Invalid, NotFound
+from edl.errors import (
+    AlreadyExists,
+    ClusterError,
+    Conflict,
+    EdlError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    WebhookRefused,
+)
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
@@ -26,6 +36,7 @@ from kubectl_edl.cli.completion_candidates import object_name, plain
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import confirmed, waited
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES
+from kubectl_edl.cli.suggested_commands import adopt_cron_job, with_flags
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import check_completed
@@ -72,9 +83,7 @@ def adopt_job(
     try:
         replacement = _plan(connection, target, labels)
     except NotFound:
-        listed = connection.cluster.list(ListOptions("Job", target.namespace)).manifests()
-        known = [object_name(one) for one in listed]
-        raise no_such_plain_job(target.name, known, connection) from None
+        raise _no_job(connection, target, labels) from None
     if not how.recreate:
         flags = f"{labels.flags}{connection.scope.job_flags}".strip()
         raise Refused(
@@ -96,6 +105,20 @@ def adopt_job(
         _print_created(cli, target.name, fresh, connection.scope.job_flags)
     else:
         cli.warn(f"{target.name} stays as it is")
+
+
+def _no_job(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> EdlError:
+    """The error for an unknown Job; the name may be that of a CronJob."""
+    cron_job = ObjectRef("CronJob", target.namespace, target.name.rpartition("/")[2])
+    with suppress(ClusterError):
+        connection.cluster.get(cron_job)
+        command = adopt_cron_job(cron_job.namespace, cron_job.name, f"{labels.flags} ".lstrip())
+        return Refused(
+            f'"{cron_job.name}" is a CronJob: this command labels the Jobs that it creates: '
+            f"{with_flags(command, connection.scope)}"
+        )
+    listed = connection.cluster.list(ListOptions("Job", target.namespace)).manifests()
+    return no_such_plain_job(target.name, list(map(object_name, listed)), connection)
 
 
 def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[str]:
@@ -152,9 +175,9 @@ def _is_reviewed(connection: ClusterConnection, target: ObjectRef, fresh: Json) 
         connection.cluster.without_warnings().create(
             target, with_metadata(fresh, labels=unknown), dry_run=True
         )
-    except (Invalid, Forbidden):
+    except WebhookRefused:
         return True
-    except AlreadyExists:
+    except (AlreadyExists, Invalid, Forbidden):
         pass
     return False
 

@@ -29,6 +29,14 @@ def by_administrator(
     return AdministratorCommand(f"ask {administrator} to run: {command}")
 
 
+def adopt_cron_job(namespace: str, name: str, labels: str = "") -> FixCommand:
+    """The command that labels the Jobs that a CronJob of the cluster creates."""
+    return FixCommand(
+        f"kubectl get cronjob {name} -n {namespace} -o yaml "
+        f"| kubectl edl adopt -f - {labels}| kubectl apply -f -"
+    )
+
+
 def with_flags(text: str, scope: Scope) -> str:
     """The text with the scope's options after each kubectl and Helm command of a FixCommand."""
     if not isinstance(text, FixCommand):

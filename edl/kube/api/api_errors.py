@@ -17,12 +17,16 @@ from edl.errors import (
     NotFound,
     Unreachable,
     WebhookAway,
+    WebhookRefused,
 )
 from edl.kube.auth.user_roles import role_with
 
 _RBAC: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource')
 _OWN_ACCOUNT: Final = re.compile(r"system:serviceaccount:[^:]+:edl-(reconciler|webhook)")
-_WEBHOOK: Final = re.compile(r"admission webhook \S+ denied the request: (?P<cause>.*)", re.DOTALL)
+_WEBHOOK: Final = re.compile(
+    r"admission webhook (?P<name>\S+) denied the request: (?P<cause>.*)", re.DOTALL
+)
+_OWN_WEBHOOK: Final = '.edl.dev"'
 _AWAY: Final = re.compile(r'failed calling webhook "[^"]+\.edl\.dev"')
 _OBJECT: Final = re.compile(r"Invalid value: [\w.]*\{")
 _OBJECT_END: Final = "}: "
@@ -71,7 +75,8 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     message = found.message or f"HTTP {status} without an explanation"
     # Whatever the code: a webhook's own one says nothing about the object of the request.
     if status < 429 and (denied := _WEBHOOK.search(message)):  # noqa: PLR2004 - HTTP
-        return Invalid(denied["cause"], status)
+        refused = WebhookRefused if denied["name"].endswith(_OWN_WEBHOOK) else Invalid
+        return refused(denied["cause"], status)
     if status in _BY_STATUS:
         return _BY_STATUS[status](found)(message, status)
     if status == 401:  # noqa: PLR2004 - HTTP

@@ -16,7 +16,7 @@ from edl.messages.scarcity_messages import listed
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.writes import Json
-from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.cli.suggested_commands import FixCommand, adopt_cron_job
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
@@ -151,10 +151,7 @@ class _CronJob(NamedTuple):
 def _on_cron_job(cron_job: _CronJob) -> Iterator[CheckResult]:
     manifest, job = cron_job.manifest, cron_job.job
     metadata = manifest["metadata"]
-    move = FixCommand(
-        f"kubectl get cronjob {metadata['name']} -n {metadata['namespace']} -o yaml "
-        "| kubectl edl adopt -f - | kubectl apply -f -"
-    )
+    move = adopt_cron_job(metadata["namespace"], metadata["name"])
     if misplaced := unknown_keys.on_cron_job(manifest):
         yield _key_warning("CronJob", manifest, (misplaced,), move)
     if job is None:

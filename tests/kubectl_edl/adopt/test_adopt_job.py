@@ -193,6 +193,22 @@ def test_policies_see_no_other_name_than_that_of_the_job(stage: Stage, name: str
     assert contract.INJECTED_MAX in stage.job(name)["metadata"]["annotations"]
 
 
+def test_a_policy_on_frameworks_is_not_taken_for_our_webhook(stage: Stage) -> None:
+    """Admission looks at the name last, as the API server does."""
+
+    class Policy(ClusterWrapper):
+        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
+            if manifest["metadata"]["labels"][contract.FRAMEWORK] == "unknown":
+                raise Invalid("the framework is not one of ours", 422)
+            return self.cluster.create(target, manifest, dry_run=dry_run)
+
+    stage.wrapped = lambda cluster: cast("PluginCluster", Policy(cluster))
+    before = stage.job("resnet")
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
+    assert (found.code, stage.job("resnet")) == (1, before)
+    assert found.err.startswith("error: no webhook completes labelled Jobs in namespace default")
+
+
 def test_a_policy_warns_of_the_new_job_only(stage: Stage) -> None:
     """Not of that with a wrong framework, which only tells whether a webhook reviews it."""
     warned: list[ObjectRef] = []
@@ -384,6 +400,18 @@ def test_a_name_that_is_nearly_right_is_suggested(stage: Stage) -> None:
     assert found.err == (
         'error: no Job "resnt" in namespace default; did you mean resnet? '
         "all of them: kubectl get jobs -A\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["nightly", "cronjob/nightly"])
+def test_a_cron_job_of_the_cluster_is_adopted_by_a_filter(stage: Stage, name: str) -> None:
+    stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {}})
+    found = stage.run("adopt", name, *ELASTIC, "--context", "prod")
+    assert found.code == 1
+    assert found.err == (
+        'error: "nightly" is a CronJob: this command labels the Jobs that it creates: '
+        "kubectl get cronjob nightly -n default -o yaml --context prod | kubectl edl adopt -f - "
+        "--framework none --min 1 --max 4 | kubectl apply -f - --context prod\n"
     )
 
 

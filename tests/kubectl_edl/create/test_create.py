@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.errors import AlreadyExists, ClusterError, Denied, Forbidden, Invalid, Unreachable
+from edl.errors import (
+    AlreadyExists,
+    ClusterError,
+    Denied,
+    Forbidden,
+    Invalid,
+    Unreachable,
+    WebhookRefused,
+)
 from edl.frameworks import FRAMEWORKS
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import ListOptions, PluginCluster, RawList
@@ -51,7 +59,7 @@ class Completing(ClusterWrapper):
         try:
             done = mutate(request, CONTEXT).manifest
         except Denied as denied:
-            raise Invalid(str(denied), 422) from None
+            raise WebhookRefused(str(denied), 422) from None
         return self.cluster.create(target, done, dry_run=dry_run)
 
 

@@ -15,6 +15,7 @@ from edl.errors import (
     NotFound,
     Unreachable,
     WebhookAway,
+    WebhookRefused,
 )
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
@@ -211,6 +212,19 @@ def test_a_webhooks_refusal_is_told_in_its_own_words(code: int) -> None:
     with serving(status(code, message)) as (_, address), pytest.raises(Invalid) as error:
         api(address).create(JOB, {})
     assert str(error.value) == 'edl.dev/min: "x"; a whole number'
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("jobs.edl.dev", WebhookRefused), ("jobs.kueue.x-k8s.io", Invalid), ("notedl.dev", Invalid)],
+)
+def test_our_webhooks_refusal_differs_from_that_of_another(
+    name: str, kind: type[Exception]
+) -> None:
+    message = f'admission webhook "{name}" denied the request: unknown framework "x"'
+    with serving(status(403, message)) as (_, address), pytest.raises(Invalid) as error:
+        api(address).create(JOB, {})
+    assert type(error.value) is kind
 
 
 @pytest.mark.parametrize(
