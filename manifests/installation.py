@@ -43,6 +43,8 @@ IMAGE_OF_FENCE: Final = "provisionalImage"
 SWITCHES: Final[Mapping[str, Enabled]] = {
     "network-policy": Enabled("networkPolicy.enabled"),
     "no-fence": Enabled("fence.enabled", negated=True),
+    "no-secrets": Enabled("rights.secrets", negated=True),
+    "no-rolebindings": Enabled("rights.rolebindings", negated=True),
     "cert-manager": Enabled("certManager.enabled"),
     "monitoring": Enabled("monitoring.enabled"),
     "client-certificate": Enabled("webhook.clientCertificate.enabled"),

@@ -12,19 +12,17 @@ from msgspec import UNSET
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
+from manifests.optional_parts import CertManager, Fence, Monitoring, NetworkPolicy, Rights
 from manifests.planning import CHOICES, ImageReference, OptionalImage, Part, Planning, says
 from manifests.value_types import (
     CertificateName,
-    Cidr,
     LabelMap,
     ObjectName,
-    Port,
     PrintableText,
     QualifiedName,
     Replicas,
     ResourceQuantities,
     Subdomain,
-    Url,
 )
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -123,78 +121,6 @@ class PodSettings(Part, frozen=True):
     ] = ()
 
 
-class NetworkPolicy(Part, frozen=True):
-    """Connections from and to the pods of webhook and reconciler."""
-
-    enabled: Annotated[
-        bool,
-        says("Allow ingress of reviews, probes and metrics, and egress to the API server only."),
-    ] = False
-    api_server_blocks: Annotated[
-        tuple[Cidr, ...],
-        says(
-            "Addresses of the API server, such as 10.0.0.2/32, for ingress of reviews and for"
-            " egress. Default: any address."
-        ),
-    ] = ()
-    api_server_ports: Annotated[
-        tuple[Port, ...],
-        says("Ports of the API server: the Service `kubernetes` and its endpoints.", min_length=1),
-    ] = (443, 6443)
-    monitoring_namespaces: Annotated[
-        tuple[ObjectName, ...], says("Namespaces whose pods may read the metrics.")
-    ] = ("monitoring",)
-
-
-class Monitoring(Part, frozen=True):
-    """Objects for the Prometheus operator and Grafana."""
-
-    enabled: Annotated[
-        bool,
-        says(
-            "Install ServiceMonitors, alerts and a dashboard for Grafana's sidecar; needs the"
-            " Prometheus operator."
-        ),
-    ] = False
-    labels: Annotated[
-        LabelMap,
-        says(
-            "Labels by which your Prometheus selects ServiceMonitors and rules, such as"
-            " `release: prometheus`."
-        ),
-    ] = msgspec.field(default_factory=dict)
-    runbook_url: Annotated[
-        Url,
-        says(
-            "URL of docs/operations/runbook.md as you publish it; each alert's `runbook_url` links"
-            " to its section. Default: alerts have no `runbook_url`, and `runbook` names the"
-            " section."
-        ),
-    ] = ""
-
-
-class Fence(Part, frozen=True):
-    """Admission policies for the reconciler's own requests."""
-
-    enabled: Annotated[
-        bool,
-        says(
-            "Restrict the reconciler's own writes: training jobs only, no images, rights only"
-            " where the namespace consents. false: RBAC alone; a stolen token of the reconciler is"
-            " then worth an administrator's, and no nodes are requested from an autoscaler."
-        ),
-    ] = True
-
-
-class CertManager(Part, frozen=True):
-    """cert-manager as the issuer of certificates."""
-
-    enabled: Annotated[
-        bool,
-        says("Let cert-manager, not the reconciler, issue the webhook's certificate."),
-    ] = False
-
-
 class Values(Part, frozen=True):
     """The values of an installation."""
 
@@ -227,6 +153,9 @@ class Values(Part, frozen=True):
     fence: Annotated[
         Fence, says("Admission policies that restrict the reconciler beyond RBAC.")
     ] = Fence()
+    rights: Annotated[
+        Rights, says("Rights of the reconciler that only some modes of frameworks need.")
+    ] = Rights()
     cert_manager: Annotated[CertManager, says("The issuer of the webhook's certificate.")] = (
         CertManager()
     )

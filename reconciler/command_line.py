@@ -3,6 +3,7 @@
 import signal
 import socket
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -17,10 +18,11 @@ from certs.secrets import usual
 from edl import contract
 from edl.annotations.json_text import json_text
 from edl.errors import EdlError
+from edl.frameworks.base import ModeRight
 from edl.kube import process_logging
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.api.server_clock import awake_or_not
-from edl.kube.auth.access_review import MissingRights
+from edl.kube.auth.access_review import AccessRight, MissingRights
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
 from edl.kube.option_group import group, option, option_group
@@ -62,6 +64,11 @@ class InstallationOptions:
         metavar="NAMESPACE",
         help="Namespace whose Jobs and pods are not managed, as the webhook ignores it too."
         " kube-system and the namespace of the installation never are.",
+    )
+    withheld_right: tuple[str, ...] = option(
+        type=click.Choice([right.value for right in ModeRight]),
+        help="Right that the reconciler does not have, and is not reported as missing: the webhook"
+        " refuses Jobs in modes that need it. Repeatable.",
     )
 
 
@@ -163,7 +170,8 @@ def _process(options: ReconcilerOptions) -> Manager:
         elector.publish({contract.SETTINGS: published_settings.render(settings)})
     known = UnservedRequestsWarning(settings.limits)
     process = Manager(api, known.wrap_decide(plan), clocks, elector, place.ignored_namespace)
-    process.add_background_task("rights", _rights(settings, api, process, clocks, elector).run_once)
+    rights = needed(settings.limits.autoscaler, frozenset(map(ModeRight, place.withheld_right)))
+    process.add_background_task("rights", _rights(rights, api, process, clocks, elector).run_once)
     queue = _queue(settings, process.leader_only(api), process, elector)
     process.add_background_task("queue", queue.run_once)
     process.add_background_task("teams", _teams(process.leader_only(api), process).run_once)
@@ -213,7 +221,7 @@ def _teams(cluster: Cluster, process: Manager) -> AppliedTeams:
 
 
 def _rights(
-    settings: published_settings.Settings,
+    rights: Sequence[AccessRight],
     api: ApiClient,
     process: Manager,
     clocks: Clocks,
@@ -225,7 +233,6 @@ def _rights(
 
     publish(None)
     gauge = process.metrics.state.missing_rights
-    rights = needed(settings.limits.autoscaler)
     return WritePermissions(api, rights, process.forbidden, gauge, publish, clocks.monotonic)
 
 

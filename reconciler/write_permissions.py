@@ -1,7 +1,7 @@
 """Checks that the leader may perform every write that its decisions need."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Final
@@ -9,6 +9,7 @@ from typing import Final
 from prometheus_client import Gauge
 
 from edl.errors import ClusterError
+from edl.frameworks.base import ModeRight
 from edl.kube.auth.access_review import AccessRight, MissingRights, lacking, whoami
 from edl.kube.cluster import Cluster
 from edl.planner.decision_limits import Autoscaler
@@ -22,12 +23,8 @@ NEEDED: Final = (
     AccessRight("patch", "pods"),
     AccessRight("delete", "pods"),
     AccessRight("create", "services"),
-    AccessRight("create", "serviceaccounts"),
-    AccessRight("create", "secrets"),
     AccessRight("create", "poddisruptionbudgets", "policy"),
     AccessRight("delete", "poddisruptionbudgets", "policy"),
-    AccessRight("create", "rolebindings", _RBAC),
-    AccessRight("bind", "clusterroles", _RBAC, name="edl-launcher"),
     AccessRight("create", "resourceclaimtemplates", "resource.k8s.io"),
     AccessRight("delete", "provisioningrequests", "autoscaling.x-k8s.io"),
     AccessRight("delete", "podtemplates"),
@@ -38,6 +35,15 @@ NEEDED: Final = (
     AccessRight("patch", "events"),
 )
 """The writes of the ClusterRole edl-reconciler: a test compares the two."""
+OF_MODES: Final[Mapping[ModeRight, tuple[AccessRight, ...]]] = {
+    ModeRight.SECRETS: (AccessRight("create", "secrets"),),
+    ModeRight.ROLEBINDINGS: (
+        AccessRight("create", "serviceaccounts"),
+        AccessRight("create", "rolebindings", _RBAC),
+        AccessRight("bind", "clusterroles", _RBAC, name="edl-launcher"),
+    ),
+}
+"""Those of edl-reconciler-secrets and edl-reconciler-rolebindings."""
 PROVISIONING: Final = (
     AccessRight("create", "pods"),
     AccessRight("create", "provisioningrequests", "autoscaling.x-k8s.io"),
@@ -55,9 +61,10 @@ SOONEST: Final = 10.0
 """Seconds between two checks otherwise: a quota refuses writes, too."""
 
 
-def needed(autoscaler: Autoscaler) -> tuple[AccessRight, ...]:
+def needed(autoscaler: Autoscaler, withheld: Container[ModeRight] = ()) -> tuple[AccessRight, ...]:
     """The writes that decisions may need: without an autoscaler no nodes are requested."""
-    return NEEDED if autoscaler is Autoscaler.NONE else (*NEEDED, *PROVISIONING)
+    modes = (one for right, given in OF_MODES.items() if right not in withheld for one in given)
+    return (*NEEDED, *modes, *(() if autoscaler is Autoscaler.NONE else PROVISIONING))
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from prometheus_client import disable_created_metrics
 from certs.secrets import secret_target
 from edl import contract
 from edl.errors import EdlError
+from edl.frameworks.base import ModeRight
 from edl.inject.handlers import Context
 from edl.kube import process_logging
 from edl.kube.api.client import connect
@@ -48,13 +49,6 @@ class WebhookOptions:
         default="127.0.0.1", help="Address to listen on; :: for all of IPv4 and IPv6, as in a pod."
     )
     port: int = option(default=8443, help="Port for reviews, over HTTPS.")
-    trusted: tuple[str, ...] = option(
-        default=(contract.RECONCILER_USER,),
-        help="User that may resize Jobs and write edl.dev annotations: the reconciler. Repeatable.",
-    )
-    image: str = option(
-        envvar="EDL_IMAGE", required=True, help="Image from which launcher pods copy kubectl."
-    )
     namespaces: bool = option(
         default=True,
         help="Apply the defaults and limits that a Job's namespace sets; needs the API server.",
@@ -82,9 +76,33 @@ class WebhookOptions:
     )
 
 
+@option_group
+class ReviewOptions:
+    """What reviews depend on, besides the settings of namespaces."""
+
+    trusted: tuple[str, ...] = option(
+        default=(contract.RECONCILER_USER,),
+        help="User that may resize Jobs and write edl.dev annotations: the reconciler. Repeatable.",
+    )
+    image: str = option(
+        envvar="EDL_IMAGE", required=True, help="Image from which launcher pods copy kubectl."
+    )
+    withheld_right: tuple[str, ...] = option(
+        type=click.Choice([right.value for right in ModeRight]),
+        help="Right that the reconciler does not have: Jobs in modes that need it are refused."
+        " Repeatable.",
+    )
+
+    @property
+    def context(self) -> Context:
+        withheld = frozenset(map(ModeRight, self.withheld_right))
+        return Context(frozenset(self.trusted), self.image, release(), withheld)
+
+
 @click.command(context_settings={"show_default": True})
 @group(WebhookOptions, "options")
-def webhook(options: WebhookOptions) -> None:
+@group(ReviewOptions, "reviews")
+def webhook(options: WebhookOptions, reviews: ReviewOptions) -> None:
     """Complete and check labelled Jobs and pods for the API server."""
     process_logging.log_to_stderr(options.log_level, options.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -94,8 +112,7 @@ def webhook(options: WebhookOptions) -> None:
         reloader.start()  # a Secret's pair may come later: until then every handshake fails
     policies = _policies(options)
     lifecycle = Readiness(certificate, _now, policies.problem)
-    context = Context(frozenset(options.trusted), options.image, release())
-    routes = RouteContext(context, lifecycle.unready, metrics, policies=policies)
+    routes = RouteContext(reviews.context, lifecycle.unready, metrics, policies=policies)
     settings = ServerSettings(
         host=options.host,
         listeners=_listeners(options, routes),

@@ -1,10 +1,12 @@
 """The frameworks, in the order in which messages list them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
+from edl import contract
+from edl.errors import Finding
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
-from edl.frameworks.base import Framework, Mode
+from edl.frameworks.base import Framework, Mode, ModeRight
 from edl.model import ResizePolicy, TrainingJob
 from edl.spec.job_spec import JobSpec
 
@@ -67,6 +69,24 @@ def execs(spec: JobSpec) -> bool:
     """Whether pods of this role run commands in other pods, for which they need RBAC."""
     mode = _mode(spec.framework, spec.mode, [bounds.role for bounds in spec.all_roles])
     return bool(mode and mode.execs) and is_leader(spec)
+
+
+def withheld(spec: JobSpec, rights: Container[ModeRight]) -> Iterator[Finding]:
+    """A finding if the job's mode needs one of these rights, which the reconciler does not have."""
+    roles = [bounds.role for bounds in spec.all_roles]
+    mode = _mode(spec.framework, spec.mode, roles)
+    if mode is None or mode.right is None or mode.right not in rights:
+        return
+    others = dict.fromkeys(
+        one.name
+        for one in FRAMEWORKS[spec.framework].modes
+        if one.right not in rights and {*one.needed} <= {*roles} <= {*(one.roles or roles)}
+    )
+    yield Finding(
+        f"metadata.annotations[{contract.MODE}]",
+        f'"{mode.name}" is disabled by the installation: rights.{mode.right}=false',
+        f"one of {', '.join(others)}" if others else "ask an administrator for it",
+    )
 
 
 def needs_kubexec(job: TrainingJob) -> bool:

@@ -5,6 +5,7 @@ A framework module describes; it never touches a manifest.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
@@ -105,6 +106,16 @@ docs/performance.md: TensorFlow makes no step for at most 1.6 s, Horovod for up 
 """
 
 
+class ModeRight(StrEnum):
+    """What the reconciler creates for some modes alone, in the words of RBAC.
+
+    An installation may withhold it: `rights.secrets`, `rights.rolebindings`.
+    """
+
+    SECRETS = "secrets"
+    ROLEBINDINGS = "rolebindings"
+
+
 class Mode(msgspec.Struct, frozen=True):
     """A way to run a framework. The default mode is the first whose `role` the job has."""
 
@@ -136,6 +147,13 @@ class Mode(msgspec.Struct, frozen=True):
     """The mode's default port; 0 for the framework's."""
     cooldown: Cooldown | None = None
     """None if the reconciler's own cooldown is long enough; see also `NO_STALL`."""
+
+    @property
+    def right(self) -> ModeRight | None:
+        """What the reconciler must be allowed to create for jobs in this mode."""
+        if self.ssh_keys:
+            return ModeRight.SECRETS
+        return ModeRight.ROLEBINDINGS if self.execs or self.lists_pods else None
 
 
 class FrameworkOption(msgspec.Struct, frozen=True):

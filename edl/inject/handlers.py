@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from edl import contract
+from edl import contract, frameworks
 from edl.contract.manifest_parts import (
     JOB_TEMPLATE,
     annotations,
@@ -16,6 +16,7 @@ from edl.contract.manifest_parts import (
     pod_of,
 )
 from edl.errors import Denied, Finding, refuse
+from edl.frameworks.base import ModeRight
 from edl.inject import (
     immutable_names,
     manifest_schema,
@@ -65,6 +66,8 @@ class Context(msgspec.Struct, frozen=True):
     release: str = ""
     """A digest of this release's rules, which tells apart the objects of releases that serve side
     by side. Empty outside the webhook."""
+    withheld: frozenset[ModeRight] = frozenset()
+    """Rights that the reconciler of this installation does not have."""
 
 
 class AdmissionVerdict(msgspec.Struct, frozen=True):
@@ -233,6 +236,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         *index_rules.findings(clean, spec),
         *peer_counts.findings(clean, spec),
         *gpus.findings(pod_of(clean).get("spec") or {}, spec.resources.gpu),
+        *frameworks.withheld(spec, context.withheld),
     ]
     refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)

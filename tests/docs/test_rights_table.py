@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from manifests import render
-from tests.integration.support.rights import grants
+from tests.integration.support.rights import OF_RECONCILER, grants
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations" / "security.md").read_text()
 ROLES = (
-    *("edl-reconciler", "edl-reconciler-provisioning"),
+    *OF_RECONCILER,
     *("edl-reconciler-certificates", "edl-reconciler-settings"),
     *("edl-webhook", "edl-launcher", "edl-peers", "edl-viewer", "edl-editor"),
 )
@@ -56,7 +56,7 @@ def test_every_role_is_told_of() -> None:
 def test_the_threat_model_names_all_that_the_reconciler_creates_in_any_namespace() -> None:
     """Each is a way in for the holder of a stolen token."""
     text = (ROOT / "SECURITY.md").read_text().partition("In every namespace it creates ")[2]
-    given = grants(render.load(), "edl-reconciler", "edl-reconciler-provisioning")
+    given = grants(render.load(), *OF_RECONCILER)
     assert re.findall(r"`(\w+)`", text.partition(".")[0]) == sorted(
         grant.resource for grant in given if grant.verb == "create" and grant.kind == "ClusterRole"
     )

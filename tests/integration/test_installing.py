@@ -20,6 +20,7 @@ from certs.secrets import ensure, usual
 from dev import installation as dev_installation
 from edl import contract
 from edl.kube.api.client import connect
+from edl.patches.merge_patch import merged
 from edl.writes import Json
 from manifests import installation, values
 from manifests.chart_files import CHART
@@ -46,6 +47,8 @@ pytestmark = [
 COMPONENTS: dict[str, Json] = {
     "network-policy": {"networkPolicy": {"enabled": True}},
     "no-fence": {"fence": {"enabled": False}},
+    "no-secrets": {"rights": {"secrets": False}},
+    "no-rolebindings": {"rights": {"rolebindings": False}},
     "cert-manager": {"certManager": {"enabled": True}},
     "monitoring": {"monitoring": {"enabled": True}},
     "client-certificate": {"webhook": {"clientCertificate": {"enabled": True}}},
@@ -77,7 +80,7 @@ def test_kustomize_renders_what_the_plugin_installs(
     )
     given: Json = {}
     for name in chosen:
-        given |= COMPONENTS[name]
+        given = merged(given, COMPONENTS[name])
     installed = installation.documents(values.read(given))
     assert ordered(parse(built)) == ordered(installed)
 

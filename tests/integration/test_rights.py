@@ -7,7 +7,7 @@ and the thing that needs it stays undone; with the verb given back, it is done.
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -18,7 +18,9 @@ from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, ensure, read_pair, usual
 from dev.installation import install
 from edl import contract, reasons
 from edl.errors import ClusterError, EdlError, Forbidden, NotFound
+from edl.frameworks.base import ModeRight
 from edl.kube.api.client import connect
+from edl.kube.auth.access_review import AccessRight, lacking
 from edl.kube.cache.team_source import TeamsReading
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
@@ -52,11 +54,12 @@ from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
+from reconciler.write_permissions import OF_MODES, needed
 from sandbox import Sandbox, temporary_sandbox
 from tests.devices import device_class
 from tests.integration.conftest import NODES
 from tests.integration.support.provisioning_requests import DEFINITION
-from tests.integration.support.rights import Grant, Noted, grants, without
+from tests.integration.support.rights import OF_RECONCILER, Grant, Noted, grants, without
 from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow
 from tests.waiting import until
 
@@ -77,9 +80,7 @@ PLAN = partial(
 APPLIED = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_APPLIED_CONFIG_MAP)
 ACCOUNT = f"{contract.SYSTEM_NAMESPACE}:edl-reconciler"
 LEASE = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
-GRANTS = grants(
-    render.load(), "edl-reconciler", "edl-reconciler-provisioning", "edl-reconciler-settings"
-)
+GRANTS = grants(render.load(), *OF_RECONCILER, "edl-reconciler-settings")
 KEPT = grants(render.load(), "edl-reconciler-certificates")
 CONFIGURATIONS = [ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS]
 PUBLISHED = [
@@ -318,6 +319,28 @@ def test_an_object_whose_status_has_changed_is_patched_nevertheless(
         assert account.refused == {grant.asked}
         perform(account, patch)
         assert grant.asked in account.allowed
+
+
+def test_work_items_need_none_of_the_rights_that_an_installation_may_withhold(
+    room: Sandbox, account: Noted
+) -> None:
+    withheld = [one for right in ModeRight for one in OF_MODES[right]]
+    given = [
+        grant
+        for grant in GRANTS
+        if AccessRight(grant.verb, grant.resource, grant.group, name=grant.name) in withheld
+    ]
+    assert len(given) == len(withheld)
+    with stage(room) as at, ExitStack() as stack:
+        for grant in given:
+            stack.enter_context(without(room, grant, ACCOUNT))
+        assert lacking(account.cluster, needed(Autoscaler.PRESENT)) == withheld
+        assert not lacking(account.cluster, needed(Autoscaler.PRESENT, {*ModeRight}))
+        with reconciler(account):
+            at.apply(elastic("items", labels={"min": "2"}, parallelism=2, completions=9))
+            at.until(lambda: at.running("items") == 2, "two run")
+            at.until(lambda: at.exists("PodDisruptionBudget", "items-first-1"), "one is protected")
+    assert not account.refused & {grant.asked for grant in given}
 
 
 def test_what_it_has_itself_it_gives_without_a_right_to_bind(room: Sandbox, account: Noted) -> None:

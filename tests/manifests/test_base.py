@@ -11,6 +11,7 @@ from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from manifests import render
 from reconciler.command_line import main as reconciler_command
+from tests.integration.support.rights import OF_RECONCILER
 from webhook.__main__ import webhook as webhook_command
 
 DOCUMENTS = render.load()
@@ -204,7 +205,7 @@ def test_only_the_reconciler_reaches_the_authoritys_key() -> None:
 
 
 def test_the_reconciler_can_give_pods_these_rights_and_no_others() -> None:
-    rules = found("ClusterRole", "edl-reconciler")["rules"]
+    rules = found("ClusterRole", "edl-reconciler-rolebindings")["rules"]
     roles = [rule for rule in rules if "clusterroles" in rule["resources"]]
     (rule,) = roles
     # What edl-peers gives, the reconciler has itself: no right to bind is needed for that.
@@ -220,8 +221,7 @@ def test_peers_may_only_list_pods() -> None:
 
 def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
     """Patches of Jobs and pods, what asks for nodes, what surrounds Jobs; Events are counted."""
-    names = ("edl-reconciler", "edl-reconciler-provisioning")
-    rules = [rule for name in names for rule in found("ClusterRole", name)["rules"]]
+    rules = [rule for name in OF_RECONCILER for rule in found("ClusterRole", name)["rules"]]
     written: dict[str, set[str]] = {}
     for rule in rules:
         for resource in rule["resources"]:
@@ -246,8 +246,9 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
 
 def test_the_reconciler_sees_no_secrets_of_users_and_enters_no_pods() -> None:
     """It makes key pairs for mode ssh, and can read no Secret, not even those."""
-    for kind in ("Role", "ClusterRole"):
-        for rule in found(kind, "edl-reconciler")["rules"]:
+    roles = [("Role", "edl-reconciler"), *(("ClusterRole", name) for name in OF_RECONCILER)]
+    for kind, name in roles:
+        for rule in found(kind, name)["rules"]:
             assert "pods/exec" not in rule["resources"]
             assert "secrets" not in rule["resources"] or rule["verbs"] == ["create"]
 

@@ -1,10 +1,16 @@
 """Optional parts: what they add, what they take away."""
 
+import pytest
+
 from edl import contract
+from edl.frameworks.base import ModeRight
 from edl.model import Requirement
 from edl.writes import Json
 from manifests import installation, values
 from manifests.documents import Documents
+from reconciler.command_line import main as reconciler_command
+from reconciler.write_permissions import OF_MODES
+from tests.integration.support.rights import OF_RECONCILER, grants
 from webhook.__main__ import webhook as webhook_command
 
 
@@ -78,6 +84,23 @@ def test_cert_managers_secret_is_the_one_that_is_mounted() -> None:
         assert notes["admissions.enforcer/disabled"] == "true"
     service = found(documents, "Service", "edl-webhook")["metadata"]
     assert f"{service['name']}.{service['namespace']}.svc" in certificate["dnsNames"]
+
+
+@pytest.mark.parametrize("right", ModeRight)
+def test_a_withheld_right_is_given_by_no_role_and_known_to_both_components(
+    right: ModeRight,
+) -> None:
+    documents = installed(rights={right.value: False})
+    bound = [each["metadata"]["name"] for each in documents if each["kind"] == "ClusterRoleBinding"]
+    given = {(one.verb, one.resource) for one in grants(documents, *bound)}
+    withheld = {(one.verb, one.resource) for one in OF_MODES[right]}
+    assert not given & withheld
+    assert {(one.verb, one.resource) for one in grants(installed(), *OF_RECONCILER)} >= withheld
+    for name, command in (("edl-webhook", webhook_command), ("edl-reconciler", reconciler_command)):
+        pod = found(documents, "Deployment", name)["spec"]["template"]["spec"]
+        _, *words = pod["containers"][0]["args"]
+        words += ["--image", "x"] if name == "edl-webhook" else []
+        assert command.make_context(name, words).params["withheld_right"] == (right,)
 
 
 def test_the_network_lets_in_what_the_containers_listen_on() -> None:

@@ -17,7 +17,7 @@ from edl.writes import Create
 from manifests import installation, values
 from manifests.documents import BASE, load
 from tests.edl.trainings import role, training
-from tests.integration.support.rights import grants
+from tests.integration.support.rights import OF_RECONCILER, grants
 
 KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 POLICY, BINDING = (each for each in load() if each["kind"] in KINDS)
@@ -83,7 +83,7 @@ def test_every_write_that_it_may_make_is_looked_at() -> None:
     }
     written = {
         (grant.resource, OPERATIONS[grant.verb])
-        for grant in grants(load(), "edl-reconciler", "edl-reconciler-provisioning")
+        for grant in grants(load(), *OF_RECONCILER)
         if grant.verb in OPERATIONS and grant.resource not in TOLD_OF_ANYTHING
     }
     assert seen == written

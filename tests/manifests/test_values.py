@@ -10,6 +10,7 @@ import yaml
 from edl.planner.policies import POLICIES
 from edl.writes import Json
 from manifests import chart_files, installation, values
+from manifests.optional_parts import Monitoring
 from manifests.planning import CHOICES, Planning
 from reconciler.command_line import main as reconciler_command
 from reconciler.options.decision_options import PlanningOptions
@@ -228,7 +229,7 @@ def test_alerts_have_no_link_while_the_runbook_has_no_address() -> None:
 
 def test_alerts_name_the_runbook_where_it_is_kept() -> None:
     kept = "https://example.test/operations/runbook/"
-    part = values.Monitoring(enabled=True, runbook_url=kept)
+    part = Monitoring(enabled=True, runbook_url=kept)
     given = values.Values(monitoring=part)
     (rules,) = (one for one in installation.documents(given) if one["kind"] == "PrometheusRule")
     found = [

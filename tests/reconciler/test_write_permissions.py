@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from edl.annotations.json_text import json_text
 from edl.errors import Forbidden
+from edl.frameworks.base import ModeRight
 from edl.kube.auth.access_review import AccessRight, MissingRights, read
 from edl.model import ObjectRef
 from edl.planner.decision_limits import Autoscaler
@@ -17,6 +18,7 @@ from edl.writes import Json
 from manifests.documents import load
 from reconciler.write_permissions import (
     NEEDED,
+    OF_MODES,
     PROVISIONING,
     SOONEST,
     USUAL,
@@ -88,7 +90,11 @@ def watched(caplog: pytest.LogCaptureFixture) -> Watched:
 
 @pytest.mark.parametrize(
     ("role", "rights"),
-    [("edl-reconciler", NEEDED), ("edl-reconciler-provisioning", PROVISIONING)],
+    [
+        ("edl-reconciler", NEEDED),
+        ("edl-reconciler-provisioning", PROVISIONING),
+        *((f"edl-reconciler-{right}", given) for right, given in OF_MODES.items()),
+    ],
 )
 def test_what_is_asked_for_is_what_the_manifests_give_to_write_in_the_whole_cluster(
     role: str, rights: tuple[AccessRight, ...]
@@ -109,6 +115,12 @@ def test_the_rights_to_ask_for_nodes_are_needed_unless_no_autoscaler_is_asked(
     asks = {*PROVISIONING} <= {*needed(autoscaler)}
     assert asks is (autoscaler is not Autoscaler.NONE)
     assert {*NEEDED} <= {*needed(autoscaler)}
+
+
+@pytest.mark.parametrize("right", ModeRight)
+def test_a_right_that_the_installation_withholds_is_not_needed(right: ModeRight) -> None:
+    every = {*needed(Autoscaler.PRESENT)}
+    assert {*needed(Autoscaler.PRESENT, {right})} == every - {*OF_MODES[right]}
 
 
 def test_what_is_missing_is_logged_once_counted_and_published(

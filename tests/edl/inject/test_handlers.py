@@ -1,14 +1,17 @@
 import pytest
+from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import registry
 from edl.errors import Denied
+from edl.frameworks.base import ModeRight
 from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.inject.warnings import request_warnings
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import (
     CONTEXT,
+    HOROVOD_ROLES,
     USER,
     annotations,
     changed,
@@ -225,3 +228,44 @@ def test_resources_that_keep_no_pods_apart_count_as_no_request(resources: object
     pod = {"containers": [{"name": "main", "image": "a", "resources": resources}]}
     spec = parse(job(framework="none", max="4", pod=pod))
     assert len(request_warnings.warnings(job(framework="none", max="4", pod=pod), spec)) == 1
+
+
+def refused(right: ModeRight, role: str, framework: str, mode: str = "") -> str:
+    """Why a Job is refused if the reconciler has the right no more; empty if it is not."""
+    roles = {"paddle": "pserver=1,trainer=2", "none": ""}.get(framework, HOROVOD_ROLES)
+    notes = {name: text for name, text in (("mode", mode), ("roles", roles)) if text}
+    manifest = job(f"one-{role}", role=role, job="one", annotations=notes, framework=framework)
+    request = AdmissionRequest("CREATE", manifest, None, USER)
+    try:
+        mutate(request, replace(CONTEXT, withheld=frozenset({right})))
+    except Denied as denied:
+        return str(denied)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("right", "framework", "role", "mode", "remedy"),
+    [
+        (ModeRight.ROLEBINDINGS, "horovod", "launcher", "kubexec", "one of ssh"),
+        (ModeRight.ROLEBINDINGS, "horovod", "worker", "kubexec", "one of ssh"),
+        (ModeRight.ROLEBINDINGS, "paddle", "trainer", "cloud", "one of ps"),
+        (ModeRight.SECRETS, "horovod", "worker", "ssh", "one of kubexec"),
+    ],
+)
+def test_a_mode_whose_right_is_withheld_is_refused_with_the_value_that_withholds_it(
+    right: ModeRight, framework: str, role: str, mode: str, remedy: str
+) -> None:
+    what = f'"{mode}" is disabled by the installation: rights.{right}=false; {remedy}'
+    expected = f"metadata.annotations[edl.dev/mode]: {what}"
+    assert refused(right, role, framework=framework, mode=mode) == expected
+
+
+@pytest.mark.parametrize("right", ModeRight)
+def test_modes_that_need_no_right_are_not_refused(right: ModeRight) -> None:
+    assert refused(right, "worker", framework="none") == ""
+    other = {ModeRight.SECRETS: "kubexec", ModeRight.ROLEBINDINGS: "ssh"}[right]
+    assert refused(right, "worker", framework="horovod", mode=other) == ""
+
+
+def test_the_default_mode_is_refused_too() -> None:
+    assert '"kubexec" is disabled' in refused(ModeRight.ROLEBINDINGS, "worker", framework="horovod")

@@ -20,6 +20,13 @@ T = TypeVar("T")
 Asked = tuple[str, str]
 """A verb and a resource, in the words of RBAC."""
 _WITHIN: Final = 120.0
+OF_RECONCILER: Final = (
+    "edl-reconciler",
+    "edl-reconciler-secrets",
+    "edl-reconciler-rolebindings",
+    "edl-reconciler-provisioning",
+)
+"""The roles by which it reads and writes in every namespace."""
 
 
 @dataclass(frozen=True, slots=True)
