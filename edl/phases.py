@@ -84,7 +84,7 @@ def phase(job: TrainingJob) -> Phase:
     return Phase.RUNNING
 
 
-def waits(job: TrainingJob) -> bool:
+def waits_to_start(job: TrainingJob) -> bool:
     """Whether the job is queued, or suspended for a restart at a new size."""
     return phase(job) in (Phase.QUEUED, Phase.SCALING) and all(
         role.status.suspended for role in job.live

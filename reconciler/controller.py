@@ -127,7 +127,9 @@ class Controller:
         )
         plan = self._pipeline.decide(state)
         self._growth_waits.note(plan, state.observed_at)
-        steps = self._pipeline.steps(plan, state, partial(self._backoff.waits, now=started))
+        steps = self._pipeline.steps(
+            plan, state, partial(self._backoff.is_backing_off, now=started)
+        )
         decided = self.decision_seconds = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
@@ -153,7 +155,7 @@ class Controller:
         """Jobs whose steps could not be computed back off; each attempt is logged."""
         now = self._clocks.monotonic()
         for found in broken:
-            if not self._backoff.waits(found.job, now):
+            if not self._backoff.is_backing_off(found.job, now):
                 self._backoff.back_off(found.job, AFTER_FAILURE, now)
                 self._decisions.left_out(found)
 

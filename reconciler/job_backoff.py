@@ -50,7 +50,7 @@ class JobBackoff:
         self._failing.pop(job, None)
         self._until.pop(job, None)
 
-    def waits(self, job: JobKey, now: float) -> bool:
+    def is_backing_off(self, job: JobKey, now: float) -> bool:
         return self._until.get(job, now) > now
 
     def next(self, now: float, begun: float) -> float | None:

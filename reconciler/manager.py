@@ -233,6 +233,6 @@ class Manager:
 
 
 def _steps(
-    plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool], unchanged: UnchangedJobs
+    plan: Plan, state: ClusterState, backs_off: Callable[[JobKey], bool], unchanged: UnchangedJobs
 ) -> Steps:
-    return steps(without_foreign_names(plan, state), state, unchanged, waits)
+    return steps(without_foreign_names(plan, state), state, unchanged, backs_off)

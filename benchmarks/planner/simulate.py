@@ -78,7 +78,7 @@ def scenario(jobs: int, node_count: int, seed: int) -> Scenario:
 
 
 def line(name: str, result: Result, seconds: float) -> str:
-    waits, ends = result.waits, result.completions
+    waits, ends = result.wait_times, result.completions
     return (
         f"{name:11} {seconds:6.1f} s  {result.timeline.decisions:6} decisions  "
         f"{result.ended:4} ended  wait {waits.mean:7.0f} s  completion {ends.mean:7.0f} s  "

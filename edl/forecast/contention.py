@@ -28,7 +28,7 @@ class Contention:
         self._usable_nodes: dict[JobKey, Mask] = {}
         self._held_nodes: dict[JobKey, Mask] = {}
 
-    def competes(self, job: TrainingJob, other: TrainingJob, lacks: Collection[str] = ()) -> bool:
+    def competes(self, job: TrainingJob, other: TrainingJob, lacks: Collection[str]) -> bool:
         """Whether the end of `other` frees quota or capacity that `job` could use.
 
         `lacks`: the resources that `job` waits for, "" for others; empty if none are known.

@@ -70,7 +70,7 @@ def without_ours(manifest: Json) -> Json:
 
 def _without_owned(part: Json) -> Json:
     found = annotations(part)
-    kept = {name: text for name, text in found.items() if not _is_ours(name)}
+    kept = {name: text for name, text in found.items() if not _is_owned_annotation(name)}
     return part if len(kept) == len(found) else with_metadata(part, annotations=kept)
 
 
@@ -238,13 +238,15 @@ def _left_out(spec: Json, old: Json) -> Json:
 
 
 def _with_owned_of(part: Json, old: Json) -> Json:
-    mine = {name: text for name, text in annotations(part).items() if not _is_ours(name)}
-    ours = {name: text for name, text in annotations(old).items() if _is_ours(name)}
+    mine = {
+        name: text for name, text in annotations(part).items() if not _is_owned_annotation(name)
+    }
+    ours = {name: text for name, text in annotations(old).items() if _is_owned_annotation(name)}
     same = mine | ours == annotations(part)
     return part if same else with_metadata(part, annotations=mine | ours)
 
 
-def _is_ours(name: str) -> bool:
+def _is_owned_annotation(name: str) -> bool:
     return name in registry.OWNED_ANNOTATIONS
 
 

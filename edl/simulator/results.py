@@ -91,7 +91,7 @@ class Result(msgspec.Struct, frozen=True):
         return sum(job.track.running is None for job in self.jobs)
 
     @property
-    def waits(self) -> Summary:
+    def wait_times(self) -> Summary:
         """The waits of all jobs that arrived; a job that never ran counts until the end."""
         return Summary.of([job.wait for job in self.jobs])
 

@@ -44,15 +44,15 @@ def steps(
     plan: Plan,
     state: ClusterState,
     unchanged: UnchangedJobs | None = None,
-    waits: Callable[[JobKey], bool] = _never,
+    backs_off: Callable[[JobKey], bool] = _never,
 ) -> Steps:
     """All writes that the plan and the upkeep of jobs require: suspensions first, starts later.
 
-    `unchanged` only saves time, and is updated. A job that `waits` gets no step: its writes failed,
-    and are retried later.
+    `unchanged` only saves time, and is updated. A job that `backs_off` gets no step: its writes
+    failed, and are retried later.
     """
     unchanged = unchanged or UnchangedJobs()
-    collector = StepCollector(waits)
+    collector = StepCollector(backs_off)
     _add_suspensions(collector, plan, state)
     _add_upkeep(collector, plan, state, unchanged)
     _add_retries(collector, plan, state)
@@ -114,7 +114,7 @@ def _unplanned_upkeep(job: TrainingJob, now: datetime, unchanged: UnchangedJobs)
     (step,), recheck_after = upkeep(job, (), now)
     if not step.writes and recheck_after is None:
         unchanged.remember(job)
-    starts = _waits(job) and phases.ending(job) is None
+    starts = _is_suspended(job) and phases.ending(job) is None
     return DueSteps((replace(step, starts=starts),), recheck_after)
 
 
@@ -174,7 +174,7 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
     First of jobs that never start, as waiting does not help them.
     Refused starts and nodes that did not join are left out: their own steps write the reason.
     """
-    waiting = {job.key: job for job in state.jobs if _waits(job)}
+    waiting = {job.key: job for job in state.jobs if _is_suspended(job)}
     for held in sorted(plan.held, key=lambda one: not one.never):
         job = waiting.get(held.job)
         if job is None or job.refused or held.job in plan.unprovisioned:
@@ -189,5 +189,5 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
         yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,))
 
 
-def _waits(job: TrainingJob) -> bool:
+def _is_suspended(job: TrainingJob) -> bool:
     return bool(job.roles) and job.suspended

@@ -30,12 +30,13 @@ class StepError(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class StepCollector:
-    """The steps so far, in order, without those that write nothing. A job that `waits` gets none.
+    """The steps so far, in order, without those that write nothing.
 
+    A job that `backs_off` gets none.
     `rechecks`: times after which to check single jobs again.
     """
 
-    waits: Callable[[JobKey], bool]
+    backs_off: Callable[[JobKey], bool]
     steps: list[Step] = field(default_factory=list)
     rechecks: list[timedelta] = field(default_factory=list)
     errors: list[StepError] = field(default_factory=list)
@@ -48,7 +49,7 @@ class StepCollector:
         **kwargs: _Args.kwargs,
     ) -> None:
         """Compute a job's steps now; an exception becomes an error of this job."""
-        if self.waits(job):
+        if self.backs_off(job):
             return
         try:
             steps, recheck_after = compute(*args, **kwargs)
@@ -60,5 +61,5 @@ class StepCollector:
             self.rechecks.append(recheck_after)
 
     def extend(self, steps: Iterable[Step], most: int | None = None) -> None:
-        """Append the first `most` of these steps whose jobs do not wait."""
-        self.steps += islice((step for step in steps if not self.waits(step.job)), most)
+        """Append the first `most` of these steps whose jobs do not back off."""
+        self.steps += islice((step for step in steps if not self.backs_off(step.job)), most)

@@ -1,7 +1,7 @@
 """The queued jobs of a plan."""
 
 from edl.model import ClusterState
-from edl.phases import blocked, waits
+from edl.phases import blocked, waits_to_start
 from edl.planner.plan import Held, Plan
 
 
@@ -11,5 +11,5 @@ def waiting(state: ClusterState, plan: Plan) -> tuple[Held, ...]:
     return tuple(
         one
         for one in plan.held
-        if one.position or one.never or (blocked(jobs[one.job]) and waits(jobs[one.job]))
+        if one.position or one.never or (blocked(jobs[one.job]) and waits_to_start(jobs[one.job]))
     )

@@ -76,13 +76,15 @@ def labelled(manifest: Json, labels: LabelOptions) -> Json:
 def _move(source: Json, metadata: Json) -> None:
     """Move our labels and annotations from metadata where they have no effect to a Job's own."""
     for place in ("labels", "annotations"):
-        ours = {name: text for name, text in (source.get(place) or {}).items() if is_ours(name)}
+        ours = {
+            name: text for name, text in (source.get(place) or {}).items() if has_our_prefix(name)
+        }
         if ours:
             source[place] = {name: text for name, text in source[place].items() if name not in ours}
             metadata[place] = ours | (metadata.get(place) or {})
 
 
-def is_ours(name: str) -> bool:
+def has_our_prefix(name: str) -> bool:
     return name.startswith(contract.PREFIX)
 
 

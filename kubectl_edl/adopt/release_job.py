@@ -17,7 +17,7 @@ from edl.inject.update_policy import others_labels
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json, Patch
-from kubectl_edl.adopt.job_labels import is_ours
+from kubectl_edl.adopt.job_labels import has_our_prefix
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
@@ -52,7 +52,7 @@ def without_labels(manifest: Json) -> Json:
     for metadata in _metadata(changed):
         for place in _PLACES:
             before = _member(metadata, place)
-            after = {name: text for name, text in before.items() if not is_ours(name)}
+            after = {name: text for name, text in before.items() if not has_our_prefix(name)}
             if not after and before:
                 del metadata[place]
             elif after != before:
@@ -143,10 +143,10 @@ def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]
 def _removal(job: Json) -> Json:
     """A merge patch that removes our labels and annotations by setting them to null."""
     metadata: Json = {
-        place: {name: None for name in job["metadata"].get(place) or {} if is_ours(name)}
+        place: {name: None for name in job["metadata"].get(place) or {} if has_our_prefix(name)}
         for place in _PLACES
     }
-    if all(map(is_ours, labels(job))):
+    if all(map(has_our_prefix, labels(job))):
         # An empty map would be filled again with the labels of the pods.
         metadata["labels"] |= others_labels(job)
     patch: Json = {"metadata": {place: names for place, names in metadata.items() if names}}

@@ -117,7 +117,9 @@ def events_of(
 
     def kept(pages: Iterable[RawList]) -> list[EventFacts]:
         found = (one for page in pages for one in event_facts(page.items))
-        chosen = (one for one in found if _is_named(one, known) or (ours and _is_ours(one)))
+        chosen = (
+            one for one in found if _is_named(one, known) or (ours and _is_recorded_by_us(one))
+        )
         return sorted(chosen, key=attrgetter("order"))
 
     try:
@@ -126,11 +128,13 @@ def events_of(
         listed = kept((cluster.list(selection),))
     chosen = {one.body["metadata"]["uid"] for one in about(listed, jobs)}
     return tuple(
-        one for one in listed if one.body["metadata"]["uid"] in chosen or (ours and _is_ours(one))
+        one
+        for one in listed
+        if one.body["metadata"]["uid"] in chosen or (ours and _is_recorded_by_us(one))
     )
 
 
-def _is_ours(event: EventFacts) -> bool:
+def _is_recorded_by_us(event: EventFacts) -> bool:
     return event.source == contract.MANAGED_BY
 
 

@@ -9,7 +9,7 @@ from edl.domain_counts import labels_of, running
 from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
 from edl.model import ClusterState, TrainingJob, job_of
-from edl.phases import waits
+from edl.phases import waits_to_start
 from edl.planner.explain.explanation import Explanation
 from edl.planner.explain.explanation import explain as explain_job
 from edl.planner.explain.what_if_state import DecisionInput
@@ -73,7 +73,7 @@ def read_explanation(
         explained = _with_cluster(cli, explained, given.state)
     if given.published:
         explained = _as_published(explained, given.published)
-    if refused and explained.estimate and not waits(job):
+    if refused and explained.estimate and not waits_to_start(job):
         explained = replace(explained, estimate=_NO_GROWTH)
     return explained, hints
 
@@ -86,7 +86,7 @@ def published_view(
     A job that does not wait takes only its team from there, which needs no hints.
     """
     found, hints = read_published(connection, now, job.key.namespace)
-    if not waits(job):
+    if not waits_to_start(job):
         return found, ()
     return found, (found.hint,) if found else hints
 
@@ -94,7 +94,7 @@ def published_view(
 def _as_published(explained: Explained, published: PublishedView) -> Explained:
     """Add what the reconciler published about the job; if it does not wait, only its team."""
     explained = replace(explained, team=published.queue.team)
-    if not waits(explained.view.job):
+    if not waits_to_start(explained.view.job):
         return explained
     explained = replace(explained, as_of=published.as_of)
     found = published.job(explained.view.job.key)

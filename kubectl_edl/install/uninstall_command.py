@@ -96,7 +96,7 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
     targets = tuple(dict.fromkeys((*targets, *created(cluster))))
     _remove(cli, cluster, targets[len(installed) :])
     if how.wait:
-        ours = [target for target in targets if _is_ours(cluster, target)]
+        ours = [target for target in targets if _is_waited_for(cluster, target)]
         prune.wait_until_gone(cli, cluster, ours, how.timeout, scope.cluster_flags)
 
 
@@ -136,10 +136,10 @@ def _remove(cli: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef
 
 def _text(cluster: PluginCluster, target: ObjectRef) -> str:
     name = name_of(target)
-    return name if _is_ours(cluster, target) else f"{name} in {target.namespace}"
+    return name if _is_waited_for(cluster, target) else f"{name} in {target.namespace}"
 
 
-def _is_ours(cluster: PluginCluster, target: ObjectRef) -> bool:
+def _is_waited_for(cluster: PluginCluster, target: ObjectRef) -> bool:
     """Whether to wait for it; in users' namespaces, a pod of a lost node may remain long."""
     return target.namespace in ("", cluster.system_namespace)
 

@@ -15,7 +15,7 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.kube.cluster import server_time
 from edl.model import Code, JobKey, ObjectRef
 from edl.model.reason_codes import code_of
-from edl.phases import waits
+from edl.phases import waits_to_start
 from edl.visibility.namespace_queue import (
     CONFIG_MAP,
     KEY,
@@ -106,7 +106,7 @@ def ranked(survey: Survey, published: PublishedView | None) -> Survey:
         structs.replace(job, priority=known[job.key]) if job.key in known else job
         for job in survey.jobs
     )
-    if all(job.key in known for job in jobs if waits(job)):
+    if all(job.key in known for job in jobs if waits_to_start(job)):
         survey = structs.replace(survey, hints=survey.hints_but_priorities)
     return structs.replace(survey, jobs=jobs)
 

@@ -5,7 +5,7 @@ import click
 from edl import reasons
 from edl.errors import Forbidden
 from edl.model import Code, TrainingJob
-from edl.phases import ending, waits
+from edl.phases import ending, waits_to_start
 from edl.planner.plan import Held
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, print_options
@@ -127,7 +127,7 @@ def _last_reasons(
     now = cli.now()
     survey = survey_training(connection, "", now)
     queued, published, hints = own_queue(connection, survey, now)
-    running = ((job, why(job)) for job in survey.jobs if not (ending(job) or waits(job)))
+    running = ((job, why(job)) for job in survey.jobs if not (ending(job) or waits_to_start(job)))
     held = (
         *(_held(one.job, one.why, one.position) for one in queued),
         *(_held(job, one) for job, one in running if one.reason and one.reason not in _OUTCOMES),

@@ -9,7 +9,7 @@ from typing import Final
 from edl.messages import message, messages
 from edl.model import ClusterState, TrainingJob
 from edl.model.jobs import queue_order
-from edl.phases import waits
+from edl.phases import waits_to_start
 from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in
@@ -31,7 +31,7 @@ _STARTS_NOW: Final = "starts now"
 _WOULD_START: Final = "would start"
 
 
-def in_plan(state: ClusterState, plan: Plan, stalled: str = "") -> tuple[WaitingJob, ...]:
+def in_plan(state: ClusterState, plan: Plan, stalled: str) -> tuple[WaitingJob, ...]:
     """The whole queue: jobs that this plan starts, then the others by position.
 
     Jobs that cannot be planned or never start come last, without a position. `stalled` is the
@@ -90,7 +90,7 @@ def by_arrival(
     """Queued training jobs of one namespace: those published in that order, the others behind."""
     names = [one.name for one in published.queue.items] if published else []
     places = {name: place for place, name in enumerate(names)}
-    queued = [job for job in jobs if waits(job)]
+    queued = [job for job in jobs if waits_to_start(job)]
     queued.sort(key=lambda job: (places.get(job.key.name, len(places)), queue_order(job)))
     return tuple(_unplanned(job, published) for job in queued)
 

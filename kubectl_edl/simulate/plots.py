@@ -92,7 +92,7 @@ def _pyplot() -> Any:  # noqa: ANN401 - an extra's module
 
 def summary(result: Result) -> str:
     least = ">" if result.never else ""
-    mean = result.waits.mean
+    mean = result.wait_times.mean
     wait = f"mean wait {least}{duration(timedelta(seconds=mean)) if isfinite(mean) else mean}"
     return f"{wait}, {result.ended} of {len(result.jobs)} jobs ended"
 

@@ -112,7 +112,7 @@ def _wait(result: Result, which: Literal["mean", "median", "most"]) -> str:
 
 def _known_waits(result: Result) -> Summary:
     """Waits; empty if no job ran, because waiting until the end says nothing."""
-    return Summary.of(()) if result.never == len(result.jobs) else result.waits
+    return Summary.of(()) if result.never == len(result.jobs) else result.wait_times
 
 
 def time_cell(seconds: float | None) -> str:

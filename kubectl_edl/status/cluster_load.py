@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from edl.errors import ClusterError
-from edl.phases import waits
+from edl.phases import waits_to_start
 from edl.quantities import CPU, DEVICE_CLASS, MEMORY, Resources, devices_text
 from kubectl_edl.client.cluster_view import survey_cluster
 
@@ -64,7 +64,7 @@ def sentence(state: ClusterState) -> str:
         for name, amount in allocatable
         if amount and (name in (CPU, MEMORY) or "/" in name)
     ]
-    queued = sum(map(waits, state.jobs))
+    queued = sum(map(waits_to_start, state.jobs))
     requested = f"requested: {', '.join(parts)}" if parts else "no node is ready"
     return f"Cluster: {queued} queued; {requested}"
 

@@ -15,7 +15,7 @@ from edl.kube.decode.object_facts import node
 from edl.model import Code, Node, ObjectRef, TrainingJob
 from edl.model.blockers import BlockerKind
 from edl.parsing.team_config_map import teams_of
-from edl.phases import waits
+from edl.phases import waits_to_start
 from edl.planner.plan import StayingPods
 from edl.visibility.namespace_queue import PublishedJob
 from kubectl_edl.cli.context import ClusterConnection
@@ -67,7 +67,7 @@ def job_detail(
     shown = view(found, connection.scope)
     queue, team = _queue_and_team(found, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
-    published_job = queue.job(found.key) if queue and waits(found) else None
+    published_job = queue.job(found.key) if queue and waits_to_start(found) else None
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
@@ -96,7 +96,7 @@ def _queue_and_team(
 ) -> tuple[PublishedView | None, str]:
     """The published queue unless the job needs nothing of it, and the team."""
     namespace = job.key.namespace
-    live = None if waits(job) else _live_team(namespace, connection.cluster)
+    live = None if waits_to_start(job) else _live_team(namespace, connection.cluster)
     if live is not None:
         return None, live
     queue, _ = read_published(connection, now, namespace, lead)

@@ -41,8 +41,8 @@ def list_report(
     views: Sequence[JobView],
     now: datetime,
     namespace: str,
-    above: str = "",
-    settings: str | None = None,
+    above: str,
+    settings: str | None,
 ) -> Report:
     """One row per training job; an empty `namespace` shows all, with a column NAMESPACE.
 

@@ -8,7 +8,7 @@ from typing import Final
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
-from edl.phases import phase, waits
+from edl.phases import phase, waits_to_start
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.spec.allowed_sizes import start_size
 from edl.writes import Json
@@ -135,7 +135,7 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
     queued = _sum(
         start_size(role) * role.template.shape.requests
         for job in state.jobs
-        if waits(job)
+        if waits_to_start(job)
         for role in job.live
     )
     measured = [one.used for one in nodes if one.used is not None]

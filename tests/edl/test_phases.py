@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.contract import CleanUp
 from edl.model import JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
-from edl.phases import ending, phase, runs, waits
+from edl.phases import ending, phase, runs, waits_to_start
 from edl.steps.host_lists import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
 
@@ -189,12 +189,12 @@ def test_a_restart_at_a_new_size_is_scaling_until_its_pods_run() -> None:
     restarting = WORKER.changed(resizing=ResizePolicy.RESTART, resized_at=RESIZED)
     stopped = waiting(restarting).changed(last=reasons.restart(reasons.grown(2, 2)))
     job = training(waiting(CHIEF), stopped, started_at=STARTED)
-    assert (phase(job), waits(job)) == (Phase.SCALING, True)
+    assert (phase(job), waits_to_start(job)) == (Phase.SCALING, True)
     half = training(CHIEF, stopped, started_at=STARTED)
-    assert (phase(half), waits(half)) == (Phase.SCALING, False)
+    assert (phase(half), waits_to_start(half)) == (Phase.SCALING, False)
     begun = restarting.changed(pods=(new(0, 19),), last=reasons.restarted(reasons.grown(2, 2)))
     job = training(CHIEF, begun, started_at=RESIZED)
-    assert (phase(job), waits(job)) == (Phase.SCALING, False)
+    assert (phase(job), waits_to_start(job)) == (Phase.SCALING, False)
     there = begun.changed(pods=TWO)
     assert phase(training(CHIEF, there, started_at=RESIZED)) is Phase.RUNNING
 

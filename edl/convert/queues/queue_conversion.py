@@ -78,9 +78,7 @@ def _api(document: Json) -> tuple[tuple[str, str], str]:
     return (group, str(document.get("kind"))), version
 
 
-def teams_of_queues(
-    documents: Sequence[Json], system_namespace: str = contract.SYSTEM_NAMESPACE
-) -> ConvertedQueues:
+def teams_of_queues(documents: Sequence[Json], system_namespace: str) -> ConvertedQueues:
     """The teams of all queues; `is_queue` must be true for each document.
 
     `system_namespace` is the namespace of kubectl-edl, where it reads the ConfigMap.

@@ -121,7 +121,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     plan = builder.plan()
     case = _Case(given, job, builder)
     held = next((one for one in plan.held if one.job == key), None)
-    waits = case.waits
+    waits = case.suspended
     lacks_room = waits and not gets_room(builder, key)
     return Explanation(
         job=key,
@@ -154,13 +154,13 @@ class _Case:
     builder: PlanBuilder
 
     @cached_property
-    def waits(self) -> bool:
+    def suspended(self) -> bool:
         """Whether any role of the job is still suspended after this plan."""
         over = phases.ending(self.job) is not None or not self.job.live
         stopped = self.job.key in self.builder.results.suspended
-        suspended = any(role.status.suspended for role in self.job.live)
+        was = any(role.status.suspended for role in self.job.live)
         starts = self.job.key in self.builder.results.admitted
-        return not over and (stopped or (suspended and not starts))
+        return not over and (stopped or (was and not starts))
 
     def start(self) -> Blockers:
         key, jobs = self.job.key, {role.job for role in self.job.live}
@@ -183,7 +183,7 @@ class _Case:
             before=with_work(role, now),
             after=with_work(role, after),
             reason=_why(plan, self.job, role),
-            blockers=self._growth(role, allocation) if allocation and not self.waits else None,
+            blockers=self._growth(role, allocation) if allocation and not self.suspended else None,
         )
 
     def _growth(self, role: Role, allocation: RoleAllocation) -> Blockers:

@@ -35,6 +35,6 @@ class GrowthHold:
         """Growth waits, with capacity reserved unless it was denied; an earlier reason stays."""
         self.reason = self.reason or reason
 
-    def cool_down(self, reason: Reason | None, until: datetime | None = None) -> None:
+    def cool_down(self, reason: Reason | None, until: datetime | None) -> None:
         """It donates no replica; growth is deferred, or allowed if `reason` is None."""
         self.reason, self.until, self.cooling_down = reason, until if reason else None, True

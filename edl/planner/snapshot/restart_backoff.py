@@ -83,7 +83,7 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
     if other is None:
         return None
     if last_resizes.was_reclaimed(role):
-        return reasons.BACK_OFF_RECLAMATION if _waits(other) else None
+        return reasons.BACK_OFF_RECLAMATION if _has_suspended_role(other) else None
     return None if _changed_since(other, role.record.resized_at) else reasons.BACK_OFF_GROWTH
 
 
@@ -164,7 +164,7 @@ def _rest_after(snapshot: Snapshot, role: Role) -> timedelta:
     return _rest(snapshot, role) / (1 << _IN_VAIN if left else 1)
 
 
-def _waits(job: TrainingJob) -> bool:
+def _has_suspended_role(job: TrainingJob) -> bool:
     """Whether some role of a job that is not paused is suspended."""
     return not job.paused and any(role.status.suspended for role in job.live)
 

@@ -14,7 +14,7 @@ from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import ClusterState, Demand, JobKey, ObjectRef, TrainingJob
 from edl.parsing import namespace_policy
-from edl.phases import ending, waits
+from edl.phases import ending, waits_to_start
 from edl.planner.published_settings import Settings
 from edl.similar_names import did_you_mean
 from kubectl_edl.cli.completion_candidates import object_name
@@ -125,7 +125,7 @@ def never(context: CheckContext) -> CheckResults:
     queued = [
         job
         for job in state.jobs
-        if waits(job) and not job.problem and named in ("", job.key.namespace)
+        if waits_to_start(job) and not job.problem and named in ("", job.key.namespace)
     ]
     unlabelled = _unlabelled_keys(context, queued)
     unstartable = [

@@ -26,7 +26,7 @@ def test_an_error_of_one_job_stops_no_other() -> None:
     assert (collected.steps, collected.rechecks) == ([step(LAST)], [SOON])
 
 
-def test_a_job_that_waits_computes_nothing() -> None:
+def test_a_job_that_backs_off_computes_nothing() -> None:
     collected = collector()
     for job in (FIRST, WAITING):
         collected.add(job, DueSteps, (step(job),), SOON)

@@ -189,7 +189,7 @@ def test_refused_reasons_of_some_jobs_keep_no_reason_from_other_jobs() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
     given = state(*(queued(name) for name in names))
     refused = {JobKey("lab", name) for name in names[:MOST_EXPLAINED]}
-    found = steps(Plan(held=held(names)), given, waits=refused.__contains__).steps
+    found = steps(Plan(held=held(names)), given, backs_off=refused.__contains__).steps
     assert [step.job.name for step in found] == names[MOST_EXPLAINED:]
 
 

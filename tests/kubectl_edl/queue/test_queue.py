@@ -95,7 +95,7 @@ def test_starts_are_listed_in_the_plan() -> None:
             Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
         ),
     )
-    report = queue_report(in_plan(state(*jobs.values()), plan), NOW, "a")
+    report = queue_report(in_plan(state(*jobs.values()), plan, ""), NOW, "a")
     assert print_report(report, Layout()) == (
         "POSITION   NAME   PRIORITY   WAITING-FOR                  AHEAD             "
         "STARTS      MESSAGE                     AGE\n"
@@ -114,19 +114,21 @@ def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
     found = queued("late")
     ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
     plan = Plan(held=(Held(found.key, because("insufficient CPU"), 300, ahead),))
-    report = queue_report(in_plan(state(found), plan), NOW, found.key.namespace)
+    report = queue_report(in_plan(state(found), plan, ""), NOW, found.key.namespace)
     assert " bert,gpt,vit,+296 " in print_report(report, Layout())
 
 
 def test_a_running_job_that_may_not_grow_is_not_in_the_queue() -> None:
     running = replace(queued("bert"), roles=(WORKER.changed(suspended=False),))
-    assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),))) == ()
+    assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),)), "") == ()
 
 
 def test_an_ended_role_asks_for_nothing() -> None:
     ended = WORKER.changed(name="evaluator", ending=JobEnd.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
-    (waiting,) = in_plan(state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)))
+    (waiting,) = in_plan(
+        state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)), ""
+    )
     assert waiting.start_sizes == (("worker", 2),)
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
 
@@ -226,7 +228,7 @@ def test_a_queued_job_waits_for_the_pods_of_its_manual_size() -> None:
     job = queued("bert")
     job = replace(job, roles=(WORKER.changed(min=1, max=8, replicas=4),))
     held = Held(job.key, because("insufficient CPU"), 1)
-    report = queue_report(in_plan(state(job), Plan(held=(held,))), NOW, "a")
+    report = queue_report(in_plan(state(job), Plan(held=(held,)), ""), NOW, "a")
     assert "16 CPU, 32Gi memory, 4 pods" in print_report(report, Layout())
     assert "worker=4" in print_report(report, Layout(wide=True))
     found = dict(report.objects[0])
@@ -245,7 +247,7 @@ def test_the_wide_queue_shows_team_and_position_in_team() -> None:
         Held(one.key, because("insufficient CPU"), place) for place, one in enumerate(jobs[:3], 1)
     )
     never = Held(jobs[3].key, because("too large"), never=True)
-    waiting = in_plan(teamed, Plan(held=(*held, never)))
+    waiting = in_plan(teamed, Plan(held=(*held, never)), "")
     assert [(one.team, one.position_in_team) for one in waiting] == [
         *(("vision", 1), ("speech", 1), ("vision", 2), ("default", None)),
     ]

@@ -57,9 +57,11 @@ class QueueHeads:
 
     def delayed_by(self, gang: Gang) -> Gang | None:
         """The first head that the gang would delay; None if it may start before all of them."""
-        return next((head for kind, head in self._heads.items() if self._waits(gang, kind)), None)
+        return next(
+            (head for kind, head in self._heads.items() if self._would_delay(gang, kind)), None
+        )
 
-    def _waits(self, gang: Gang, kind: _Kind) -> bool:
+    def _would_delay(self, gang: Gang, kind: _Kind) -> bool:
         """A gang that its team's guarantee covers passes another team's head that borrows."""
         head, sources = self._heads[kind], self.sources
         charge = gang.quota_request.team

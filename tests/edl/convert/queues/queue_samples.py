@@ -48,7 +48,7 @@ def kai(name: str, parent: str = "", **spec: Any) -> Json:  # noqa: ANN401 - JSO
 
 def converted(*documents: Json) -> ConvertedQueues:
     assert all(map(is_queue, documents))
-    return teams_of_queues(documents)
+    return teams_of_queues(documents, contract.SYSTEM_NAMESPACE)
 
 
 def teams(*documents: Json) -> Teams:

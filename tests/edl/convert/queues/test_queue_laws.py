@@ -8,11 +8,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl.convert.queues.queue_conversion import ConvertedQueues, teams_of_queues
+from edl.convert.queues.queue_conversion import ConvertedQueues
 from edl.parsing.team_config_map import check, teams_of
 from edl.writes import Json
 from tests.edl.convert.documents import leaves, objects, with_value
-from tests.edl.convert.queues.queue_samples import errors
+from tests.edl.convert.queues.queue_samples import converted, errors
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "convert" / "queues"
 STREAMS: list[list[Json]] = [
@@ -37,7 +37,7 @@ def test_an_unknown_field_is_named(stream: list[Json]) -> None:
     for number, document in enumerate(stream):
         for place in objects(document):
             changed = with_value(document, (*place, "unheardOf"), "marked")
-            found = teams_of_queues([*stream[:number], changed, *stream[number + 1 :]])
+            found = converted(*stream[:number], changed, *stream[number + 1 :])
             said = remarks(found)
             labels = "matchLabels" in place
             assert labels or any("unheardOf" in one for one in said), place
@@ -57,7 +57,7 @@ def test_nonsense_is_refused_or_becomes_teams_that_our_parser_reads(data: st.Dat
         ]
         place = data.draw(st.sampled_from([("spec",), *places]))
         stream[number] = with_value(stream[number], place, data.draw(JUNK))
-    found = teams_of_queues(stream)
+    found = converted(*stream)
     assert (found.manifest is None) == bool(errors(found))
     if found.manifest is not None:
         check(found.manifest)
@@ -67,7 +67,7 @@ def test_nonsense_is_refused_or_becomes_teams_that_our_parser_reads(data: st.Dat
 @LAW
 @given(st.permutations(STREAMS[0]))
 def test_the_order_of_documents_does_not_matter(stream: list[Json]) -> None:
-    first, second = teams_of_queues(STREAMS[0]).manifest, teams_of_queues(stream).manifest
+    first, second = converted(*STREAMS[0]).manifest, converted(*stream).manifest
     assert first is not None
     assert second is not None
     assert teams_of(first["data"]) == teams_of(second["data"])
