@@ -120,7 +120,7 @@ class Held(msgspec.Struct, frozen=True):
     ahead: tuple[JobKey, ...] = ()
     """The first jobs of the queue before this one, at most eight."""
     until: datetime | None = None
-    """The end of the cooldown or back-off, if `reason` is one."""
+    """The end of the wait if time alone ends it, such as a cooldown or a back-off."""
     never: bool = False
     """A queued job that could not start even if every other job ended; it blocks no job."""
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from edl import reasons
 from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
@@ -166,11 +165,10 @@ def _cooldown(explained: Explained) -> resize_limits.Pace | None:
 
 
 def _until(explained: Explained) -> datetime | None:
-    """The end of a cooldown or back-off, from the plan; no other wait has a known end."""
+    """The end of a cooldown or back-off, from the plan."""
     found, key = explained.explanation, explained.view.job.key
     held = found.plan.held if found else ()
-    timed = (one for one in held if one.reason.code in reasons.TIMED)
-    return next((one.until for one in timed if one.job == key), None)
+    return next((one.until for one in held if one.job == key), None)
 
 
 def _pacing(explained: Explained) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
-from edl import reasons
 from edl.domain_counts import DomainCounts
 from edl.messages import message
 from edl.model import JobKey
@@ -209,5 +208,5 @@ def _waiting(held: Held, victims: Sequence[JobKey]) -> PlannedWaitDocument:
         "preempts": [str(key) for key in victims],
         "reason": held.reason.code.value,
         "message": message(held.reason),
-        "notBefore": time_text(held.until) if held.reason.code in reasons.TIMED else None,
+        "notBefore": time_text(held.until),
     }

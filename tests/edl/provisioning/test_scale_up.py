@@ -151,6 +151,16 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_behind_and_others_pass
     assert world.job("giant")["spec"]["suspend"]
 
 
+def test_a_wait_for_nodes_has_no_known_end() -> None:
+    """Neither the time-out of a request nor the pause after it: the job starts once it fits."""
+    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world.gang("gang", 4)
+    for reason in (Code.WAITING_FOR_NODES, Code.NODES_NOT_PROVISIONED):
+        world.settle(45)
+        (held,) = world.plan.held
+        assert (held.reason.code, held.until) == (reason, None)
+
+
 def test_what_the_autoscaler_said_stands_on_the_job() -> None:
     world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
     world.said = "no instance type\nhas 100 CPU"

@@ -243,11 +243,11 @@ class GangClaims:
 
         After `queue_patience` it becomes a head, which later gangs may not delay.
         """
-        reason, until = self.nodes.request(gang, reason, partial(self.sources.attained, gang))
+        reason = self.nodes.request(gang, reason, partial(self.sources.attained, gang))
         counts = gang.quota_request is not NOT_COUNTED
         if counts and gang.job.key in self.results.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
-        self.results.enqueue(gang.job.key, reason, until)
+        self.results.enqueue(gang.job.key, reason)
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
         if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
             self._heads.add(gang)

@@ -8,13 +8,14 @@ Replacements of minimum pods on cordoned nodes are requested too, always by prov
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from edl import reasons
 from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import Reason, Role, Shape, TrainingJob
+from edl.model.failures import FailedAttempt
 from edl.model.scarcity import NodePoolLimit
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
@@ -78,26 +79,24 @@ class NodeRequests:
 
     def request(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
-    ) -> tuple[Reason, datetime | None]:
-        """Request nodes for a gang that does not fit, if it may.
+    ) -> Reason:
+        """Request nodes for a gang that does not fit, if it may; returns why it waits.
 
-        Returns why it waits, and until when if time ends that. `reason`: why it does not fit.
-        `attained`: what it may get of idle nodes and extras.
+        `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras.
         """
         job = gang.job
         self.drop(gang)
         if not self.may_request(gang):
-            return reason, None
-        if until := self._rests_until(job):
-            failure = job.provisioning.failure
-            return reasons.not_provisioned(failure.message if failure else ""), until
+            return reason
+        if failure := self._recent_failure(job):
+            return reasons.not_provisioned(failure.message)
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
-            return reasons.not_provisioned(job.provisioning.message), None
+            return reasons.not_provisioned(job.provisioning.message)
         if limit := self._pool_limit(gang, reason, attained):
-            return reasons.above_pool_limits(limit), None
+            return reasons.above_pool_limits(limit)
         if not self._takes_turn(job):
-            return reason, None
+            return reason
         pods = self.provisioner.wanted(gang, attained)
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
@@ -106,8 +105,7 @@ class NodeRequests:
         self.provisioner.claim(gang)
         gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
-        until = self.provisioner.deadline(gang)
-        return reasons.waits_for_nodes(waiting, job.provisioning.message, reason), until
+        return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
 
     def _pool_limit(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
@@ -183,8 +181,8 @@ class NodeRequests:
         """Whether the deadline of a gang's requested nodes has passed."""
         return self.snapshot.clock.elapsed_or_recheck(self.provisioner.deadline(gang), timedelta())
 
-    def _rests_until(self, job: TrainingJob) -> datetime | None:
-        """The end of the back-off after nodes that did not join; None if it may request again.
+    def _recent_failure(self, job: TrainingJob) -> FailedAttempt | None:
+        """The failure after which it may not request again yet; None if it may.
 
         A failure more than a minute in the future is ignored: a wrong clock wrote it.
         """
@@ -192,8 +190,7 @@ class NodeRequests:
         if failure is None or failure.at > self.snapshot.clock.now + timedelta(minutes=1):
             return None
         pause = NODES.after(failure.attempts)
-        over = self.snapshot.clock.elapsed_or_recheck(failure.at, pause)
-        return None if over else failure.at + pause
+        return None if self.snapshot.clock.elapsed_or_recheck(failure.at, pause) else failure
 
 
 def is_provisionable(shape: Shape) -> bool:
