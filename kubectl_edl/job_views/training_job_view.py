@@ -85,6 +85,11 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
         return sum(role.pending for role in self.roles)
 
     @property
+    def pausing(self) -> bool:
+        """Whether a pause is requested, and a Job is not suspended yet."""
+        return self.job.paused and not all(role.status.suspended for role in self.job.live)
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes of its pods, sorted."""
         pods = (pod for role in self.roles for pod in role.role.status.pods if not pod.ended)

@@ -7,6 +7,7 @@ from typing import Final
 from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.messages import container_messages, message
+from edl.messages.scarcity_messages import listed
 from edl.model import Code, Node, Phase, Pod, PodPhase, Role
 from edl.phases import blocked
 from edl.spec.job_spec import UNLIMITED
@@ -47,7 +48,7 @@ def job_blockers(
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
     missing = uncreated_pods(view, changes, now)
     late = [*_of_waiting(view, waiting, now), *_stalled(view, now)]
-    return (*_problem(view), *found, *missing, *late)
+    return (*_problem(view), *_unattended(view, lead), *found, *missing, *late)
 
 
 def blockers_section(found: Iterable[JobBlocker]) -> str:
@@ -71,6 +72,19 @@ def _problem(view: JobView) -> Iterator[JobBlocker]:
     for refused in view.job.refused_writes:
         what = "the write is" if refused.size else "its start is"
         yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")
+
+
+def _unattended(view: JobView, lead: LeaseView) -> Iterator[JobBlocker]:
+    """Requests for a started job that no reconciler carries out."""
+    sizes = (
+        f"the manual size {role.role.name}={role.role.request.replicas}"
+        for role in view.roles
+        if role.size and role.role.request.replicas not in (None, role.size)
+    )
+    requests = [*(["its pause"] if view.pausing else ()), *sizes]
+    if requests and lead.stalled:
+        what = f"no reconciler is running ({lead.why}), which would carry out {listed(requests)}"
+        yield JobBlocker(what, f"{_DOCTOR}{view.scope.edl_flags}")
 
 
 def incomplete(view: JobView) -> Iterator[JobBlocker]:

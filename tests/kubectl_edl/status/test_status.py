@@ -7,7 +7,7 @@ from edl import contract, reasons
 from edl.model import JobKey
 from edl.steps.preconditioned_patches import last_change_annotations
 from tests.kubectl_edl.cluster_wrappers import fenced
-from tests.kubectl_edl.stage import Stage, event, job, mnist, node, pod, role_manifests
+from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 
 @pytest.fixture
@@ -386,3 +386,21 @@ def test_a_deleted_node_under_pods_of_the_job_is_named(stage: Stage) -> None:
             " does not exist any longer: pod garbage collection deletes them within about a "
             "minute, and the Job controller then replaces them"
         )
+
+
+def test_requests_that_no_reconciler_carries_out_are_shown(stage: Stage) -> None:
+    """Before a suspended Job says so, only the annotations have the requests."""
+    for name, requested in (
+        ("mnist-worker", {contract.REPLICAS: "6", contract.PAUSED: "true"}),
+        ("mnist-chief", {contract.PAUSED: "true"}),
+        ("mnist-ps", {contract.PAUSED: "true"}),
+    ):
+        stage.patch(name, {"metadata": {"annotations": requested}})
+    out = stage.run("status", "mnist").out
+    assert "Requested:  a pause, not carried out yet\n" in out
+    assert "which would carry out" not in out
+    lease(stage, minutes_ago=1)
+    assert (
+        "  1. no reconciler is running (Lease edl-system/edl-reconciler was renewed 60s ago), "
+        "which would carry out its pause, the manual size worker=6\n     fix: kubectl edl doctor\n"
+    ) in stage.run("status", "mnist").out
