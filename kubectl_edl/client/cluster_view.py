@@ -35,6 +35,7 @@ from kubectl_edl.client.optional_reads import (
     readable_namespaces,
 )
 from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
+from kubectl_edl.client.reconciler_lease import unmanaged
 
 if TYPE_CHECKING:
     from edl.errors import Forbidden
@@ -171,9 +172,11 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
 def _training(asked: PrefetchedLists) -> _Read:
     shapes = ShapeInterner()
     listed = asked.answers()
-    jobs = [job_facts.job(raw, shapes) for raw in listed.jobs()]
+    others = unmanaged(asked.connection.cluster, asked.lease)
+    found = (job_facts.job(raw, shapes) for raw in listed.jobs())
+    jobs = [job for job in found if job.key.namespace not in others]
     pods, hints = read_if_allowed(
-        lambda: [object_facts.pod(raw, shapes) for raw in listed.pods()],
+        lambda: [object_facts.pod(raw, shapes, others) for raw in listed.pods()],
         "without its pods, a started job is shown as Starting",
     )
     priorities, unranked = read_if_allowed(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.errors import Forbidden
 from edl.kube.cluster import find
 from edl.model import ObjectRef, TrainingJob
@@ -39,6 +41,11 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
     if (plain_job := _found("Job", name, connection)) is not None:
         from edl.inject.warnings.unknown_keys import on_stored
 
+        if contract.FRAMEWORK in labels(plain_job):  # but no survey has it
+            raise Refused(
+                f'Job "{name}" is not elastic: webhook and reconciler ignore namespace '
+                f"{connection.namespace}: use another one, or remove the label {contract.FRAMEWORK}"
+            )
         raise not_elastic(name, connection, on_stored(plain_job))
     raise missing(name, sorted({job.key.name for job in survey.jobs}), connection)
 

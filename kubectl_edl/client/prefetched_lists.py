@@ -25,18 +25,17 @@ class Answers(NamedTuple):
     priorities: Callable[[], tuple[bytes, ...]]
 
 
-_Futures: TypeAlias = "tuple[list[Future[RawList]], Future[Json] | None]"
+_Futures: TypeAlias = "tuple[list[Future[RawList]], Future[Json]]"
 
 
 class PrefetchedLists:
-    """The lists that a survey reads: requested on creation, and again for each further read.
+    """The lists and the Lease that a survey reads: requested on creation, and for each further one.
 
     Not thread-safe.
     """
 
-    def __init__(self, connection: ClusterConnection, *, lease: bool = False) -> None:
+    def __init__(self, connection: ClusterConnection) -> None:
         self.connection: Final = connection
-        self._with_lease = lease
         self._futures: _Futures | None = self._request()
         self._lease: Future[Json] | None = None
 
@@ -44,7 +43,7 @@ class PrefetchedLists:
         """Wait for all lists before parsing any: parsing while others arrive slows both down."""
         (listings, self._lease), self._futures = self._futures or self._request(), None
         wait(listings)
-        wait([self._lease] if self._lease else [])
+        wait([self._lease])
         return Answers(*(lambda one=one: one.result().items for one in listings))
 
     def lease(self) -> Json:
@@ -60,7 +59,7 @@ class PrefetchedLists:
         # Fewer workers than lists: a short list is cheaper on a used connection than on a new one.
         pool = ThreadPoolExecutor(len(selections) - 1)
         listings = [pool.submit(self.connection.cluster.list, one) for one in selections]
-        lease = pool.submit(self._read_lease) if self._with_lease else None
+        lease = pool.submit(self._read_lease)
         pool.shutdown(wait=False)
         return listings, lease
 

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
+import msgspec
+
 from edl import contract
 from edl.contract.manifest_parts import annotations
 from edl.errors import ClusterError, Forbidden, NotFound
@@ -141,6 +143,22 @@ def judged(where: str, lease: Json, now: datetime) -> LeaseView:
     return LeaseView(
         lead, where, holder, silence, lasts, settings, missing=missing, queue_as_of=as_of
     )
+
+
+class _Settings(msgspec.Struct, rename="camel"):
+    ignored_namespaces: tuple[str, ...] = ()
+
+
+_decoder: Final = msgspec.json.Decoder(_Settings)
+
+
+def unmanaged(cluster: Cluster, lease: Callable[[], Json]) -> frozenset[str]:
+    """The namespaces in which nothing is managed, as far as the Lease may be read."""
+    try:
+        found = _decoder.decode(annotations(lease()).get(contract.SETTINGS) or "{}")
+    except (ClusterError, msgspec.DecodeError):
+        found = _Settings()
+    return frozenset({"kube-system", cluster.system_namespace, *found.ignored_namespaces})
 
 
 def unattended(

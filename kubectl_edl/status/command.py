@@ -70,7 +70,7 @@ def status(
 ) -> None:
     _check(names, output, wanted)
     connection = cli.connect(scope)
-    asked = PrefetchedLists(connection, lease=True)
+    asked = PrefetchedLists(connection)
     from kubectl_edl.cli import watch_report
     from kubectl_edl.status import phase_wait, view
     from kubectl_edl.status.cluster_load import ClusterLoad

@@ -44,6 +44,10 @@ def ignoring_default() -> Stage:
         ("teams", "cpu=1        <none>   <none>     <none>   0"),
         ("top cluster", "Training jobs: 0"),
         ("simulate --live -A", "No training jobs found"),
+        ("status -A", "No training jobs found"),
+        ("status", "No training jobs found"),
+        ("status idle", 'Job "idle" is not elastic: webhook and reconciler ignore namespace'),
+        ("top", "No training jobs found"),
     ],
 )
 def test_jobs_in_ignored_namespaces_count_nowhere(command: str, shown: str) -> None:
