@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from tests.figures import by_title
 
 CLUSTERS = [Path(__file__).with_name(name) for name in ("integration", "e2e")]
+_YOUNG: Final = 100_000
+"""Allocations between two garbage collections; with 700 they took a twelfth of a law's time."""
 
 # `make test` draws the same examples at each run, so that a change is judged by what it changes;
 # `make laws` draws anew, also in hosted CI, where hypothesis itself would not.
@@ -70,6 +73,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(_YOUNG)
         gc.enable()
 
 
