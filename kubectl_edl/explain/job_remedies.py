@@ -6,6 +6,7 @@ from typing import Final
 from edl import contract
 from edl.messages.scarcity_messages import kept_to, listed
 from edl.model import Topology
+from edl.planner.explain.template_remedies import TemplateRemedy
 from edl.planner.explain.topology_remedies import TopologyRemedy
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views.training_job_view import JobView
@@ -19,7 +20,11 @@ def job_remedies(explained: Explained) -> str:
     found = explained.explanation
     if found is None:
         return ""
-    ways = (_automatic_sizes(explained), *_topology(explained.view, found.topology))
+    ways = (
+        _automatic_sizes(explained),
+        *_topology(explained.view, found.topology),
+        *_template(found.template),
+    )
     return "; or ".join(filter(None, ways))
 
 
@@ -48,6 +53,16 @@ def _topology(view: JobView, found: TopologyRemedy) -> Iterator[str]:
         changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{_overwrite(view.job.topology)}"
         command = f"kubectl annotate job {jobs} {changes} {view.namespace_option}".strip()
         yield f"its topology as preferred: {command}"
+
+
+def _template(found: TemplateRemedy) -> Iterator[str]:
+    """The changes by which the job's pods could use nodes that exclude them."""
+    where = f"the pod template of {listed(found.roles)}"
+    if found.taints:
+        yield f"a toleration of {listed(found.taints)} in {where}"
+    if found.selector:
+        labels = [f"{key}={value}" for key, value in found.selector]
+        yield f"{where} without nodeSelector {listed(labels)}"
 
 
 def _overwrite(topology: Topology) -> str:

@@ -16,12 +16,7 @@ from msgspec.structs import replace
 
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.blockers import (
-    Blocker,
-    InProgress,
-    Outranked,
-    OwnCondition,
-)
+from edl.model.blockers import Blocker, InProgress, Outranked, OwnCondition
 from edl.planner.counted_demands import with_counted_demands
 from edl.planner.explain.diagnosis import (
     FINAL,
@@ -37,6 +32,7 @@ from edl.planner.explain.diagnosis import (
     start_blockers,
 )
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
+from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
 from edl.planner.explain.topology_remedies import NO_REMEDY, TopologyRemedy, topology_remedy
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
@@ -98,6 +94,8 @@ class Explanation(msgspec.Struct, frozen=True):
     forbids_preemption: bool = False
     manual_sizes: tuple[JobKey, ...] = ()
     topology: TopologyRemedy = NO_REMEDY
+    template: TemplateRemedy = TemplateRemedy()
+    """What would let it start on nodes that its pods may not use."""
 
     @property
     def may_gain(self) -> bool:
@@ -135,6 +133,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         forbids_preemption=lacks_room and forbids_preemption(given, job),
         manual_sizes=manual_sizes(given, job) if lacks_room else (),
         topology=topology_remedy(given, builder, job) if lacks_room else NO_REMEDY,
+        template=template_remedy(given, builder, job) if lacks_room else TemplateRemedy(),
     )
 
 

@@ -562,3 +562,24 @@ def test_a_job_too_large_for_each_domain_is_offered_what_fits_now() -> None:
         "--role worker --min 4; or its topology as preferred: kubectl annotate job wide "
         f"{contract.REQUIRED_TOPOLOGY}- {contract.PREFERRED_TOPOLOGY}={RACK} -n default"
     )
+
+
+def helps(what: str) -> str:
+    return f"Would help:  {what}\n"
+
+
+def test_what_pods_exclude_themselves_from_is_offered_as_a_change_of_their_template() -> None:
+    stage = Stage()
+    lease(stage)
+    tainted = node("gpu-1", cpu="8")
+    tainted["spec"] = {"taints": [{"key": "pool", "value": "gpu", "effect": "NoSchedule"}]}
+    stage.create(tainted)
+    stage.put(job("ring", framework="none", min="1", max="1"))
+    found = stage.run("explain", "ring").out
+    assert helps("a toleration of pool=gpu:NoSchedule in the pod template of worker") in found
+    stage.create(node("node-1", cpu="8"))
+    picky = job("picky", framework="none", min="1", max="1")
+    picky["spec"]["template"]["spec"]["nodeSelector"] = {"gpu": "a100"}
+    stage.put(picky)
+    found = stage.run("explain", "picky").out
+    assert helps("the pod template of worker without nodeSelector gpu=a100") in found
