@@ -14,8 +14,9 @@ from edl import reasons
 from edl.model import ClusterState, Code, JobKey, Pod, ResizePolicy, Taint, TrainingJob
 from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Drain, Plan
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.clusters import ALL_RUN, states
+from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
 from tests.edl.planner.states import at, busy, cluster, demand, job, node, role, room, shape, worker
 from tests.edl.planner.ways import WAYS, Way, scheduled_otherwise, wait
 from tests.edl.reached import Reached, drawn
@@ -229,3 +230,42 @@ def test_each_pod_leaves_a_draining_node_once(
     assert quiet(plans[-1])
     reached(there)
     assert sum(len(one.pods) for plan in plans for one in _drains_of_nodes(plan)) <= there
+
+
+PAIRS = (JobKey("ns", "pair-0"), JobKey("ns", "pair-1"))
+
+
+@packed
+def waiting_pairs(draw: Draw) -> ClusterState:
+    """Jobs that run, drawn first, and two of two roles each that wait for room beside them."""
+    there = draw.of(states(most_jobs=3, runs=ALL_RUN, spare=ROOMY, others=(0, 0, 1)))
+    pairs = tuple(_of_two_roles(draw, key.name) for key in PAIRS)
+    return restarting(replace(there, jobs=(*there.jobs, *pairs)))
+
+
+def _of_two_roles(draw: Draw, name: str) -> TrainingJob:
+    """It waits for its first start, or since it was stopped for a new size."""
+    stopped: dict[str, Any] = {"last": reasons.restart(reasons.grown(1, 2)), "resized_at": at(-60)}
+    waits: dict[str, Any] = draw.one_of({}, {}, stopped)
+    parts = []
+    for part in ("ps", "worker"):
+        low = draw.between(1, 3)
+        cpu = draw.one_of(0.5, 0.5, 1, 2)
+        one = role(part, low, low + draw.one_of(0, 1, 2, 4), shape=shape(cpu))
+        parts.append(one.changed(**waits))
+    return job(name, *parts, queued=-draw.between(0, 900), priority=draw.one_of(0, 0, 1))
+
+
+@drawn(state=waiting_pairs(), lingering=st.booleans())
+def test_two_jobs_of_two_roles_that_wait_together_start_whole_and_restart_seldom(
+    reached: Reached, state: ClusterState, *, lingering: bool
+) -> None:
+    settled, plans = settle(state, lingering=lingering)
+    assume(not scheduled_otherwise(plans))
+    starts = [one for plan in plans for one in plan.admissions if one.job in PAIRS]
+    reached({one.job for one in starts} == {*PAIRS})
+    assert all({name for name, _ in one.sizes} == {"ps", "worker"} for one in starts)
+    for one in settled.jobs:
+        assert len({role.status.suspended for role in one.roles}) == 1, one.key
+    hours = (settled.observed_at - state.observed_at) / timedelta(hours=1)
+    assert max(stops(plans).values(), default=0) <= 3 + 4 * hours
