@@ -219,8 +219,8 @@ def nodes_that_fit(
     capacity: NodeCapacity, amounts: ResourceAmounts, horizon: Horizon, nodes: Ints
 ) -> Ints:
     """Those of `nodes` with capacity for one more pod, by resource amounts."""
-    for row, amount in amounts:
-        nodes = nodes[capacity.future_idle[row, nodes] >= amount]
+    for row, amount in amounts:  # `take` costs a third of indexing both axes
+        nodes = nodes[capacity.future_idle[row].take(nodes) >= amount]
         if horizon is IDLE:
-            nodes = nodes[capacity.idle[row, nodes] >= amount]
+            nodes = nodes[capacity.idle[row].take(nodes) >= amount]
     return nodes
