@@ -107,11 +107,16 @@ class ReclaimPreview:
         self._fewer[allocation] += 1
         self._entries[allocation] = after
         self.steps.append((allocation, placement))
-        if placement.counts_in_quota:
-            allocation.quota_request.release(placement.quota_horizon)
+        _count_in_team(allocation, placement, -1)
 
     def undo(self) -> None:
         """Give the replicas that have yielded back to their teams."""
         for allocation, placement in self.steps:
-            if placement.counts_in_quota:
-                allocation.quota_request.reserve(placement.quota_horizon)
+            _count_in_team(allocation, placement, 1)
+
+
+def _count_in_team(allocation: RoleAllocation, placement: "Placement", pods: int) -> None:
+    """Count a replica that has come back (1) or yielded (-1)."""
+    charge = allocation.quota_request.team
+    if charge and placement.counts_in_quota:
+        charge.reserve(pods)

@@ -100,10 +100,10 @@ class Reclaimable:
         Where extras are spread evenly, a claim then passes over at most as many roles as the square
         root of all. bool[nodes].
         """
-        few = np.flatnonzero(nodes)
-        if len(few) ** 2 * len(self.allocations) >= len(nodes) ** 2:
+        if np.count_nonzero(nodes) ** 2 * len(self.allocations) >= len(nodes) ** 2:
             return self.queue
-        return YieldQueue(self._teams, self._order, list(dict.fromkeys(self.holders(few.tolist()))))
+        holders = dict.fromkeys(self.holders(np.flatnonzero(nodes).tolist()))
+        return YieldQueue(self._teams, self._order, [*holders])
 
     def holders(self, nodes: Iterable[int]) -> Iterator[RoleAllocation]:
         """The roles that have extras on these nodes, once for each node, and some that had some."""
