@@ -134,8 +134,6 @@ class NodeSearch:
         cells = self.reclaimable.nodes.cells_to_change(pod_class.amounts)
         freed: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         for allocation, node in self._yielding(ahead):
-            if node == NO_NODE:
-                continue
             there = freed[node]
             for row, amount in allocation.pod_class.amounts:
                 there[row] += amount
