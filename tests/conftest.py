@@ -1,5 +1,6 @@
 """What holds for all tests: none asserts a time, and those that take minutes begin first."""
 
+import functools
 import gc
 import os
 import signal
@@ -87,4 +88,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _is_lost(item: pytest.Item) -> bool:
     """The lanes without a cluster do not read these folders."""
     marked = any(map(item.get_closest_marker, ("integration", "e2e", "torture")))
-    return not marked and any(folder in item.path.parents for folder in CLUSTERS)
+    return not marked and _is_of_clusters(item.path)
+
+
+@functools.cache
+def _is_of_clusters(file: Path) -> bool:
+    return any(folder in file.parents for folder in CLUSTERS)
