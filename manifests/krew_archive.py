@@ -71,23 +71,34 @@ class KrewArchive(Struct, frozen=True):
         return f"kubectl-edl-{release}-{self.platform.name}.tar.gz"
 
 
-def build(wheel: Path, target: KrewPlatform, pythons: Sequence[str] = PYTHONS) -> KrewArchive:
-    """Install the wheel and its dependencies with pip, by the locked checksums, and pack them."""
+def build(
+    wheel: Path, target: KrewPlatform, pythons: Sequence[str] = PYTHONS, wheels: Path | None = None
+) -> KrewArchive:
+    """Install the wheel and its dependencies with pip, by the locked checksums, and pack them.
+
+    wheels: a folder that holds the dependencies; without it, pip asks its index for them.
+    """
+    source = ("--no-index", "--find-links", str(wheels)) if wheels else ()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lib, lock = folder / "lib", folder / "lock"
         lock.write_text("".join(_locked()))
         for python in pythons:
             fresh = folder / python
-            where = [word for tag in target.tags for word in ("--platform", tag)]
-            only = ("--only-binary", ":all:", "--require-hashes", "--python-version", python)
-            _install(fresh, *only, *where, "-r", str(lock))
+            _install(fresh, *source, *wheel_options(target, python), "-r", str(lock))
             shutil.copytree(fresh, lib, dirs_exist_ok=True)
             shutil.rmtree(fresh)
         _install(lib, str(wheel))
         _prune(lib)
         shutil.copy(KREW / "__main__.py", lib)
         return KrewArchive(target, packed(lib))
+
+
+def wheel_options(target: KrewPlatform, python: str) -> tuple[str, ...]:
+    """Options with which pip takes the locked wheels of this platform and Python."""
+    tags = [word for tag in target.tags for word in ("--platform", tag)]
+    only = ("--only-binary", ":all:", "--require-hashes", "--python-version", python)
+    return (*only, *tags)
 
 
 def _install(target: Path, *words: str) -> None:

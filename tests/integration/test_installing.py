@@ -22,12 +22,13 @@ from edl import contract
 from edl.kube.api.client import connect
 from edl.patches.merge_patch import merged
 from edl.writes import Json
-from manifests import installation, values
+from manifests import installation, krew_archive, values
 from manifests.chart_files import CHART
 from manifests.documents import HERE, parse
 from sandbox import NodeGroup, temporary_sandbox
 from sandbox.builds.build import BuildEnvironment, built
 from sandbox.builds.recipe import HELM
+from sandbox.files import made_once
 from sandbox.layout import free_ports
 from sandbox.paths import places
 
@@ -177,7 +178,7 @@ def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Pa
     command = (sys.executable, "-m", "manifests.dist", "--homepage", home, "--url", f"{home}/v1")
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
     name = f"{platform.system().lower()}-{arch}"
-    only = ("--platform", name, "--python", python)
+    only = ("--platform", name, "--python", python, "--wheels", str(locked_wheels(name, python)))
     subprocess.run([*command, *only, "--output", str(tmp_path)], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     (packed,) = tmp_path.glob("*.tar.gz")
@@ -205,6 +206,21 @@ def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Pa
     assert list(at_home.iterdir()) == []
     checksum = hashlib.sha256(packed.read_bytes()).hexdigest()
     assert checksum in (tmp_path / "edl.yaml").read_text()
+
+
+def locked_wheels(name: str, python: str) -> Path:
+    """The wheels of requirements.lock, in the cache: pip reads an index for seconds."""
+    (target,) = (each for each in krew_archive.PLATFORMS if each.name == name)
+    options = krew_archive.wheel_options(target, python)
+    wanted = "\n".join((*options, krew_archive.LOCK.read_text()))
+    key = hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    folder = places(os.environ).cache / "locked-wheels" / key
+
+    def download(fresh: Path) -> None:
+        command = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(fresh))
+        subprocess.run([*command, *options, "-r", str(krew_archive.LOCK)], check=True)
+
+    return made_once(folder, folder.with_suffix(".lock"), lambda: None, download)
 
 
 def _without_network() -> tuple[str, ...]:
