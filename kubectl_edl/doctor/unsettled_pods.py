@@ -6,8 +6,9 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import Cluster, ListOptions, PluginCluster, RawList
 from edl.kube.decode.schemas import ObjectPart, PodMetadata, PodStatus, SchedulingGate
+from kubectl_edl.client.delegating_cluster import DelegatingCluster
 
 
 class _PodSpec(ObjectPart, frozen=True):
@@ -25,8 +26,27 @@ class UnsettledPod(ObjectPart, frozen=True):
 _decoder: Final = msgspec.json.Decoder(UnsettledPod)
 
 
-def unsettled_pods(cluster: Cluster, namespace: str) -> Iterator[UnsettledPod]:
+class PodNotingCluster(DelegatingCluster):
+    """Keeps the unsettled pods of a list of all pods, which is read for the survey anyway."""
+
+    def __init__(self, cluster: PluginCluster) -> None:
+        super().__init__(cluster)
+        self.unsettled: tuple[UnsettledPod, ...] | None = None
+        """None if all pods were not listed."""
+
+    def list(self, selection: ListOptions) -> RawList:
+        found = self._cluster.list(selection)
+        if selection == ListOptions("Pod"):
+            self.unsettled = tuple(_unsettled(found))
+        return found
+
+
+def unsettled_pods(cluster: Cluster, namespace: str) -> tuple[UnsettledPod, ...]:
+    return tuple(_unsettled(cluster.list(ListOptions("Pod", namespace))))
+
+
+def _unsettled(found: RawList) -> Iterator[UnsettledPod]:
     """Decoded one by one, as there may be many pods."""
-    for pod in map(_decoder.decode, cluster.list(ListOptions("Pod", namespace)).items):
+    for pod in map(_decoder.decode, found.items):
         if pod.metadata.deletion_timestamp or not pod.spec.node_name:
             yield pod

@@ -171,7 +171,9 @@ def test_the_checks_of_other_owners_pods_read_these_once(stage: Stage) -> None:
     stage.create(foreign("p", {}, {"schedulerName": "volcano"}, phase="Pending"))
     stage.run("doctor")
     found = [one for one in lists if one.kind == "Pod" and not one.labels]
-    assert found == [ListOptions("Pod")] * 2  # the training jobs' view is the other
+    assert found == [ListOptions("Pod")]
+    assert "web/held" in stage.run("doctor", "-n", "web").out
+    assert "web/held" not in stage.run("doctor", "-n", "other").out
 
 
 def test_pods_that_wait_for_a_quota_of_their_queue_are_not_checked_for_room(stage: Stage) -> None:
