@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -89,6 +90,10 @@ class PassResults:
 
     admitted: dict[JobKey, tuple[Reason, list[RoleAllocation]]] = field(default_factory=dict)
     suspended: dict[JobKey, Reason] = field(default_factory=dict)
+    preempted: dict[JobKey, Sequence[tuple[RoleAllocation, Placement]]] = field(
+        default_factory=dict
+    )
+    """The replicas of jobs that are suspended for a claim; quotas no longer count them."""
     held: dict[JobKey, Reason] = field(default_factory=dict)
     held_until: dict[JobKey, datetime] = field(default_factory=dict)
     """When the hold of a job ends, if time alone ends it."""
@@ -171,11 +176,17 @@ class PassResults:
             self._let_wait(claim.key, reason)
 
     def _let_wait(self, key: JobKey, reason: Reason) -> None:
-        """Let a gang wait, and the jobs run on that would have been stopped for it."""
+        """Let a gang wait, and the jobs run on that would have been stopped for it.
+
+        Quotas count the replicas of these, whose roles are no longer planned, instead of the gang.
+        """
         victims = {job for job, why in self.suspended.items() if _is_for(why, key)}
         self.suspended = {job: why for job, why in self.suspended.items() if job not in victims}
-        if not victims:  # else its quota stands for theirs, as their roles are no longer planned
-            self.claimed_quota.pop(key, NOT_COUNTED).release(FUTURE_IDLE)
+        self.claimed_quota.pop(key, NOT_COUNTED).release(FUTURE_IDLE)
+        kept = (self.preempted.get(job, ()) for job in victims)
+        for allocation, placement in chain.from_iterable(kept):
+            if placement.counts_in_quota:
+                allocation.quota_request.reserve(placement.quota_horizon)
         self.held[key] = reason
 
     def held_jobs(self) -> tuple[Held, ...]:

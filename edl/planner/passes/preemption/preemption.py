@@ -243,6 +243,7 @@ class Preemption:
             still = self._stands(victim)
             why = why_returns(victim.job) if still else preempted(preemptor.reason)
             self.results.suspended[victim.job.key] = why
+            self.results.preempted[victim.job.key] = victim.evicted
             self.results.held.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:

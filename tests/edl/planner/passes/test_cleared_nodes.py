@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import ClusterState, Code, Node, RefusedSize, Shape, TrainingJob, WriteRefusal
+from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.policies import POLICIES
@@ -20,6 +21,7 @@ from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, key, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
+from tests.edl.planner.snapshot.test_quota_balance import PODS, quota
 from tests.edl.planner.states import (
     at,
     cluster,
@@ -131,6 +133,19 @@ def test_no_job_is_preempted_before_pods_ahead_are_bound() -> None:
     bound = small(high=1, on=["c"])
     then = plan_for(cluster(*nodes, low, gang(), bound), limits)
     assert [one.job.name for one in then.suspensions] == ["low"]
+
+
+def test_quotas_count_the_jobs_that_are_not_preempted_yet_instead_of_the_gang() -> None:
+    more = (PODS[0]._replace(amount=3),)
+    low = worker("low", 2, 2, shape=shape(3), priority=-1, on=["a", "b"], charges=more)
+    waits = gang().roles[0].changed(charges=PODS)
+    nodes = (node("a", 5), node("b", 5), node("c", 1))
+    state = cluster(*nodes, low, replace(gang(), roles=(waits,)), small(queued=-30, high=1))
+    state = replace(state, quotas=(quota(9),))
+    builder = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1, preempt=True))
+    assert builder.plan().suspensions == ()
+    (line,) = builder.snapshot.quotas.lines.values()
+    assert (line.remaining, line.future_remaining) == (3, 3)
 
 
 def test_a_start_that_the_cleared_nodes_do_not_admit_does_not_wait() -> None:
