@@ -42,6 +42,7 @@ _EXAMPLES: Final[Mapping[str, object]] = {
     "priority_weight": {"1000": 2},
     "patience": 30,
     "idle": 60,
+    "drain_patience": 600,
     "provisioning_parameters": "maxRunDurationSeconds=86400",
 }
 """Examples of options whose own default would not be a helpful example."""

@@ -13,9 +13,8 @@ from edl.model.selectors import Requirement, compares
 from edl.quantities import Amount, Resources
 
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
-_STATES: Final = tuple(
-    f"node.kubernetes.io/{state}" for state in ("unschedulable", "not-ready", "unreachable")
-)
+CORDONED: Final = "node.kubernetes.io/unschedulable"
+_STATES: Final = (CORDONED, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that Kubernetes sets while a node is cordoned, or not ready."""
 
 
@@ -116,6 +115,8 @@ class Node(msgspec.Struct, frozen=True):
     used: Resources
     releasing: Resources
     cordoned: bool = False
+    cordoned_since: datetime | None = None
+    """None if it is not, or if its taint does not say."""
     ready: bool = True
     """Whether its kubelet reports that it is ready; a cordon does not change that."""
     unready_since: datetime | None = None
@@ -139,7 +140,8 @@ class Node(msgspec.Struct, frozen=True):
     def restored(self) -> "Node":
         """The node once it is ready again and not cordoned, without the taints of these states."""
         taints = tuple(one for one in self.taints if one.key not in _STATES)
-        return replace(self, cordoned=False, ready=True, unready_since=None, taints=taints)
+        here = replace(self, cordoned=False, cordoned_since=None, taints=taints)
+        return replace(here, ready=True, unready_since=None)
 
     @property
     def status(self) -> str:

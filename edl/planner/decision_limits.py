@@ -61,6 +61,9 @@ class ProvisionerSettings(msgspec.Struct, frozen=True):
     """Image of provisional pods. They are deleted once bound, so it need not start."""
     provisioning_parallelism: int = 5
     """The most gangs, from the head of the queue, that request nodes at the same time."""
+    provisioning_timeout: timedelta = timedelta(minutes=10)
+    """How long requested nodes may take to join. cluster-autoscaler waits 15 min for a node
+    (`--max-node-provision-time`), Karpenter as long for its registration."""
 
     def __post_init__(self) -> None:
         if self.provisioning_parallelism < 1:
@@ -113,14 +116,14 @@ class Limits(msgspec.Struct, frozen=True):
     """Whether gangs of lower priority are suspended for a queued job that does not fit."""
 
     autoscaler: Autoscaler = Autoscaler.DETECT
-    provisioning_timeout: timedelta = timedelta(minutes=10)
-    """How long requested nodes may take to join. cluster-autoscaler waits 15 min for a node
-    (`--max-node-provision-time`), Karpenter as long for its registration."""
     provisioning: ProvisionerSettings = ProvisionerSettings()
     growth: GrowthMode = GrowthMode.AUTOSCALER
     idle_node_after: timedelta = timedelta(minutes=10)
     """How long extras alone may keep a node before they are moved off it: cluster-autoscaler's
     default for unneeded nodes."""
+    drain_patience: timedelta = timedelta()
+    """How long a node may be cordoned before pods that stay there lose their PodDisruptionBudgets;
+    zero: they never do."""
     queueing_schedulers: str = "volcano,yunikorn,kai-scheduler,koord-scheduler"
     """The schedulers, as NAME,NAME, for whose pending pods no extras scale down: these may wait for
     a quota of their queue, which no capacity would help."""

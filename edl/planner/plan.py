@@ -69,6 +69,8 @@ class StayingPods(msgspec.Struct, frozen=True):
     evictable: int
     """How many of them a drain evicts at once; 0 if their budget refuses the eviction of each."""
     reason: Reason | None = None
+    unprotected: bool = False
+    """Their node is cordoned for so long that their role gets no PodDisruptionBudget."""
 
     @property
     def blocks_drain(self) -> bool:

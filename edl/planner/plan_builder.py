@@ -12,9 +12,9 @@ from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.drain import staying_pods
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
+from edl.planner.passes.staying_pods import staying_pods
 from edl.planner.plan import Admission, Plan, ProvisioningRequest, RequestClass, Resize, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -45,6 +45,7 @@ class PlanBuilder:
         self.snapshot.clock.rechecks += [left for left in patience if left > timedelta()]
         for allocation in allocations:
             self._explain(allocation)
+        staying = staying_pods(self.snapshot, self.results)
         return Plan(
             admissions=tuple(self._admissions()),
             # Scale-downs first: they free the capacity that growth needs.
@@ -56,7 +57,7 @@ class PlanBuilder:
             recheck_after=min(self.snapshot.clock.rechecks, default=None),
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.results.unprovisioned),
-            staying=staying_pods(self.snapshot, self.results),
+            staying=staying,
             growth_waits=tuple((found.job.key, found.role.name) for found in waiting),
         )
 
@@ -67,7 +68,7 @@ class PlanBuilder:
                 key,
                 tuple(pods.items()),
                 limits.provisioning.provisional_image,
-                limits.provisioning_timeout,
+                limits.provisioning.provisioning_timeout,
                 _request_class(limits),
             )
 
@@ -194,6 +195,6 @@ def _request_class(limits: Limits) -> RequestClass | None:
     )
     parameters = dict(pairs)
     if limits.provisioning.provisioning_class == ATOMIC_CLASS:
-        until = int(limits.provisioning_timeout.total_seconds())
+        until = int(limits.provisioning.provisioning_timeout.total_seconds())
         parameters = {"ValidUntilSeconds": str(until)} | parameters
     return RequestClass(limits.provisioning.provisioning_class, tuple(sorted(parameters.items())))

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Shape, Taint
-from edl.planner.passes.drain import CORDONED
+from edl.model.nodes import CORDONED
 from edl.quantities import Resources
 from edl.simulator.cluster.bound_pod_constraints import PodRules
 from edl.simulator.cluster.consolidation import Consolidation

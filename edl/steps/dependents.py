@@ -1,6 +1,6 @@
 """The dependents of a training job, owned by its Jobs, so that they are garbage collected."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -17,13 +17,15 @@ _FIRST: Final = "-first-"
 _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
-def dependents_of(job: TrainingJob) -> tuple[Write, ...]:
+def dependents_of(job: TrainingJob, unprotected: Collection[str] = ()) -> tuple[Write, ...]:
     """Creates missing dependents, then deletes the PodDisruptionBudget of a former number.
+
+    `unprotected` are roles that get none, so that a drain evicts their pods.
 
     While both exist, pods are not evicted (`MultiplePodDisruptionBudgets`); with neither, which
     could last if the reconciler failed between the two writes, any would be.
     """
-    wanted = dict(_wanted(job))
+    wanted = dict(_wanted(job, unprotected))
     missing = [
         Create(target, owned(job, target, fields()), _needs(job, target))
         for target, fields in wanted.items()
@@ -54,7 +56,7 @@ def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
     return target.kind == "PodDisruptionBudget" and bool(named)
 
 
-def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
+def _wanted(job: TrainingJob, unprotected: Collection[str]) -> Iterator[tuple[ObjectRef, _Fields]]:
     """Each dependent, with a function that builds its fields, which most rounds never call."""
     namespace = job.key.namespace
     framework = FRAMEWORKS[job.framework]
@@ -67,7 +69,7 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
             name = addresses.hostname(role.job, 0)
             yield ObjectRef("Service", namespace, name), partial(_first, role)
     for role in jobs:
-        yield from _of_role(job, role)
+        yield from _of_role(job, role, protected=role.name not in unprotected)
     mode = framework.mode(job.mode, [role.name for role in job.roles])
     for role in jobs:
         if role.name == _LAUNCHER and mode and mode.execs:
@@ -78,9 +80,11 @@ def _wanted(job: TrainingJob) -> Iterator[tuple[ObjectRef, _Fields]]:
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
 
 
-def _of_role(job: TrainingJob, role: Role) -> Iterator[tuple[ObjectRef, _Fields]]:
+def _of_role(
+    job: TrainingJob, role: Role, *, protected: bool
+) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
-    if least := min_available(job, role):
+    if protected and (least := min_available(job, role)):
         name = f"{role.job}{_FIRST}{least}"
         yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role, least)
     if devices := role.template.device_template:

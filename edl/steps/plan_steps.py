@@ -86,7 +86,8 @@ def _add_upkeep(
     """Adds resizes, drains and upkeep of jobs that this plan neither starts nor suspends."""
     now, resizes, drains = state.observed_at, _by_job(plan.resizes), _drains(plan)
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
-    planned = resizes.keys() | {entry.job for entry in plan.drains}
+    unprotected = _unprotected(plan)
+    planned = resizes.keys() | {entry.job for entry in plan.drains} | unprotected.keys()
     held = {entry.job: entry.reason for entry in plan.held}
     for found in state.jobs:
         key = found.key
@@ -94,7 +95,8 @@ def _add_upkeep(
             continue
         job = scale_deadline.with_hold_cause(found, held.get(key), now)
         if key in planned:
-            collector.add(key, upkeep, with_drained_pods(job, drains), resizes.get(key, ()), now)
+            changed, without = with_drained_pods(job, drains), unprotected.get(key, ())
+            collector.add(key, upkeep, changed, resizes.get(key, ()), now, without)
         elif job not in unchanged:
             collector.add(key, _unplanned_upkeep, job, now, unchanged)
 
@@ -159,6 +161,12 @@ def _start_steps(job: TrainingJob, admission: Admission, now: datetime) -> DueSt
 def _drains(plan: Plan) -> Mapping[tuple[JobKey, str], Drain]:
     """The plan's drains by job and role."""
     return {(entry.job, entry.role): entry for entry in plan.drains}
+
+
+def _unprotected(plan: Plan) -> Mapping[JobKey, frozenset[str]]:
+    """The roles that get no PodDisruptionBudget, by job."""
+    roles = [(entry.job, entry.role) for entry in plan.staying if entry.unprotected]
+    return {job: frozenset(role for key, role in roles if key == job) for job, _ in roles}
 
 
 def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:

@@ -1,6 +1,6 @@
 """One round of a training job, or of bare pods, that this plan neither starts nor suspends."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from edl.writes import Write
 
 
-def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSteps:
-    """One step with the writes that are due now."""
+def upkeep(
+    job: TrainingJob,
+    planned: Sequence[Resize],
+    now: datetime,
+    unprotected: Collection[str] = (),
+) -> DueSteps:
+    """One step with the writes that are due now; `unprotected`: roles without a budget."""
     end = phases.ending(job)
     if end is not None:
         step = finish(job, end, now)
@@ -43,7 +48,8 @@ def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSte
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
     # Dependents are owned by all Jobs, so they wait until the last Job exists.
-    around = () if job.missing else (*dependents_of(job), *missed_keys(job, now))
+    dependents = () if job.missing else dependents_of(job, unprotected)
+    around = () if job.missing else (*dependents, *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
     writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
     first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *resume_unrecorded_ends(job))

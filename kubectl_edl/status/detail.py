@@ -170,9 +170,12 @@ def _staying(
     """Pods that stay on cordoned nodes. A plan is made only if it decides whether they do."""
     if all(one.schedulable for one in nodes if one.name in shown.nodes):
         return (), ()
-    from edl.planner.passes.drain import staying_anyway
+    from edl.planner.passes.staying_pods import overdue_nodes, staying_anyway
+    from edl.planner.snapshot.decision_clock import DecisionClock
 
-    known, complete = staying_anyway(shown.job, nodes)
+    settings = deciding(connection, now).settings
+    overdue = overdue_nodes(nodes, settings.limits.drain_patience, DecisionClock(now))
+    known, complete = staying_anyway(shown.job, nodes, overdue)
     if complete:
         return known, ()
     if len(nodes) > _MOST_PLANNED:
@@ -183,7 +186,6 @@ def _staying(
         return known, (hint,)
     from edl.planner.decide import decide
 
-    settings = deciding(connection, now).settings
     try:
         state, _ = survey_cluster(connection.cluster, now, settings)
     except Forbidden:

@@ -113,7 +113,7 @@ class PlanningOptions:
         " Karpenter's NodePools or ProvisioningRequests.",
     )
     provisioning_timeout: float = _limit(
-        _USUAL.provisioning_timeout,
+        _USUAL.provisioning.provisioning_timeout,
         "How long to wait for requested nodes before the job requests them again later.",
     )
     provisioning_parallelism: int = _limit(
@@ -148,7 +148,12 @@ class PlanningOptions:
         _USUAL.idle_node_after,
         "How long replicas above the minimum alone may keep a node before they are moved off it.",
     )
-
+    drain_patience: float = _limit(
+        _USUAL.drain_patience,
+        "How long a node may be cordoned before pods that cannot move off it lose their"
+        " PodDisruptionBudgets, so that a drain or a node upgrade ends and their jobs restart"
+        " elsewhere; 0: never.",
+    )
     queueing_schedulers: str = _limit(
         _USUAL.queueing_schedulers,
         "Schedulers with queues of their own: no job scales down for their pending pods, which"

@@ -3,12 +3,17 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 
 from edl import contract
+from edl.model import ObjectRef
+from edl.model.nodes import CORDONED
+from edl.planner.decision_limits import Limits
 from edl.writes import Json
 from tests.integration.support.plugin import printed
+from tests.integration.support.rounds import Rounds
 from tests.integration.support.stage import Stage, elastic
 
 pytestmark = pytest.mark.integration
@@ -79,3 +84,33 @@ def test_a_drain_evicts_work_items_of_a_fixed_size_one_by_one(installed: Stage) 
         assert not there & {pod["metadata"]["name"] for pod in installed.pods("c1")}
         installed.until_runs("c1", 4)
         assert not pods_on(installed, "c1", node)
+
+
+def test_a_drain_ends_once_its_node_is_cordoned_for_longer_than_the_patience(
+    installed: Stage, rounds: Rounds
+) -> None:
+    rounds.limits = Limits(drain_patience=timedelta(minutes=10))
+    before, after = timedelta(minutes=9), timedelta(minutes=11)
+    labels = {"framework": "tensorflow", "min": "2", "max": "2"}
+    installed.apply(elastic("c1", "5", labels, parallelism=2))
+    rounds.until(lambda: installed.running("c1") == 2, "two run")
+    rounds.until(lambda: installed.exists("PodDisruptionBudget", "c1-first-2"), "its budget")
+    with cordoned(installed, "c1") as node:
+        installed.until(lambda: cordoned_since(installed, node), "Kubernetes says since when")
+        there = pods_on(installed, "c1", node)
+        assert [found.blocks_drain for found in rounds.perform(before).staying] == [True]
+        assert installed.exists("PodDisruptionBudget", "c1-first-2")
+        assert [found.blocks_drain for found in rounds.perform(after).staying] == [False]
+        assert not installed.exists("PodDisruptionBudget", "c1-first-2")
+        installed.kubectl(*drain(node, "c1"))
+        assert not there & {pod["metadata"]["name"] for pod in installed.pods("c1")}
+        rounds.until(lambda: installed.running("c1") == 2, "two run elsewhere", after)
+        assert not pods_on(installed, "c1", node)
+        rounds.until(
+            lambda: installed.exists("PodDisruptionBudget", "c1-first-2"), "a budget again", after
+        )
+
+
+def cordoned_since(stage: Stage, node: str) -> str:
+    taints = stage.api.get(ObjectRef("Node", "", node))["spec"].get("taints", ())
+    return str(next((one.get("timeAdded", "") for one in taints if one["key"] == CORDONED), ""))

@@ -104,6 +104,7 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
         "provisionalImage": "example/pause:1",
         "growth": "any-node",
         "idleNodeAfter": 120,
+        "drainPatience": 600,
     }
     package, *words = arguments({"reconciler": {"planning": planning}}, RECONCILER)
     assert package == "reconciler"
@@ -121,6 +122,7 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
     assert given["provisioning_parameters"] == "maxRunDurationSeconds=86400"
     assert (given["provisioning_timeout"], given["provisioning_parallelism"]) == (900, 3)
     assert (given["growth"], given["idle_node_after"]) == ("any-node", 120)
+    assert given["drain_patience"] == 600
 
 
 def test_what_is_not_chosen_is_not_said() -> None:

@@ -21,7 +21,7 @@ from benchmarks.scheduling.autoscaled.trace import (
     trace,
 )
 from edl.model import ClusterState, Node, Shape
-from edl.planner.decision_limits import GrowthMode, Limits
+from edl.planner.decision_limits import GrowthMode, Limits, ProvisionerSettings
 from edl.planner.policies import FAIR
 from edl.quantities import CPU, Resources
 from edl.simulator import (
@@ -103,7 +103,11 @@ def _training(framework: str, least: int, one: Submission) -> Training:
 
 def elastic(growth: GrowthMode) -> ControlMode:
     seconds = timedelta(seconds=1)
-    limits = Limits(growth=growth, idle_node_after=10 * seconds, provisioning_timeout=120 * seconds)
+    limits = Limits(
+        growth=growth,
+        idle_node_after=10 * seconds,
+        provisioning=ProvisionerSettings(provisioning_timeout=120 * seconds),
+    )
     return Elastic(FAIR, limits)
 
 

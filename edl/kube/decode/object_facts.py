@@ -26,7 +26,8 @@ from edl.kube.decode.schemas import (
     PodSpec,
     PriorityClassObject,
 )
-from edl.model import ClaimRef, Labels, Node, ObjectRef, Pod, ProvisionalPod, Shape
+from edl.model import ClaimRef, Labels, Node, ObjectRef, Pod, ProvisionalPod, Shape, Taint
+from edl.model.nodes import CORDONED
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
@@ -137,7 +138,7 @@ def node(raw: bytes) -> Node:
     ready = any(entry.status == _TRUE for entry in states)
     name = intern(found.metadata.name)
     allocatable = Resources.parse(found.status.allocatable)
-    annotations = found.metadata.annotations
+    annotations, taints = found.metadata.annotations, found.spec.taints or ()
     return Node(
         name=name,
         allocatable=allocatable + gpu_sharing.offered(_labels(found.metadata), allocatable),
@@ -145,10 +146,11 @@ def node(raw: bytes) -> Node:
         releasing=Resources(),
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
         cordoned=found.spec.unschedulable,
+        cordoned_since=next((one.time_added for one in taints if one.key == CORDONED), None),
         ready=ready,
         unready_since=None if ready or not states else states[0].last_transition_time,
         labels={**_labels(found.metadata), NODE_NAME: name},
-        taints=tuple(found.spec.taints or ()),
+        taints=tuple(Taint(one.key, one.value, one.effect) for one in taints),
         kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),
         uid=found.metadata.uid,
     )

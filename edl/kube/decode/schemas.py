@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypedDict
 import msgspec
 
 from edl import contract
-from edl.model import Taint, Toleration
+from edl.model import Toleration
 
 
 class ObjectPart(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -64,9 +64,16 @@ class Condition(ObjectPart, frozen=True):
     message: str = ""
 
 
+class NodeTaint(ObjectPart, frozen=True):
+    key: str
+    value: str = ""
+    effect: str = ""
+    time_added: datetime | None = None
+
+
 class NodeSpec(ObjectPart, frozen=True):
     unschedulable: bool = False
-    taints: list[Taint] | None = None
+    taints: list[NodeTaint] | None = None
 
 
 class NodeStatus(ObjectPart, frozen=True):

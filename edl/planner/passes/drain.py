@@ -15,16 +15,15 @@ from edl.contract import DISRUPTED
 from edl.feasibility.horizon import IDLE
 from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, Reason, ResizePolicy, Role, TrainingJob
-from edl.planner.disruption_budgets import counted_pods, disruptions_allowed
+from edl.model.nodes import CORDONED
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.placement_order import defer_growth
-from edl.planner.plan import Drain, StayingPods
+from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import pending_gated_pods, pending_ungated_pods
 from edl.spec import addresses
 
-CORDONED: Final = "node.kubernetes.io/unschedulable"
 INTERRUPTED: Final = frozenset(
     {
         "ToBeDeletedByClusterAutoscaler",
@@ -103,56 +102,6 @@ def _minimum_moves(snapshot: Snapshot, results: PassResults) -> list[RoleAllocat
     ]
 
 
-def staying_pods(snapshot: Snapshot, results: PassResults) -> tuple[StayingPods, ...]:
-    """The pods of budgets that stay on cordoned nodes, without those that are about to move."""
-    cordoned = nodes_that_go(snapshot.state.nodes).cordoned
-    found = []
-    for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordoned else ():
-        if one in results.leaving or one.job.key in results.suspended:
-            continue
-        why = results.irreplaceable.get(one)
-        if _may_move(one.job, one.role) and why is None:
-            continue
-        if stay := _counted_on(cordoned, one.role):
-            found.append(_staying(one.job, one.role, stay, why))
-    return tuple(found)
-
-
-def staying_anyway(job: TrainingJob, nodes: Iterable[Node]) -> tuple[tuple[StayingPods, ...], bool]:
-    """The staying pods of a job's roles that no plan moves, and whether there can be no others.
-
-    Otherwise a plan of the whole cluster decides about the others.
-    """
-    cordoned = nodes_that_go(nodes).cordoned
-    there = [(role, _counted_on(cordoned, role)) for role in job.live]
-    fixed = [(role, pods) for role, pods in there if pods and not _may_move(job, role)]
-    complete = len(fixed) == sum(bool(pods) for _, pods in there)
-    return tuple(_staying(job, *one, None) for one in fixed), complete
-
-
-def _may_move(job: TrainingJob, role: Role) -> bool:
-    return may_lose_pods(job, role) and not job.problem
-
-
-def _counted_on(cordoned: Collection[str], role: Role) -> list[Pod]:
-    """The pods on these nodes that the role's PodDisruptionBudget counts."""
-    return [pod for pod in counted_pods(role) if pod.active and pod.node in cordoned]
-
-
-def _staying(job: TrainingJob, role: Role, pods: Sequence[Pod], why: Reason | None) -> StayingPods:
-    """`why`: why no other pod can replace one, if the role may be moved."""
-    if not may_lose_pods(job, role):
-        why = None
-    elif job.problem:
-        why = job.problem
-    ready = [pod for pod in pods if pod.ready]
-    allowed = disruptions_allowed(job, role)
-    stay = pods if allowed or not ready else ready
-    evictable = len(stay) - len(ready) + min(len(ready), allowed)
-    named = tuple((pod.name, pod.node) for pod in stay)
-    return StayingPods(job.key, role.name, named, evictable, why)
-
-
 def draining_nodes(nodes: Iterable[Node]) -> frozenset[str]:
     """The names of all nodes that pods are to leave."""
     going, cordoned = nodes_that_go(nodes)
@@ -175,7 +124,7 @@ def is_movable(allocation: RoleAllocation) -> bool:
     role = allocation.role
     if role.status.suspended or role.request.removing:
         return False
-    return _may_move(allocation.job, role)
+    return may_lose_pods(allocation.job, role) and not allocation.job.problem
 
 
 def may_lose_pods(job: TrainingJob, role: Role) -> bool:

@@ -153,7 +153,9 @@ def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelt
     ran = pod is not None and began is not None and pod.created_at - began > limits.gang_limit
     comes = snapshot.autoscaled and job.provisioning.provision is not Provision.NEVER
     return (
-        max(limits.gang_limit, limits.provisioning_timeout) if ran and comes else limits.gang_limit
+        max(limits.gang_limit, limits.provisioning.provisioning_timeout)
+        if ran and comes
+        else limits.gang_limit
     )
 
 

@@ -208,7 +208,7 @@ def _settings(field: Field) -> Timing:
     )
 
 
-_PARALLELISM: Final = "provisioning_parallelism"
+_OF_PROVISIONER: Final = ("provisioning_timeout", "provisioning_parallelism")
 
 
 def _limits(field: Field) -> Limits:
@@ -221,7 +221,7 @@ def _limits(field: Field) -> Limits:
         for name, own in names.items()
         if field[name]
     }
-    asked = {_PARALLELISM: found.pop(_PARALLELISM)} if _PARALLELISM in found else {}
+    asked = {name: found.pop(name) for name in _OF_PROVISIONER if name in found}
     try:
         return Limits(provisioning=ProvisionerSettings(**asked), **found)
     except ValueError as error:
@@ -234,11 +234,11 @@ def _limits(field: Field) -> Limits:
 def limit_fields() -> Mapping[str, str]:
     """The limits that a scenario may set: from the names of its fields to those of `Limits`.
 
-    The services of a scenario have one scheduler.
+    The services of a scenario have one scheduler, and no drain of it waits for an eviction.
     """
-    nested = {"provisioning": _PARALLELISM}
-    names = (nested.get(one, one) for one in Limits.__struct_fields__)
-    return {_camel(one): one for one in names if one != "queueing_schedulers"}
+    nested = {"provisioning": _OF_PROVISIONER, "queueing_schedulers": (), "drain_patience": ()}
+    names = (name for one in Limits.__struct_fields__ for name in nested.get(one, (one,)))
+    return {_camel(one): one for one in names}
 
 
 def _camel(name: str) -> str:

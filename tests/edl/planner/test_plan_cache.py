@@ -25,10 +25,10 @@ from edl.model import (
     Taint,
     TrainingJob,
 )
+from edl.model.nodes import CORDONED
 from edl.model.pods import ContainerWait, PodContainers, SchedulingStatus
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.passes.drain import CORDONED
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources

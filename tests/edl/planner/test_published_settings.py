@@ -19,10 +19,15 @@ ALL = Settings(
         growth_cooldown=timedelta(seconds=2.5),
         preempt=True,
         autoscaler=Autoscaler.PRESENT,
-        provisioning_timeout=timedelta(minutes=3),
         provisioning=ProvisionerSettings(
-            Provisioner.REQUEST, "queued.example.com", "a=b,c=1", "example/pause:1", 7
+            Provisioner.REQUEST,
+            "queued.example.com",
+            "a=b,c=1",
+            "example/pause:1",
+            7,
+            timedelta(minutes=3),
         ),
+        drain_patience=timedelta(minutes=20),
         queueing_schedulers="gke.io/first-fit,my_scheduler",
     ),
     weights=((1000, 2.0),),

@@ -14,8 +14,8 @@ from edl.model import (
     ResizePolicy,
     Taint,
 )
+from edl.model.nodes import CORDONED
 from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
-from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import ALL, held, plan_for
 from tests.edl.planner.states import at, busy, cluster, job, node, role, room, shape
@@ -119,7 +119,7 @@ def test_replacements_count_among_the_jobs_that_ask_until_their_time_is_over() -
         Limits(provisioning=ProvisionerSettings(provisioning_parallelism=1)),
     )
     assert asked(plan_for(state, limits)) == {"mine": 1}
-    late = replace(state, observed_at=state.observed_at + limits.provisioning_timeout)
+    late = replace(state, observed_at=state.observed_at + limits.provisioning.provisioning_timeout)
     assert asked(plan_for(late, limits)) == {"mine": 1, "queued": 1}
 
 
@@ -159,7 +159,7 @@ def test_what_a_cordoned_node_asked_for_goes_when_the_cordon_ends() -> None:
 
 
 def test_a_minimum_that_waits_for_nodes_counts_as_staying_only_after_the_timeout() -> None:
-    state, timeout = provisional(cordoned("a"), "", since=0), ALL.provisioning_timeout
+    state, timeout = provisional(cordoned("a"), "", since=0), ALL.provisioning.provisioning_timeout
     assert (asked(plan_for(state)), plan_for(state).staying) == ({"mine": 1}, ())
     (late,) = plan_for(replace(state, observed_at=state.observed_at + timeout)).staying
     assert [node for _, node in late.pods] == ["a"]

@@ -15,6 +15,8 @@ from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits, Provisio
 from tests.edl import manifests
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
+IMPATIENT = Limits(provisioning=ProvisionerSettings(provisioning_timeout=timedelta(minutes=1)))
+
 
 @pytest.mark.slow
 def test_from_zero_nodes_a_gang_starts_whole() -> None:
@@ -153,7 +155,7 @@ def test_a_gang_that_cannot_be_provisioned_leaves_nothing_behind_and_others_pass
 
 def test_a_wait_for_nodes_has_no_known_end() -> None:
     """Neither the time-out of a request nor the pause after it: the job starts once it fits."""
-    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world = AutoscaledCluster(most=0, limits=IMPATIENT)
     world.gang("gang", 4)
     for reason in (Code.WAITING_FOR_NODES, Code.NODES_NOT_PROVISIONED):
         world.settle(45)
@@ -162,7 +164,7 @@ def test_a_wait_for_nodes_has_no_known_end() -> None:
 
 
 def test_what_the_autoscaler_said_stands_on_the_job() -> None:
-    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world = AutoscaledCluster(most=0, limits=IMPATIENT)
     world.said = "no instance type\nhas 100 CPU"
     world.gang("gang", 4)
     world.settle(30)
@@ -173,7 +175,7 @@ def test_what_the_autoscaler_said_stands_on_the_job() -> None:
 
 @pytest.mark.slow
 def test_it_asks_again_later_and_ever_more_seldom() -> None:
-    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world = AutoscaledCluster(most=0, limits=IMPATIENT)
     world.gang("gang", 4)
     moments: list[float] = []
     begun = world.now
@@ -189,7 +191,7 @@ def test_it_asks_again_later_and_ever_more_seldom() -> None:
 
 
 def test_nodes_that_come_later_end_the_back_off() -> None:
-    world = AutoscaledCluster(most=0, limits=Limits(provisioning_timeout=timedelta(minutes=1)))
+    world = AutoscaledCluster(most=0, limits=IMPATIENT)
     world.gang("gang", 4)
     world.settle(120)
     assert contract.PROVISIONING_FAILED in world.notes("gang")

@@ -8,11 +8,11 @@ from edl.annotations.json_text import json_text
 from edl.model import ClusterState, Code, JobEnd, JobKey, PodPhase, Reason, TrainingJob
 from edl.model.reason_codes import Other
 from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
-from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Held, Plan, Resize, StayingPods, Suspension
 from edl.quantities import Resources
 from edl.steps.host_lists import LEAVE
 from edl.steps.plan_steps import MOST_EXPLAINED, steps
-from edl.writes import Action, Create, Patch
+from edl.writes import Action, Create, Delete, Patch
 from tests.edl.trainings import (
     KEY,
     LONG_AGO,
@@ -319,3 +319,26 @@ def test_replicas_that_leave_by_name_for_a_resize_have_one_event(*, indexed: boo
     )
     (step,) = steps(plan, state(job)).steps
     assert [one.action for one in step.events] == [Action.SCALED_DOWN]
+
+
+def budgets(found: TrainingJob, *staying: StayingPods) -> list[type]:
+    """The writes of a PodDisruptionBudget in a round in which these pods stay."""
+    made = steps(Plan(staying=staying), state(found)).steps
+    writes = [write for step in made for write in step.writes]
+    return [type(one) for one in writes if one.target.kind == "PodDisruptionBudget"]
+
+
+@pytest.mark.parametrize("unprotected", [True, False])
+def test_a_role_of_pods_that_stay_for_too_long_has_no_budget(*, unprotected: bool) -> None:
+    found = running()
+    pods = (("worker-0", "a"),)
+    stay = StayingPods(found.key, "worker", pods, int(unprotected), unprotected=unprotected)
+    without = {
+        target: uid
+        for target, uid in found.existing_dependents.items()
+        if target.kind != "PodDisruptionBudget"
+    }
+    bare = replace(found, existing_dependents=without)
+    assert budgets(found, stay) == ([Delete] if unprotected else [])
+    assert budgets(bare, stay) == ([] if unprotected else [Create])
+    assert budgets(bare) == [Create]

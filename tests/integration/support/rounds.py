@@ -28,7 +28,9 @@ NOW = timedelta()
 
 
 class Rounds:
-    """A reconciler with the usual limits that decides when its test says so."""
+    """A reconciler that decides when its test says so, by the usual limits unless it has others."""
+
+    limits = Limits()
 
     def __init__(self, installation: Installation, stage: Stage) -> None:
         self._api = connect(str(installation.folder / "reconciler.kubeconfig"))
@@ -46,12 +48,12 @@ class Rounds:
 
     def plan(self, at: datetime) -> Plan:
         """What it would do at this time, with the cluster as it is."""
-        return decide(self.state(at), POLICIES["fair"], Limits())
+        return decide(self.state(at), POLICIES["fair"], self.limits)
 
     def perform(self, ahead: timedelta = NOW) -> Plan:
         """One round. `ahead`: of what this machine's clock says."""
         state = self.state(datetime.now(UTC) + ahead)
-        plan = decide(state, POLICIES["fair"], Limits())
+        plan = decide(state, POLICIES["fair"], self.limits)
         with closing(ClusterWriter(self._api)) as writer:
             report = writer.act(steps(plan, state).steps)
         assert not report.failed, [str(one.error) for one in report.failed]

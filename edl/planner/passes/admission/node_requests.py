@@ -145,7 +145,7 @@ class NodeRequests:
         if not (may and (asked or begins)):
             return False
         since = min((pod.created_at for pod in asked), default=None)
-        wait = self.snapshot.limits.provisioning_timeout
+        wait = self.snapshot.limits.provisioning.provisioning_timeout
         late = self.snapshot.clock.elapsed_or_recheck(since, wait)
         if not (late or self._takes_turn(job)):
             return False

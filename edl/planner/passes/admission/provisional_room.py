@@ -80,7 +80,7 @@ class ProvisionalRoom:
         """When the requested nodes must have joined; None without a request."""
         asked = gang.job.provisioning
         first = min((pod.created_at for pod in asked.pods), default=None)
-        return first + self.snapshot.limits.provisioning_timeout if first else None
+        return first + self.snapshot.limits.provisioning.provisioning_timeout if first else None
 
     def place(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
         """Reserve the nodes of its provisional pods, and idle capacity for the rest."""
@@ -188,7 +188,10 @@ class RequestedRoom(ProvisionalRoom):
 
     def deadline(self, gang: Gang) -> datetime | None:
         # After the request is provisioned, nodes have the same time again to become ready.
-        request, limit = gang.job.provisioning.request, self.snapshot.limits.provisioning_timeout
+        request, limit = (
+            gang.job.provisioning.request,
+            self.snapshot.limits.provisioning.provisioning_timeout,
+        )
         if request is None:
             return None
         times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}

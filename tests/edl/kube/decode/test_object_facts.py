@@ -10,6 +10,7 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
+from edl.model.nodes import CORDONED
 from edl.parsing.yaml_values import timestamp
 from edl.patches.merge_patch import merged
 from edl.quantities import Resources
@@ -48,6 +49,16 @@ def test_a_cordoned_or_unready_node_is_not_schedulable(body: Json) -> None:
 def test_a_cordon_leaves_a_node_ready() -> None:
     assert node_facts(manifests.node(unschedulable=True)).ready
     assert not node_facts(manifests.node(ready=False)).ready
+
+
+def test_the_taint_of_a_cordon_says_since_when() -> None:
+    since = "2026-01-01T00:05:00Z"
+    taint = {"key": CORDONED, "effect": "NoSchedule"}
+    node = node_facts(manifests.node(unschedulable=True, taints=[taint | {"timeAdded": since}]))
+    assert node.cordoned_since == datetime.fromisoformat(since)
+    assert node.taints == (Taint(CORDONED, "", "NoSchedule"),)
+    assert node.restored.cordoned_since is None
+    assert node_facts(manifests.node(taints=[taint])).cordoned_since is None
 
 
 def test_a_node_keeps_its_taints() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import ClusterState, Code, JobKey, Pod, ResizePolicy, Taint, TrainingJob
-from edl.planner.passes.drain import CORDONED
+from edl.model.nodes import CORDONED
 from edl.planner.plan import Drain, Plan
 from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act, quiet

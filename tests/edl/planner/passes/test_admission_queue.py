@@ -28,10 +28,10 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.nodes import CORDONED
 from edl.model.reason_codes import Roles
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.passes.drain import CORDONED
 from edl.planner.plan import Admission, Held, Plan, Suspension
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources

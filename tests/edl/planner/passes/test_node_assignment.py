@@ -335,7 +335,7 @@ def test_an_autoscaler_sees_the_pending_pod_of_a_minimum_that_lost_its_node() ->
     plan = plan_for(state)
     assert plan.node_assignments == (NodeAssignment(KEY, "worker", (("pod-1", ""),)),)
     assert plan.suspensions == ()
-    longest = replace(state, observed_at=at(-130) + ALL.provisioning_timeout)
+    longest = replace(state, observed_at=at(-130) + ALL.provisioning.provisioning_timeout)
     assert [one.job for one in plan_for(longest).suspensions] == [KEY]
 
 

@@ -321,7 +321,7 @@ def test_extras_do_not_grow_onto_nodes_that_came_for_a_request_which_failed(
     gated: bool,  # noqa: FBT001 - the same
 ) -> None:
     needed, joined = pooled("a", 1), busy(pooled("b", 1), room(1, pods=1))
-    asks = asking(-NEEDED.provisioning_timeout.total_seconds() if late else -1, "b")
+    asks = asking(-NEEDED.provisioning.provisioning_timeout.total_seconds() if late else -1, "b")
     runs = placed("a", high=3) if gated else elastic("a", high=3)
     home = [node("home", 1)] if gated else []
     limits = replace(NEEDED, autoscaler=Autoscaler.PRESENT)

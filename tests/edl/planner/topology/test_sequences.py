@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
 from edl.model import ClusterState, Node, Taint, Topology, TrainingJob
-from edl.planner.passes.drain import CORDONED
+from edl.model.nodes import CORDONED
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for
 from tests.edl.planner.states import cluster, job, node, pod, role, room, shape
