@@ -70,16 +70,20 @@ def install(
     return installation
 
 
-def apply_manifests(installation: Installation, rendered: Documents | None = None) -> None:
+def apply_manifests(
+    installation: Installation, rendered: Documents | None = None, *, force: bool = False
+) -> None:
     """Apply all manifests but the workloads; the webhook's address is on this machine.
 
-    `rendered`: documents that a chart made for the installation's namespace, instead of the base.
+    `rendered`: documents that a chart made for the installation's namespace, instead of the base;
+    `force`: take the fields that other clients have changed.
     """
     documents = render.without_workloads(rendered or render.load())
     url = f"https://{installation.cluster.address}:{installation.webhook_port}"
     local = render.with_webhook_url(documents, url, installation.authority.read_bytes())
+    flags = ["--force-conflicts"] if force else []
     installation.cluster.kubectl(
-        "apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(local)
+        "apply", "--server-side", *flags, "-f", "-", input=yaml.safe_dump_all(local)
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dev.installation import start_webhook
+from dev.installation import apply_manifests, start_webhook
 from edl import contract
 from tests.integration.support.plugin import printed
 from tests.integration.support.rights import Grant, without
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
+
+SELECTOR = "/webhooks/0/namespaceSelector/matchExpressions"
+OTHERS = {"key": "control-plane", "operator": "NotIn", "values": ["true"]}
 
 
 @pytest.fixture
@@ -66,6 +69,22 @@ def test_a_webhook_that_is_away_is_found_from_the_api_servers_side(
     finally:
         start_webhook(installation)
     assert checks(shell)["webhook-answers"]["result"] == "ok"
+
+
+def test_a_client_that_changes_a_selector_is_named_until_it_is_applied_again(
+    shell: Shell, installation: Installation
+) -> None:
+    """As AKS's admissions enforcer does where the annotation against it is missing."""
+    change = [{"op": "add", "path": f"{SELECTOR}/-", "value": OTHERS}]
+    words = ("patch", "mutatingwebhookconfiguration", "edl", "--type=json", "-p")
+    try:
+        shell.cluster.kubectl(*words, json.dumps(change), "--field-manager=admissionsenforcer")
+        found = checks(shell)["webhook-configuration"]
+        assert found["result"] == "warning"
+        assert '"admissionsenforcer" has changed namespaceSelector of jobs.' in found["message"]
+    finally:
+        apply_manifests(installation, force=True)
+    assert checks(shell)["webhook-configuration"]["result"] == "ok"
 
 
 def test_a_user_of_one_namespace_is_told_what_is_missing(shell: Shell, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ _ANY_SCOPE: Final = Scope()
 
 
 AS_ADMINISTRATOR: Final = by_administrator("kubectl edl doctor")
+UPGRADE: Final = "kubectl edl upgrade"
 IN_A_NAMESPACE: Final = AdministratorCommand(
     f"name a namespace that you may read (-n NAMESPACE), or {AS_ADMINISTRATOR}"
 )
@@ -188,7 +189,7 @@ class CheckContext:
     def reinstall(self) -> str:
         """Applies all objects of this installation again, by what installed it."""
         # `upgrade` itself refuses with the command that applies.
-        return self.reinstall_or("kubectl edl upgrade")
+        return self.reinstall_or(UPGRADE)
 
     def reinstall_or(self, unknown: str) -> str:
         """The same, and the command `unknown` if the user may not read what installed it."""
@@ -196,7 +197,7 @@ class CheckContext:
             other = other_installer(self.connection.cluster)
         except Forbidden:
             return by_administrator(unknown)
-        return other.again if other else FixCommand("kubectl edl upgrade")
+        return other.again if other else FixCommand(UPGRADE)
 
     def may(self, right: AccessRight) -> bool:
         """Whether the user has the right; False if the API server does not answer that."""

@@ -1,18 +1,23 @@
 """Checks that the API server calls the webhook for the right objects, and gets an answer."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Final
 
+import msgspec
+
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Invalid, Unreachable
+from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import namespaces_named
 from kubectl_edl.doctor.checks.check import (
+    UPGRADE,
     CheckContext,
     CheckResults,
     failure,
@@ -28,6 +33,10 @@ _OF_OTHERS: Final[Mapping[str, str]] = {
 }
 _OWN: Final = frozenset({"teams.edl.dev"})
 """Entries that review an object in the installation's own namespace."""
+_SELECTING: Final = ("rules", "namespaceSelector", "objectSelector", "matchConditions")
+"""The fields of an entry that select the requests which the API server sends."""
+_KEYED: Final = "k:"
+"""Begins the name of a list's element in managedFields: `k:{"name":"jobs.edl.dev"}`."""
 _LOGS: Final = (
     "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
 )
@@ -39,9 +48,10 @@ _OUTSIDE: Final = (
 
 def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
-    wrong = list(_wrong_entries(context))
+    wrong, changed = list(_wrong_entries(context)), list(_changed_by_others(context))
     yield from (replace(one, fix=context.reinstall) for one in wrong)
-    if not wrong:
+    yield from changed
+    if not (wrong or changed):
         yield ok("the API server calls it for labelled objects only")
 
 
@@ -95,6 +105,46 @@ def _wrong_entries(context: CheckContext) -> CheckResults:
             where = f"{kind} {CONFIGURATION}, {name}"
             yield from _misfits(where, entry, policies.get(name))
             yield from _selects_system(where, entry, context.system_namespace)
+
+
+def _changed_by_others(context: CheckContext) -> CheckResults:
+    """Findings about clients, such as a policy engine, that change which objects are reviewed."""
+    for kind in WEBHOOK_KINDS:
+        found = context.find(ObjectRef(kind, "", CONFIGURATION)) or {}
+        managed = (found.get("metadata") or {}).get("managedFields") or ()
+        for manager, places in sorted(_foreign_places(managed).items()):
+            fields = listed(sorted({field for _, field in places}))
+            entries = listed(sorted({entry for entry, _ in places}))
+            again = context.reinstall
+            forced = FixCommand(f"{UPGRADE} --force-conflicts") if again == UPGRADE else again
+            yield warning(
+                f'{kind} {CONFIGURATION}: "{manager}" has changed {fields} of {entries}: exempt '
+                "this object there, else upgrades fail with a conflict, or each undoes the other",
+                forced,
+            )
+
+
+def _foreign_places(managed: Iterable[Json]) -> Mapping[str, list[tuple[str, str]]]:
+    """(entry, field) of what selects objects, by the manager that has taken it from the installer.
+
+    The installer owns the name of the entry; another client owns what its update has changed.
+    """
+    installers: defaultdict[str, set[str]] = defaultdict(set)
+    owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in managed:
+        entries = (one.get("fieldsV1") or {}).get("f:webhooks") or {}
+        for key, fields in entries.items():
+            if key.startswith(_KEYED):
+                name = str(msgspec.json.decode(key.removeprefix(_KEYED))["name"])
+                installers[name] |= {one["manager"]} if "f:name" in fields else set()
+                for field in _SELECTING:
+                    if f"f:{field}" in fields:
+                        owners[name, field].add(one["manager"])
+    places: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for (name, field), managers in owners.items():
+        for manager in () if managers & installers[name] else managers:
+            places[manager].append((name, field))
+    return places
 
 
 def _absent(kind: str, names: Iterable[str], entries: Mapping[str, Json]) -> CheckResults:

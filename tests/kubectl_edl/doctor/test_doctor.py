@@ -368,6 +368,56 @@ def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(
     assert (verdict, fix) == ("failure", f"{ASK}{log}")
 
 
+def managed(manager: str, *fields: str, entry: str = "jobs.edl.dev") -> Json:
+    """What a client owns of one entry of a webhook configuration."""
+    own: Json = {f"f:{field}": {} for field in fields}
+    return {"manager": manager, "fieldsV1": {"f:webhooks": {f'k:{{"name":"{entry}"}}': own}}}
+
+
+JOBS = 'k:{"name":"jobs.edl.dev"}'
+
+
+def taken(others: list[Json]) -> set[str]:
+    entries = (fields for one in others for fields in one["fieldsV1"]["f:webhooks"].values())
+    return {field.removeprefix("f:") for fields in entries for field in fields}
+
+
+@pytest.mark.parametrize(
+    ("others", "says"),
+    [
+        ([managed("admissionsenforcer", "namespaceSelector")], "namespaceSelector of jobs.edl.dev"),
+        (
+            [
+                managed("admissionsenforcer", "namespaceSelector", "rules"),
+                managed("admissionsenforcer", "rules", entry="pods.edl.dev"),
+            ],
+            "namespaceSelector, rules of jobs.edl.dev, pods.edl.dev",
+        ),
+        ([managed("edl-reconciler", "clientConfig")], ""),
+    ],
+)
+def test_another_client_that_changes_what_is_reviewed_is_named(
+    server: FakeApi, others: list[Json], says: str
+) -> None:
+    def own(manifest: Json) -> None:
+        """The installer owns what no other has taken from it."""
+        if manifest["kind"] == WEBHOOKS:
+            entries = {key for one in others for key in one["fieldsV1"]["f:webhooks"]}
+            left = managed("kubectl", *({"name", "rules", "namespaceSelector"} - taken(others)))
+            mine = dict.fromkeys(entries, left["fieldsV1"]["f:webhooks"][JOBS])
+            first = {"manager": "kubectl", "fieldsV1": {"f:webhooks": mine}}
+            manifest["metadata"]["managedFields"] = [first, *others]
+
+    stage = installed(Stage(), server, own)
+    verdict, message, fix = only(stage, "webhook-configuration")
+    if not says:
+        assert verdict == "ok"
+        return
+    assert verdict == "warning"
+    assert message.startswith(f'{WEBHOOKS} edl: "admissionsenforcer" has changed {says}: ')
+    assert fix == "kubectl edl upgrade --force-conflicts"
+
+
 @pytest.mark.parametrize(
     ("change", "verdict", "says"),
     [
