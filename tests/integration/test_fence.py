@@ -13,7 +13,15 @@ from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.visibility.queue_writes import LABELS
 from edl.writes import Json
-from tests.integration.support.provisional_variants import RAISED, RUNNING, WIDER, provisional
+from tests.integration.support.provisional_variants import (
+    ESCALATING,
+    RAISED,
+    RUNNING,
+    UNCONFINED,
+    WIDER,
+    as_openshift_admits_it,
+    provisional,
+)
 from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow
 
 pytestmark = pytest.mark.integration
@@ -113,6 +121,7 @@ def test_it_changes_no_image(at: Stage, thief: Cluster) -> None:
 def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief: Cluster) -> None:
     target = ObjectRef("Pod", at.namespace, "provisional")
     assert made(thief, target, provisional(), dry_run=True) == ""
+    assert made(thief, target, as_openshift_admits_it(), dry_run=True) == ""
     # One of its own would be deleted as a job's that is not there.
     there = foreign_pod()
     there["metadata"] = {"name": target.name, "labels": {contract.PROVISIONAL: "web"}}
@@ -141,7 +150,12 @@ def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
         assert "one container, of the installed image" in refusal(provisional(container=change)), (
             change
         )
-    two = [*provisional()["spec"]["containers"], {"name": "more", "image": "evil"}]
+    unsafe = [provisional(spec={"securityContext": change}) for change in UNCONFINED]
+    unsafe += [provisional(container={"securityContext": change}) for change in ESCALATING]
+    for pod in unsafe:
+        assert "meet Pod Security restricted" in refusal(pod), pod["spec"]
+    (own,) = provisional()["spec"]["containers"]
+    two = [own, own | {"name": "more", "image": "evil"}]
     assert "one container" in refusal(provisional(spec={"containers": two}))
 
 

@@ -110,11 +110,8 @@ def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65535,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        # No user: OpenShift gives each namespace its own.
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
     }
 
 

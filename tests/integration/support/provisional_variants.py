@@ -22,9 +22,7 @@ WIDER: Final[tuple[Json, ...]] = (
     *({"volumes": [{"name": "all", "secret": {"secretName": "keys"}}]}, {"nodeName": "node-0"}),
     *({"initContainers": [{"name": "more", "image": "evil"}]}, {"hostname": "web"}),
     *({"priorityClassName": None}, {"activeDeadlineSeconds": None}),
-    *({"terminationGracePeriodSeconds": 86400}, {"securityContext": None}),
-    {"securityContext": {"runAsUser": 0, "runAsNonRoot": False}},
-    {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
+    {"terminationGracePeriodSeconds": 86400},
     {"resourceClaims": [{"name": "all", "resourceClaimName": "all"}]},
 )
 """What its spec must not say."""
@@ -33,12 +31,36 @@ RUNNING: Final[tuple[Json, ...]] = (
     *({"env": [{"name": "A", "value": "b"}]}, {"envFrom": [{"secretRef": {"name": "keys"}}]}),
     *({"lifecycle": {"postStart": PROBE}}, {"livenessProbe": PROBE}, {"startupProbe": PROBE}),
     *({"stdin": True}, {"tty": True}),
-    *({"securityContext": None}, {"securityContext": {"allowPrivilegeEscalation": True}}),
-    *({"securityContext": {name: 0}} for name in ("runAsUser", "runAsGroup")),
-    {"securityContext": {"capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]}}},
-    {"securityContext": {"privileged": True, "allowPrivilegeEscalation": True}},
 )
 """What its container must not say."""
+UNCONFINED: Final[tuple[Json | None, ...]] = (
+    *(None, {"runAsUser": 0, "runAsNonRoot": False}, {"runAsUser": 0}, {"runAsNonRoot": False}),
+    *({"seccompProfile": {"type": "Unconfined"}}, {"seccompProfile": None}),
+    *({"runAsNonRoot": None}, {"sysctls": [{"name": "net.ipv4.ip_forward", "value": "1"}]}),
+    *({"seLinuxOptions": {name: "spc_t"}} for name in ("type", "role", "user")),
+)
+"""What its security context must not say."""
+ESCALATING: Final[tuple[Json | None, ...]] = (
+    *(None, {"allowPrivilegeEscalation": True}, {"allowPrivilegeEscalation": None}),
+    *({"runAsUser": 0}, {"runAsGroup": 0}, {"runAsNonRoot": False}),
+    *({"capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]}}, {"capabilities": None}),
+    {"privileged": True, "allowPrivilegeEscalation": True},
+    *({"seLinuxOptions": {name: "spc_t"}} for name in ("type", "role", "user")),
+    {"seccompProfile": {"type": "Unconfined"}},
+)
+"""What that of its container must not say."""
+
+
+def as_openshift_admits_it() -> Json:
+    """With what the SecurityContextConstraint restricted-v2 adds."""
+    told = {"openshift.io/scc": "restricted-v2"}
+    told |= {"seccomp.security.alpha.kubernetes.io/pod": "runtime/default"}
+    told |= {"security.openshift.io/validated-scc-subject-type": "user"}
+    pod = {"fsGroup": 1000680000, "seLinuxOptions": {"level": "s0:c26,c15"}}
+    container = {"runAsUser": 1000680000, "runAsNonRoot": True}
+    return provisional(
+        {"annotations": told}, {"securityContext": pod}, {"securityContext": container}
+    )
 
 
 def provisional(
