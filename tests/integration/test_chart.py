@@ -51,6 +51,7 @@ CHOICES: dict[str, Json] = {
                 "provisioningParameters": "maxRunDurationSeconds=86400",
                 "growth": "any-node",
                 "idleNodeAfter": 120,
+                "drainPatience": 600,
                 "queueingSchedulers": "volcano,gke.io/optimize-utilization-scheduler",
             }
         }
@@ -78,6 +79,9 @@ CHOICES: dict[str, Json] = {
     "ignored namespaces": {"ignoredNamespaces": ["istio-system", "argocd"]},
     "network policy": {"networkPolicy": {"enabled": True}},
     "no fence": {"fence": {"enabled": False}},
+    "no Secrets": {"rights": {"secrets": False}},
+    "no accounts": {"rights": {"rolebindings": False}},
+    "no rights of modes": {"rights": {"secrets": False, "rolebindings": False}},
     "narrow network policy": {
         "networkPolicy": {
             "enabled": True,
