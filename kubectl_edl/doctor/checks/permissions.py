@@ -6,11 +6,12 @@ would be error-prone.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
+from edl.frameworks.base import ModeRight
 from edl.kube.auth.access_review import AccessRight, lacking, listed, whoami
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import Cluster
@@ -98,6 +99,7 @@ def ours(context: CheckContext) -> CheckResults:
         {
             "certManager": {"enabled": _kept_elsewhere(cluster)},
             "fence": {"enabled": context.find(_FENCE) is not None},
+            "rights": _rights_of_modes(context),
         }
     )
     documents = installation.documents(chosen, context.system_namespace)
@@ -117,16 +119,27 @@ def ours(context: CheckContext) -> CheckResults:
         yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")
 
 
+def _rights_of_modes(context: CheckContext) -> dict[str, bool]:
+    """The values `rights` of this installation, by the options of its reconciler."""
+    containers = (_pod(context, "edl-reconciler") or {}).get("containers") or ()
+    options = [one for container in containers for one in pairwise(container.get("args") or ())]
+    return {right.value: ("--withheld-right", right) not in options for right in ModeRight}
+
+
 def _account(context: CheckContext, name: str) -> str:
     """The Deployment's ServiceAccount, or the manifests' one if the Deployment is not readable."""
+    pod = _pod(context, name)
+    return name if pod is None else str(pod.get("serviceAccountName") or "default")
+
+
+def _pod(context: CheckContext, name: str) -> Json | None:
+    """The spec of the Deployment's pods; None if there is none, or if it is not readable."""
     try:
         deployment = context.deployment(name)
     except Forbidden:
-        return name
-    if deployment is None:
-        return name
-    spec: Json = deployment["spec"]["template"]["spec"]
-    return str(spec.get("serviceAccountName") or "default")
+        return None
+    pod: Json | None = deployment and deployment["spec"]["template"]["spec"]
+    return pod
 
 
 def _kept_elsewhere(cluster: Cluster) -> bool:

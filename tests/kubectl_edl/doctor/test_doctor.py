@@ -9,6 +9,7 @@ from certs.secrets import WEBHOOK_KINDS
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.errors import Forbidden, Invalid, Unreachable
+from edl.frameworks.base import ModeRight
 from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import ListOptions, RawList
 from edl.model import FailedAttempt, ObjectRef
@@ -19,6 +20,7 @@ from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.doctor.checks import SECTIONS
 from kubectl_edl.install.installation_values import KEPT
 from kubectl_edl.main import run
+from reconciler.write_permissions import OF_MODES
 from tests.kubectl_edl.cluster_wrappers import (
     ClusterWrapper,
     fenced,
@@ -282,6 +284,21 @@ def test_the_fix_for_a_deleted_deployment_is_the_command_that_restores_it(
     stage.cluster.delete(target("Deployment", deleted))
     (absent,) = (one for one in checked(stage)["deployments"] if one["result"] == "failure")
     assert absent["remediation"] == fix
+
+
+@pytest.mark.parametrize("right", ModeRight)
+def test_a_right_that_the_installation_withholds_is_not_missing(
+    server: FakeApi, right: ModeRight
+) -> None:
+    def withhold(manifest: Json) -> None:
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-reconciler"):
+            (container,) = manifest["spec"]["template"]["spec"]["containers"]
+            container["args"] = [*container["args"], "--withheld-right", right.value]
+
+    denied = ((one.verb, one.resource) for one in OF_MODES[right])
+    server.denied = frozenset(("edl-reconciler", *one) for one in denied)
+    assert only(installed(Stage(), server, withhold), "rights")[0] == "ok"
+    assert only(installed(Stage(), server), "rights")[0] == "failure"
 
 
 def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeApi) -> None:
