@@ -1,0 +1,242 @@
+"""Checks of nodes: their topology labels, drains that pods block, and nodes that are not ready."""
+
+import json
+
+import pytest
+
+from edl import contract
+from edl.kube.cluster import ListOptions
+from edl.writes import Json
+from tests.kubectl_edl.cluster_wrappers import recorded
+from tests.kubectl_edl.doctor.findings import checked, only
+from tests.kubectl_edl.stage import Stage, job, mnist, node, pod
+
+
+def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    for name, kind, label in (
+        ("mnist", "required", "rak"),
+        ("bert", "preferred", "block"),
+        ("fine", "required", "rack"),
+    ):
+        manifest = job(name, framework="none")
+        notes = {f"{contract.PREFIX}{kind}-topology": f"example.com/{label}"}
+        stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
+    found = checked(stage)
+    assert "never" not in found
+    said = [one["message"].partition(": ")[::2] for one in found["topology"]]
+    of, never = (
+        "no node has the label example.com",
+        "it cannot start; did you mean example.com/rack?",
+    )
+    assert said == [
+        ("default/bert", f"{of}/block of its {contract.PREFERRED_TOPOLOGY}: it has no effect"),
+        ("default/mnist", f"{of}/rak of its {contract.REQUIRED_TOPOLOGY}: {never}"),
+    ]
+
+
+def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage) -> None:
+    mnist(stage)
+    assert "drain" not in checked(stage)
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    for name in ("node-1", "node-2"):
+        stage.create(node(name))
+    assert "drain" not in checked(stage)
+    stage.create(node("node-3") | {"spec": {"unschedulable": True, "taints": [cordon]}})
+    stage.patch("mnist-chief-0-x0", {"spec": {"nodeName": "node-3"}}, "Pod")
+    stage.patch("mnist-worker-0-x0", {"spec": {"nodeName": "node-3"}}, "Pod")
+    assert only(stage, "drain") == (
+        "warning",
+        (
+            "default/mnist: mnist-chief-0-x0 stays on the cordoned node node-3, and its "
+            "PodDisruptionBudget blocks a drain until the job is paused or ends"
+        ),
+        "kubectl edl pause mnist -n default",
+    )
+
+
+def test_a_node_that_is_not_ready_under_pods_is_named_with_what_helps(stage: Stage) -> None:
+    mnist(stage)
+    stage.create(node("node-1"))
+    assert "nodes" not in checked(stage)
+    silent = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T11:58:00Z"}
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    gone = node("node-2") | {"spec": {"taints": [taint]}}
+    stage.create(gone | {"status": {**gone["status"], "conditions": [silent]}})
+    what = (
+        "1 pod is on node-2, which is not ready (unreachable) since 2026-01-01 11:58:00 UTC: "
+        "Kubernetes evicts pods there after 5m (tolerationSeconds)"
+    )
+    fix = (
+        "make sure that its machine is off, then: kubectl taint node node-2 "
+        "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute; or: kubectl delete node node-2"
+    )
+    assert only(stage, "nodes") == ("warning", f"default/mnist: {what}", fix)
+    for command in ("status", "explain"):
+        assert f"{what}\n     fix: {fix}\n" in stage.run(command, "mnist").out
+
+
+def test_a_job_that_a_controller_suspended_is_named_with_that_controller(stage: Stage) -> None:
+    mnist(stage)
+    assert "paused" not in checked(stage)
+    kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    notes = {contract.PAUSED: "true", contract.PAUSED_BY: kueue}
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
+    assert only(stage, "paused") == (
+        "warning",
+        f"default/mnist is paused: {kueue} suspended it, and may do so again",
+        "exclude namespace default from that controller, then: kubectl edl resume mnist -n default",
+    )
+    shown = stage.run("status", "mnist").out
+    assert f"it is paused: {kueue} suspended it\n" in shown
+
+
+CORDONED: Json = {
+    "unschedulable": True,
+    "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+}
+
+
+def test_workers_of_a_full_cluster_that_block_a_drain_are_named_with_the_reason(
+    stage: Stage,
+) -> None:
+    stage.create(node("node-1", cpu="4") | {"spec": CORDONED})
+    stage.create(node("node-2", cpu="4"))
+    owner = stage.put(
+        job("ring", framework="pytorch", min="4", max="4"),
+        suspend=False,
+        parallelism=4,
+        completions=4,
+    )
+    for index in range(4):
+        stage.create(pod(owner, index, f"node-{index % 2 + 1}"))
+    what = (
+        "ring-0-x0, ring-2-x2 stay on the cordoned node node-1, as no other pod can replace them "
+        "elsewhere (Insufficient cpu for one more pod of 2 CPU), and their PodDisruptionBudget "
+        "blocks a drain until the job is paused or ends"
+    )
+    fix = "kubectl edl pause ring -n default"
+    assert only(stage, "drain") == ("warning", f"default/ring: {what}", fix)
+    for command in ("status", "explain"):
+        assert f"{what}\n     fix: {fix}\n" in stage.run(command, "ring").out
+    planned = stage.run("plan").out
+    assert "Nothing to do now.\n" in planned
+    assert what in planned
+    (found,) = json.loads(stage.run("plan", "-o", "json").out)["staying"]
+    assert found["blocksDrain"]
+    assert (found["reason"], [one["name"] for one in found["pods"]]) == (
+        "InsufficientCapacity",
+        ["ring-0-x0", "ring-2-x2"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "at_once", "it"), [(1, "", "it"), (2, "", "them"), (4, ", 3 at once,", "them")]
+)
+def test_pods_that_a_drain_evicts_are_shown_by_the_plan_and_block_nothing(
+    stage: Stage, there: int, at_once: str, it: str
+) -> None:
+    stage.create(node("node-1") | {"spec": CORDONED})
+    stage.create(node("node-2"))
+    sweep = job("sweep", framework="none", min="2", max="4")
+    owner = stage.put(sweep, suspend=False, parallelism=4, completions=9)
+    for index in range(4):
+        stage.create(pod(owner, index, "node-1" if index < there else "node-2"))
+    fine = "kubectl drain evicts each pod that stays on a cordoned node"
+    assert only(stage, "drain") == ("ok", fine, "")
+    for command in ("status", "explain"):
+        assert "cordoned" not in stage.run(command, "sweep").out
+    then = "recreates {it} on nodes with free capacity"
+    stays, their = ("stays", "its") if there == 1 else ("stay", "their")
+    what = (
+        f"{stays} on the cordoned node node-1 until kubectl drain evicts {it}{at_once} and {their} "
+        f"Job {then.format(it=it)}"
+    )
+    (found,) = json.loads(stage.run("plan", "-o", "json").out)["staying"]
+    assert found["message"].endswith(what)
+    assert (found["blocksDrain"], len(found["pods"])) == (False, there)
+    assert what in stage.run("plan").out
+
+
+def test_status_says_whether_pods_stay_without_a_plan_of_a_large_cluster(stage: Stage) -> None:
+    mnist(stage)
+    for number in range(1, 1002):
+        stage.create(node(f"node-{number}"))
+    stage.create(node("node-0") | {"spec": CORDONED})
+    lists, inner = list[ListOptions](), stage.wrapped
+    stage.wrapped = lambda cluster: recorded(lists)(inner(cluster))
+    stage.patch("mnist-chief-0-x0", {"spec": {"nodeName": "node-0"}}, "Pod")
+    found = stage.run("status", "mnist", "--context", "prod")
+    assert "mnist-chief-0-x0 stays on the cordoned node node-0" in found.out
+    assert not any(one.kind == "ConfigMap" for one in lists)  # of the teams, for a plan
+    stage.patch("mnist-worker-0-x0", {"spec": {"nodeName": "node-0"}}, "Pod")
+    found = stage.run("status", "mnist", "--context", "prod")
+    assert "mnist-chief-0-x0 stays on the cordoned node node-0" in found.out
+    hint = "hint: whether its pods can leave cordoned nodes takes a plan of all 1002 nodes: "
+    assert found.err == f"{hint}kubectl edl doctor --context prod\n"
+    assert not any(one.kind == "ConfigMap" for one in lists)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_users_budget_for_pods_that_have_one_already_is_named(
+    stage: Stage, *, several: bool
+) -> None:
+    """The API server refuses to evict a pod that two select; extras have one alone."""
+    owner = stage.put(job("ring", framework="pytorch", min="2", max="3"), suspend=False)
+    for index in range(3):
+        created = pod(owner, index)
+        created["metadata"]["labels"] |= {contract.COMPLETION_INDEX_ANNOTATION: str(index)}
+        stage.create(created)
+    term = {
+        "key": contract.COMPLETION_INDEX_ANNOTATION,
+        "operator": "In",
+        "values": ["0", "1"] if several else ["7"],
+    }
+    ours = {contract.JOB: "ring", "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    selector = {"matchLabels": {contract.JOB_NAME_LABEL: "ring"}, "matchExpressions": [term]}
+    for name, labels, selects in (
+        ("ring-first-2", ours, selector),
+        ("all", {}, {}),
+        ("none", {}, None),
+        ("web", {}, {"matchLabels": {"app": "web"}}),
+    ):
+        spec = {"minAvailable": 2} | ({} if selects is None else {"selector": selects})
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        stage.create({"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
+    if not several:
+        assert "budgets" not in checked(stage)
+        return
+    verdict, what, fix = only(stage, "budgets")
+    assert (verdict, what) == (
+        "warning",
+        (
+            "PodDisruptionBudget default/all and kubectl-edl's ring-first-2 select the same pods: "
+            "ring-0-x0, ring-1-x1; no drain and no autoscaler can evict them"
+        ),
+    )
+    assert fix == (
+        "kubectl edit poddisruptionbudget all -n default  # exclude pods with the label "
+        "edl.dev/job from its selector, or delete it"
+    )
+
+
+def test_an_extra_of_a_job_that_restarts_for_each_size_blocks_no_drain(stage: Stage) -> None:
+    """The PodDisruptionBudget selects the indexes of the minimum."""
+    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    stage.create(node("node-3") | {"spec": {"unschedulable": True, "taints": [cordon]}})
+    manifest = job("digits", framework="paddle", min="2", max="3")
+    manifest["metadata"]["annotations"] = {contract.MODE: "collective"}
+    owner = stage.put(manifest, suspend=False, parallelism=3, completions=3)
+    for index in range(3):
+        stage.create(pod(owner, index, "node-1" if index == 0 else "node-3"))
+    _, what, _ = only(stage, "drain")
+    assert what.startswith("default/digits: digits-1-x1 stays on the cordoned node node-3, ")
+
+
+def test_topologies_with_labels_of_nodes_pass(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    manifest = job("mnist", framework="none")
+    notes = {contract.REQUIRED_TOPOLOGY: "example.com/rack"}
+    stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
+    assert only(stage, "topology")[0] == "ok"

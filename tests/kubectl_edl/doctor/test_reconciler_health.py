@@ -1,0 +1,167 @@
+"""Checks of the leader, its Lease and its rights."""
+
+from datetime import timedelta
+
+import pytest
+
+from edl import contract
+from edl.kube.auth.access_review import MissingRights
+from edl.model import ObjectRef
+from edl.writes import Json
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
+from tests.kubectl_edl.doctor.findings import ASK, beside, checked, only
+from tests.kubectl_edl.stage import NOW, Stage, lease
+
+
+@pytest.mark.parametrize(
+    ("minutes", "verdict", "says"),
+    [
+        (
+            10,
+            "failure",
+            (
+                "no reconciler leads, the last was one: "
+                "Lease edl-system/edl-reconciler was renewed 10m ago"
+            ),
+        ),
+        (-10, "warning", "one leads, its clock 10m ahead of the API server's"),
+    ],
+)
+def test_the_leader_check_reads_the_lease(
+    stage: Stage, minutes: int, verdict: str, says: str
+) -> None:
+    stage.now = [NOW + timedelta(minutes=minutes)]
+    found = only(stage, "leader")
+    assert found[:2] == (verdict, says)
+
+
+def test_a_renewal_slightly_ahead_of_the_clock_is_recent(stage: Stage) -> None:
+    stage.now = [NOW - timedelta(seconds=3)]
+    assert only(stage, "leader")[:2] == ("ok", "one leads, and renewed its Lease 0s ago")
+
+
+def test_an_overdue_lease_is_a_warning(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(seconds=17)]
+    assert only(stage, "leader")[:2] == (
+        "warning",
+        "one leads, and is overdue: it renewed its Lease 17s ago, for 15s",
+    )
+    stage.now = [NOW + timedelta(seconds=15)]
+    assert only(stage, "leader")[0] == "ok"
+
+
+def test_a_lease_that_lasts_for_an_hour_is_overdue_as_soon(stage: Stage) -> None:
+    taken = {"holderIdentity": "thief", "leaseDurationSeconds": 3600}
+    target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    stage.cluster.patch(target, {"spec": taken})
+    stage.now = [NOW + timedelta(seconds=91)]
+    assert only(stage, "leader")[:2] == (
+        "warning",
+        "thief leads, and is overdue: it renewed its Lease 91s ago, for 60m",
+    )
+
+
+def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:
+    lease = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
+    stage.cluster.patch(lease, {"spec": {"holderIdentity": ""}})
+    assert only(stage, "leader")[:2] == (
+        "failure",
+        "no reconciler leads: Lease edl-system/edl-reconciler was released",
+    )
+    stage.cluster.delete(lease)
+    assert "no reconciler has ever led" in only(stage, "leader")[1]
+    verdict, message, fix = only(stage, "settings")
+    assert (verdict, message) == ("warning", "its settings are unknown while no reconciler leads")
+    assert fix.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
+
+
+WRONG = "system:serviceaccount:web:default"
+
+
+def test_missing_write_rights_of_the_leader_are_a_failure(stage: Stage) -> None:
+    assert "writes" not in checked(stage), "an older reconciler does not say"
+    lease(stage, missing=MissingRights(WRONG, ("patch jobs.batch", "create events")))
+    says = (
+        f'one runs as "{WRONG}", which may not patch jobs.batch, create events: decisions that '
+        "need these writes are not carried out"
+    )
+    assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
+    lease(stage, missing=MissingRights(WRONG))
+    assert only(stage, "writes")[:2] == ("ok", f"it has all rights that it needs, as {WRONG}")
+    lease(stage, missing=MissingRights(WRONG, ("patch pods",)), minutes_ago=5)
+    assert "writes" not in checked(stage), "that it does not lead is told already"
+
+
+def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
+    server: FakeApi,
+) -> None:
+    stage = beside(server)
+    lease(stage, missing=MissingRights(WRONG, tuple(f"patch {n}" for n in range(9))))
+    _, says, fix = only(stage, "writes")
+    assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
+    assert fix == (
+        "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
+        "cluster; start it as ServiceAccount edl-system/edl-reconciler on its host"
+    )
+
+
+@pytest.mark.parametrize(("named", "account"), [("wrong", "wrong"), (None, "default")])
+def test_the_rights_are_those_of_the_deployments_own_service_account(
+    server: FakeApi, named: str | None, account: str
+) -> None:
+    def change(manifest: Json) -> None:
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-reconciler"):
+            manifest["spec"]["template"]["spec"]["serviceAccountName"] = named
+
+    server.denied = frozenset({(account, "patch", "jobs")})
+    assert only(installed(Stage(), server, change), "rights") == (
+        "failure",
+        f"ServiceAccount edl-system/{account} may not patch jobs.batch",
+        "kubectl edl upgrade",
+    )
+
+
+def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, server: FakeApi) -> None:
+    server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
+    assert only(stage, "rights") == (
+        "failure",
+        "ServiceAccount edl-system/edl-reconciler may not patch jobs.batch",
+        "kubectl edl upgrade",
+    )
+
+
+def test_rights_that_an_installation_without_the_fence_leaves_out_are_not_missed(
+    stage: Stage, server: FakeApi
+) -> None:
+    provisioning = ("pods", "podtemplates", "provisioningrequests")
+    server.denied = frozenset(("edl-reconciler", "create", one) for one in provisioning)
+    assert "create pods" in only(stage, "rights")[1]
+    stage.cluster.delete(target("ValidatingAdmissionPolicy", "edl-reconciler"))
+    assert only(stage, "rights")[0] == "ok"
+
+
+def test_a_missing_right_to_review_access_is_named(stage: Stage, server: FakeApi) -> None:
+    server.may_review_others = False
+    verdict, message, fix = only(stage, "rights")
+    assert verdict == "warning"
+    assert "may not create subjectaccessreviews" in message
+    assert fix == f"{ASK}kubectl edl doctor"
+
+
+def test_missing_user_rights_name_commands_and_the_fix(stage: Stage, server: FakeApi) -> None:
+    server.denied = frozenset({("", "patch", "jobs"), ("", "list", "nodes")})
+    change, plan = checked(stage)["your-rights"]
+    assert change["message"] == (
+        "you may not patch jobs.batch in namespace default: scale, pause, resume need it"
+    )
+    assert change["remediation"] == (
+        "ask an administrator of namespace default to run: "
+        'kubectl create rolebinding "edl-editor-ann" -n default --clusterrole=edl-editor '
+        '--user="ann"'
+    )
+    assert plan["message"].startswith("you may not list nodes: plan, explain")
+    assert plan["remediation"] == (
+        f'{ASK}kubectl create clusterrolebinding "edl-viewer-ann" --clusterrole=edl-viewer '
+        '--user="ann"'
+    )
+    assert stage.run("doctor").code == 0

@@ -1,0 +1,146 @@
+"""Checks that the API server calls the webhook and trusts it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from certs.secrets import WEBHOOK_KINDS
+from edl import contract
+from edl.errors import Forbidden, Invalid, Unreachable
+from edl.writes import Json
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
+from tests.kubectl_edl.doctor.findings import WEBHOOKS, checked, only
+from tests.kubectl_edl.stage import NOW, Stage
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "says"),
+    [
+        ({"failurePolicy": "Ignore"}, "warning", "labelled objects are created incomplete"),
+        ({"objectSelector": {}}, "failure", "its outage would stop them"),
+        ({"namespaceSelector": {}}, "failure", "it does not exclude edl-system and kube-system"),
+        ({"name": "other.edl.dev"}, "failure", "has no entry jobs.edl.dev"),
+    ],
+)
+def test_an_entry_that_was_changed_is_named(
+    server: FakeApi, change: dict[str, Any], verdict: str, says: str
+) -> None:
+    def spoil(manifest: Json) -> None:
+        if manifest["kind"] == WEBHOOKS:
+            manifest["webhooks"][0] |= change
+
+    (one,) = checked(installed(Stage(), server, spoil))["webhook-configuration"]
+    assert one["result"] == verdict
+    assert says in one["message"]
+    assert one["remediation"] == "kubectl edl upgrade"
+
+
+def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
+    stage: Stage, server: FakeApi
+) -> None:
+    server.refusal = Unreachable("failed calling webhook jobs.edl.dev: connection refused", 500)
+    verdict, message, fix = only(stage, "webhook-answers")
+    assert verdict == "failure"
+    assert message.startswith("the API server does not reach the webhook: failed calling webhook")
+    assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
+
+
+def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, server: FakeApi) -> None:
+    server.asks = False
+    verdict, message, _ = only(stage, "webhook-answers")
+    assert verdict == "failure"
+    assert message == "a labelled Job was not mutated: no webhook is called in namespace default"
+
+
+def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, server: FakeApi) -> None:
+    server.refusal = Invalid("exceeded quota: count/jobs.batch", 403)
+    verdict, message, fix = only(stage, "webhook-answers")
+    assert (verdict, fix) == ("warning", "kubectl edl doctor -n NAMESPACE")
+    assert "exceeded quota" in message
+
+
+def test_a_missing_right_to_create_jobs_is_named(stage: Stage, server: FakeApi) -> None:
+    server.refusal = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
+    found = stage.run("doctor")
+    assert found.code == 0
+    assert '  ! not checked: "ann" may not create jobs.batch in namespace default\n' in found.out
+
+
+def test_an_authority_that_signed_no_certificate_is_a_failure(stage: Stage) -> None:
+    stage.cluster.delete(target("Secret", "edl-webhook-tls"))
+    other = Stage()
+    installed(other, FakeApi())
+    secret = other.cluster.get(target("Secret", "edl-webhook-tls"))
+    stage.create(
+        {
+            "kind": "Secret",
+            "data": secret["data"],
+            "metadata": {"name": "edl-webhook-tls", "namespace": contract.SYSTEM_NAMESPACE},
+        }
+    )
+    verdict, message, fix = only(stage, "certificate")
+    assert (verdict, fix) == ("failure", "kubectl edl certs renew")
+    assert "trusts another authority than the one that signed the certificate" in message
+
+
+@pytest.mark.parametrize(
+    ("days", "verdict", "says"),
+    [
+        (200, "ok", "165 days left"),
+        (300, "warning", "it should have been renewed by now"),
+        (364, "warning", "has 24h left"),
+        (370, "failure", "expired on 2027-11-21"),
+    ],
+)
+def test_days_left_decide_about_the_certificate(
+    stage: Stage, days: int, verdict: str, says: str
+) -> None:
+    stage.now = [NOW + timedelta(days=days)]
+    (one,) = checked(stage)["certificate"]
+    assert one["result"] == verdict
+    assert says in one["message"]
+
+
+def test_a_configuration_without_an_authority_is_a_failure(stage: Stage) -> None:
+    webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    del webhooks[0]["clientConfig"]["caBundle"]
+    stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
+    (one,) = checked(stage)["trust"]
+    assert one["result"] == "failure"
+    assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: no caBundle,")
+    assert one["remediation"] == "kubectl edl certs renew"
+
+
+def test_entries_without_an_authority_are_one_failure_and_the_rollout_mends_it(
+    stage: Stage,
+) -> None:
+    total = 0
+    for kind in WEBHOOK_KINDS:
+        webhooks = stage.cluster.get(target(kind, "edl"))["webhooks"]
+        for webhook in webhooks:
+            del webhook["clientConfig"]["caBundle"]
+        total += len(webhooks)
+        stage.cluster.patch(target(kind, "edl"), {"webhooks": webhooks})
+    stage.cluster.patch(target("Deployment", "edl-reconciler"), {"status": {"readyReplicas": None}})
+    (one,) = checked(stage)["trust"]
+    assert one["message"].startswith(
+        f"MutatingWebhookConfiguration edl, jobs.edl.dev and {total - 1} more: no caBundle,"
+    )
+    assert one["remediation"] == (
+        "wait for the rollout: kubectl rollout status deployment/edl-webhook "
+        "deployment/edl-reconciler -n edl-system"
+    )
+
+
+def test_without_a_leader_the_settings_are_those_of_the_last_one(stage: Stage) -> None:
+    stage.now = [NOW + timedelta(hours=1)]
+    assert only(stage, "leader")[0] == "failure"
+    assert only(stage, "settings")[1].startswith("the last leader decided by policy fair, load")
+
+
+def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
+    stage.cluster.patch(target("Secret", "edl-webhook-tls"), {"data": {"tls.key": None}})
+    verdict, message, fix = only(stage, "certificate")
+    assert (verdict, fix) == ("failure", "kubectl edl certs renew")
+    assert message == "Secret edl-system/edl-webhook-tls: tls.key missing"

@@ -1,0 +1,98 @@
+"""The wait of `install` until both components are ready and trusted."""
+
+import pytest
+
+from certs.secrets import WEBHOOK_KINDS
+from edl.model import ObjectRef
+from edl.writes import Json
+from tests.kubectl_edl.install.installations import IMAGE, Judging, install, ours, ready, stage
+from tests.kubectl_edl.stage import Stage
+
+
+def test_install_waits_until_both_are_ready_and_trusted() -> None:
+    on = stage()
+    install(on)
+    for name in ("edl-webhook", "edl-reconciler"):
+        ready(on, name)
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 0, run.err
+    assert run.out.splitlines()[-1] == "kubectl-edl is ready: kubectl edl status -A"
+
+
+@pytest.mark.parametrize("kind", WEBHOOK_KINDS)
+def test_install_waits_until_both_webhook_configurations_are_trusted(kind: str) -> None:
+    class NotYet(Judging):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if target.kind == kind:
+                return self._cluster.apply(target, manifest, **how)
+            return super().apply(target, manifest, **how)
+
+    on = Stage(wrapped=NotYet)
+    install(on)
+    for name in ("edl-webhook", "edl-reconciler"):
+        ready(on, name)
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 5
+    assert f"the API server has no caBundle for it yet ({kind})" in run.err
+
+
+def test_a_wait_that_times_out_names_component_and_reason() -> None:
+    on = stage()
+    install(on)
+    on.create(ours(on, conditions=[unscheduled("0/3 nodes are available: 3 Insufficient cpu.")]))
+    ready(on, "edl-reconciler")
+    run = on.run("upgrade", "--timeout", "0", "--context", "prod")
+    assert run.code == 5
+    assert run.err == (
+        "error: not ready after 0s: edl-webhook is not rolled out; pod edl-webhook-1: "
+        "0/3 nodes are available: 3 Insufficient cpu.; kubectl edl doctor --context prod\n"
+    )
+
+
+def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
+    on = stage()
+    install(on, "--image", "kubectl-edl:0.1.0")
+    waiting = {
+        "reason": "ImagePullBackOff",
+        "message": 'Back-off pulling image "kubectl-edl:0.1.0"',
+    }
+    on.create(
+        ours(on, containerStatuses=[{"image": "kubectl-edl:0.1.0", "state": {"waiting": waiting}}])
+    )
+    run = on.run("upgrade", "--timeout", "0", "--context", "prod")
+    assert run.code == 1
+    assert "no node gets the image kubectl-edl:0.1.0 (Back-off pulling" in run.err
+    assert (
+        "kind load docker-image kubectl-edl:0.1.0 && kubectl edl upgrade --context prod --image "
+        in run.err
+    )
+    assert (
+        "docker push REGISTRY/kubectl-edl:0.1.0 && kubectl edl upgrade --context prod --image "
+        in run.err
+    )
+
+
+def test_problems_of_old_pods_are_ignored() -> None:
+    on = stage()
+    install(on, "--image", "nobody.test/none:1")
+    waiting = {"reason": "ErrImagePull"}
+    status = {"image": "nobody.test/none:1", "state": {"waiting": waiting}}
+    on.create(ours(on, containerStatuses=[status]))
+    assert "no node gets the image" in on.run("upgrade", "--timeout", "0").err
+    run = on.run("upgrade", "--image", IMAGE, "--timeout", "0")
+    assert run.code == 5
+    assert "no node gets" not in run.err
+
+
+def test_a_crashing_webhook_is_refused_at_once_with_its_log_command() -> None:
+    on = stage()
+    install(on)
+    crash = {"waiting": {"reason": "CrashLoopBackOff"}}
+    on.create(ours(on, containerStatuses=[{"image": "x", "restartCount": 3, "state": crash}]))
+    run = on.run("upgrade", "--timeout", "0", "--context", "prod")
+    assert run.code == 1
+    assert "kubectl logs -n edl-system edl-webhook-1 --previous --context prod\n" in run.err
+
+
+def unscheduled(message: str) -> Json:
+    return {"type": "PodScheduled", "status": "False", "message": message}

@@ -1,0 +1,179 @@
+"""`uninstall`: what is deleted, and what stays for users."""
+
+import json
+
+import pytest
+
+from edl import contract
+from edl.inject import ttl_after_finished
+from edl.kube.cluster import RESOURCES, ListOptions
+from edl.model import ObjectRef
+from edl.visibility.namespace_queue import CONFIG_MAP
+from edl.visibility.queue_writes import LABELS
+from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE, REQUESTS
+from manifests import installation
+from manifests.documents import load
+from tests.integration.support.rights import grants
+from tests.kubectl_edl.install.installations import HELD, SYSTEM, deployment, install, left, stage
+from tests.kubectl_edl.stage import job
+
+
+def test_budgets_of_training_jobs_are_deleted_and_those_of_users_kept() -> None:
+    on = stage()
+    install(on)
+    managed = {"app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    for name, labels in (("train-first-2", managed), ("theirs", {})):
+        metadata = {"name": name, "labels": labels | {contract.JOB: "train"}}
+        on.create({"kind": "PodDisruptionBudget", "metadata": metadata})
+    run = on.run("uninstall", "--yes")
+    assert "poddisruptionbudget.policy/train-first-2 in default deleted" in run.out.splitlines()
+    left = on.cluster.list(ListOptions("PodDisruptionBudget")).items
+    assert [json.loads(one)["metadata"]["name"] for one in left] == ["theirs"]
+
+
+def test_a_namespace_with_pods_of_a_daemon_set_is_kept() -> None:
+    on = stage()
+    install(on)
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1"}
+    metadata = {"name": "agent-x", "namespace": SYSTEM, "ownerReferences": [owner]}
+    on.create({"kind": "Pod", "metadata": metadata, "spec": {}})
+    assert "namespace/edl-system stays" in on.run("uninstall", "--yes").err
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_namespace_that_was_kept_for_users_objects_is_not_deleted_later(verb: str) -> None:
+    on = stage()
+    install(on)
+    teams = {"name": contract.TEAMS_CONFIG_MAP, "namespace": SYSTEM}
+    on.create({"kind": "ConfigMap", "metadata": teams})
+    on.run("uninstall", "--yes")
+    on.cluster.system_namespace = "team-x"
+    on.cluster.create(ObjectRef("Namespace", "", "team-x"), {"metadata": {"name": "team-x"}})
+    run = install(on)
+    if verb == "uninstall":
+        run = on.run("uninstall", "--yes")
+    assert (run.code, "namespace/" in run.out) == (0, False)
+    assert on.cluster.get(ObjectRef("Namespace", "", SYSTEM))
+
+
+def test_a_provisional_pod_on_a_lost_node_delays_no_uninstallation() -> None:
+    on = stage()
+    install(on)
+    labels = {contract.PROVISIONAL: "asks", "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    stays = {"name": "asks", "namespace": "team-b", "labels": labels, "finalizers": ["x.test/y"]}
+    on.create({"kind": "Pod", "metadata": stays, "spec": {"nodeName": "lost"}})
+    run = on.run("uninstall", "--yes", "--timeout", "5s")
+    assert (run.code, "still there" in run.err) == (0, False)
+    assert on.cluster.get(ObjectRef("Pod", "team-b", "asks"))["metadata"]["deletionTimestamp"]
+
+
+def test_leftovers_of_a_partial_installation_are_deleted() -> None:
+    """As Helm and `kubectl delete -k` leave it."""
+    on = stage()
+    said = "lease.coordination.k8s.io/edl-reconciler deleted"
+    assert left(on) == [f"{said} (dry run)"]
+    assert on.run("uninstall", "--yes").out.splitlines() == [said]
+    assert left(on) == []
+
+
+def test_objects_that_the_reconciler_creates_are_deleted_or_owned() -> None:
+    """A new right to create objects must be assigned to one of the two lists."""
+    kinds = {(known.group, known.plural): kind for kind, known in RESOURCES.items()}
+    roles = {one["metadata"]["name"] for one in load() if one["kind"] in ("Role", "ClusterRole")}
+    made = {
+        kinds[grant.group, grant.resource]
+        for grant in grants(load(), *(role for role in roles if "reconciler" in role))
+        if grant.verb == "create"
+    }
+    with_jobs = {"Service", "ServiceAccount", "RoleBinding"}
+    with_jobs |= {"ResourceClaimTemplate"}
+    ours = {kind for kind, _ in IN_ITS_NAMESPACE}
+    ours |= {options.kind for options in (*AMONG_USERS, *REQUESTS)}
+    assert made == ours | with_jobs | {"Event"}
+
+
+def test_uninstalling_takes_everything_but_jobs() -> None:
+    on = stage()
+    install(on, "--set", "networkPolicy.enabled=true")
+    on.put(job("runs", framework="none"), suspend=False)
+    on.put(job("waits", framework="none"))
+    on.patch("waits", HELD)
+    theirs = {"metadata": {"name": CONFIG_MAP, "namespace": "other"}, "kind": "ConfigMap"}
+    ours = {"name": CONFIG_MAP, "namespace": "default", "labels": LABELS}
+    on.create(theirs)
+    on.create(theirs | {"metadata": ours})
+    asks = {"app.kubernetes.io/managed-by": contract.MANAGED_BY, contract.PROVISIONAL: "waits"}
+    for name, labels in (("asks", asks), ("other", {contract.PROVISIONAL: "waits"})):
+        on.create(
+            {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}}
+        )
+    assert len(left(on)) == len(installation.documents()) + 6
+    tried = on.run("uninstall", "--dry-run", "server").out
+    assert tried.replace("(server dry run)", "(dry run)").splitlines() == left(on)
+    run = on.run("uninstall", "--yes")
+    assert run.code == 0, run.err
+    pods = on.cluster.list(ListOptions("Pod")).items
+    assert [json.loads(one)["metadata"]["name"] for one in pods] == ["other"]
+    assert run.out.splitlines()[0].startswith("mutatingwebhookconfiguration")
+    assert run.out.splitlines()[-4:] == [
+        "namespace/edl-system deleted",
+        "lease.coordination.k8s.io/edl-reconciler deleted",
+        "configmap/edl-queue in default deleted",
+        "pod/asks in default deleted",
+    ]
+    assert left(on) == []
+    kept = on.cluster.list(ListOptions("ConfigMap")).items
+    assert [json.loads(one)["metadata"]["namespace"] for one in kept] == ["other"]
+    assert on.job("runs")["spec"]["suspend"] is False
+    assert run.err == (
+        "1 elastic Job keeps running at the current size, no longer resized or ended.\n"
+        "1 suspended: no longer started. To start them by hand:\n"
+        """  kubectl patch job waits -n default -p '{"spec":{"suspend":false}}'\n"""
+        "1 with edl.dev/ttl-seconds-after-finished (default/waits): each is deleted "
+        "that long after its own end.\n"
+    )
+    assert on.job("waits")["spec"][ttl_after_finished.FIELD] == 600
+    assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
+
+
+def test_uninstall_needs_confirmation() -> None:
+    on = stage()
+    install(on)
+    assert on.run("uninstall").code == 1
+    assert "No terminal can answer: add --yes" in on.run("uninstall").err
+    on.answers = "n\n"
+    assert "kubectl-edl was not uninstalled" in on.run("uninstall").err
+    assert deployment(on)
+    on.answers = "yes\n"
+    assert on.run("uninstall").code == 0
+    assert left(on) == []
+
+
+def test_the_namespace_is_kept_if_others_use_it() -> None:
+    on = stage()
+    install(on)
+    for kind, name in (
+        ("ConfigMap", contract.TEAMS_CONFIG_MAP),
+        ("ConfigMap", "kube-root-ca.crt"),
+        ("ConfigMap", "istio-ca-root-cert"),
+        ("Secret", "pull"),
+    ):
+        on.create({"kind": kind, "metadata": {"name": name, "namespace": SYSTEM}})
+    dry = on.run("uninstall", "--dry-run", "client")
+    assert dry.err.splitlines()[-1] == (
+        "namespace/edl-system stays, with what is not kubectl-edl's: configmap/edl-teams, "
+        "secret/pull. To delete that too: kubectl delete namespace edl-system"
+    )
+    assert "namespace/" not in dry.out
+    run = on.run("uninstall", "--yes")
+    assert (run.code, "secret/pull" in run.err) == (0, True)
+    assert on.cluster.get(ObjectRef("Namespace", "", SYSTEM))
+    assert on.cluster.get(ObjectRef("ConfigMap", SYSTEM, contract.TEAMS_CONFIG_MAP))
+    assert left(on) == []
+
+
+def test_uninstalling_nothing_is_done_at_once() -> None:
+    on = stage()
+    on.cluster.delete(ObjectRef("Lease", SYSTEM, contract.RECONCILER_LEASE))
+    run = on.run("uninstall", "--yes")
+    assert (run.code, run.out) == (0, "nothing of kubectl-edl is installed in this cluster\n")
