@@ -1,17 +1,14 @@
 """One decision about the whole cluster: pure, deterministic, independent of the input's order."""
 
-from msgspec.structs import replace
-
 from edl.model import ClusterState, JobKey
 from edl.planner.counted_demands import with_counted_demands
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
-from edl.planner.passes.drain import drains, let_moves_go_first
+from edl.planner.passes.drain import let_moves_go_first
 from edl.planner.passes.growth import GrowthCeiling, grow, wait_together
 from edl.planner.passes.node_assignment import assign_gated_pods
-from edl.planner.passes.node_clearing import drains_of_moves
 from edl.planner.passes.placement_order import PlacementOrder
 from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.rebalancing.rebalance import Rebalance
@@ -19,11 +16,10 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
-from edl.planner.plan import Drain, Plan
+from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
-from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_balance import NO_TEAM
@@ -41,9 +37,7 @@ def decide(
     if known := plan_cache.get(state, policy, limits):
         return known
     builder = run_passes(state, policy, limits)
-    plan = builder.plan()
-    plan = replace(plan, drains=_drains_of_plan(builder, plan.changed_jobs))
-    plan = with_removals_of_delisted(plan, state)
+    plan = with_removals_of_delisted(builder.plan(), state)
     plan_cache.put(state, plan, builder.snapshot, waits=bool(builder.results.moves))
     return plan
 
@@ -66,13 +60,6 @@ def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: J
 def _considered(state: ClusterState, limits: Limits) -> ClusterState:
     """The state without departing workers, and without pods that no job scales down for."""
     return without_delisted(with_counted_demands(state, limits))
-
-
-def _drains_of_plan(builder: PlanBuilder, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
-    snapshot, results = builder.snapshot, builder.results
-    moved = drains_of_moves(snapshot, results.moves, busy)
-    named = drains_of_removals(snapshot)
-    return (*moved, *named, *drains(snapshot, results, busy | {one.job for one in moved}))
 
 
 def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> None:

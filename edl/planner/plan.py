@@ -59,7 +59,8 @@ class Drain(msgspec.Struct, frozen=True):
 class StayingPods(msgspec.Struct, frozen=True):
     """Pods that their PodDisruptionBudget counts, and that plans leave on cordoned nodes.
 
-    `reason`: why no other pod can replace them; None if plans never move pods of this role.
+    `reason`: why no other pod can replace them; None if plans never move pods of this role, or if
+    one could, but cannot leave before the others are ready.
     """
 
     job: JobKey
@@ -70,11 +71,16 @@ class StayingPods(msgspec.Struct, frozen=True):
     """How many of them a drain evicts at once; 0 if their budget refuses the eviction of each."""
     reason: Reason | None = None
     unprotected: bool = False
-    """Their node is cordoned for so long that their role gets no PodDisruptionBudget."""
+    """A node of theirs has been cordoned for so long that their role gets no budget."""
 
     @property
     def blocks_drain(self) -> bool:
         return not self.evictable
+
+    @property
+    def endangers(self) -> bool:
+        """Whether a pause of the job helps: it blocks a drain, or a drain disturbs it."""
+        return self.blocks_drain or self.unprotected
 
 
 class NodeAssignment(msgspec.Struct, frozen=True):

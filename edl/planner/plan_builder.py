@@ -5,17 +5,30 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
-from edl.model import Code, Reason
+from edl.model import Code, JobKey, Reason
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults
+from edl.planner.passes.drain import drains
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
+from edl.planner.passes.node_clearing import drains_of_moves
 from edl.planner.passes.staying_pods import staying_pods
-from edl.planner.plan import Admission, Plan, ProvisioningRequest, RequestClass, Resize, Suspension
+from edl.planner.plan import (
+    Admission,
+    Drain,
+    Plan,
+    ProvisioningRequest,
+    RequestClass,
+    Resize,
+    Suspension,
+)
+from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
@@ -45,8 +58,7 @@ class PlanBuilder:
         self.snapshot.clock.rechecks += [left for left in patience if left > timedelta()]
         for allocation in allocations:
             self._explain(allocation)
-        staying = staying_pods(self.snapshot, self.results)
-        return Plan(
+        plan = Plan(
             admissions=tuple(self._admissions()),
             # Scale-downs first: they free the capacity that growth needs.
             resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
@@ -54,12 +66,20 @@ class PlanBuilder:
             held=self.results.held_jobs(),
             node_assignments=node_assignments(self.snapshot, allocations),
             unneeded=self.results.unneeded,
-            recheck_after=min(self.snapshot.clock.rechecks, default=None),
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.results.unprovisioned),
-            staying=staying,
             growth_waits=tuple((found.job.key, found.role.name) for found in waiting),
         )
+        moved = self._drains(plan.changed_jobs)
+        staying = staying_pods(self.snapshot, self.results, moved)
+        again = min(self.snapshot.clock.rechecks, default=None)
+        return replace(plan, drains=moved, staying=staying, recheck_after=again)
+
+    def _drains(self, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
+        snapshot, results = self.snapshot, self.results
+        moved = drains_of_moves(snapshot, results.moves, busy)
+        named = drains_of_removals(snapshot)
+        return (*moved, *named, *drains(snapshot, results, busy | {one.job for one in moved}))
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
         limits = self.snapshot.limits

@@ -27,7 +27,7 @@ _LATE: Final = timedelta(seconds=30)
 
 
 def staying_text(found: StayingPods) -> str:
-    """Which pods stay on cordoned nodes, why, and whether they block a drain."""
+    """Which pods stay on cordoned nodes, why, and what their budget does to a drain."""
     names, nodes = [pod for pod, _ in found.pods], sorted({node for _, node in found.pods})
     verb, their = ("stays", "its") if len(names) == 1 else ("stay", "their")
     noun = "node" if len(nodes) == 1 else "nodes"
@@ -38,6 +38,11 @@ def staying_text(found: StayingPods) -> str:
     if found.blocks_drain:
         then = "PodDisruptionBudget blocks a drain until the job is paused or ends"
         return f"{stay}, and {their} {then}"
+    if found.unprotected:
+        return (
+            f"{stay}; after --drain-patience {their} PodDisruptionBudget is deleted: kubectl drain "
+            f"evicts {_them(names)}, and the job reacts as to the failure of a node"
+        )
     first = f", {found.evictable} at once," if found.evictable < len(names) else ""
     return (
         f"{stay} until kubectl drain evicts {_them(names)}{first} and {their} Job recreates "
@@ -168,7 +173,7 @@ def node_blockers(
 ) -> Iterator[JobBlocker]:
     """Blockers of one training job; `nodes` is empty if they may not be read."""
     for found in staying:
-        if found.job == view.job.key and found.blocks_drain:
+        if found.job == view.job.key and found.endangers:
             yield JobBlocker(staying_text(found), f"kubectl edl pause {view.argument}")
     if not nodes:
         yield from _unterminated(view, now)

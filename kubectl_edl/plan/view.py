@@ -194,6 +194,7 @@ def _staying(found: StayingPods) -> StayingPodsDocument:
         "role": found.role,
         "pods": [{"name": pod, "nodeName": node} for pod, node in found.pods],
         "blocksDrain": found.blocks_drain,
+        "unprotected": found.unprotected,
         "reason": found.reason.code.value if found.reason else None,
         "message": staying_text(found),
     }

@@ -170,12 +170,12 @@ def _staying(
     """Pods that stay on cordoned nodes. A plan is made only if it decides whether they do."""
     if all(one.schedulable for one in nodes if one.name in shown.nodes):
         return (), ()
-    from edl.planner.passes.staying_pods import overdue_nodes, staying_anyway
+    from edl.planner.passes.staying_pods import Cordons, staying_anyway
     from edl.planner.snapshot.decision_clock import DecisionClock
 
     settings = deciding(connection, now).settings
-    overdue = overdue_nodes(nodes, settings.limits.drain_patience, DecisionClock(now))
-    known, complete = staying_anyway(shown.job, nodes, overdue)
+    cordons = Cordons.of(nodes, settings.limits.drain_patience, DecisionClock(now))
+    known, complete = staying_anyway(shown.job, cordons)
     if complete:
         return known, ()
     if len(nodes) > _MOST_PLANNED:

@@ -14,7 +14,7 @@ from edl.planner.decision_limits import Limits
 from edl.writes import Json
 from tests.integration.support.plugin import printed
 from tests.integration.support.rounds import Rounds
-from tests.integration.support.stage import Stage, elastic
+from tests.integration.support.stage import INDEX, Stage, elastic
 
 pytestmark = pytest.mark.integration
 
@@ -43,8 +43,11 @@ def verdicts(stage: Stage) -> list[str]:
     return [one["result"] for one in found["checks"] if one["name"] == "drain"]
 
 
-def drain(node: str, job: str) -> tuple[str, ...]:
+def drain(node: str, job: str, index: str = "") -> tuple[str, ...]:
+    """kubectl's arguments; `index`: of the only pod to evict."""
     pods = f"--pod-selector={contract.JOB_NAME_LABEL}={job}"
+    if index:
+        pods += f",{INDEX}={index}"
     return "drain", node, pods, "--timeout=10s", "--grace-period=1"
 
 
@@ -109,6 +112,52 @@ def test_a_drain_ends_once_its_node_is_cordoned_for_longer_than_the_patience(
         rounds.until(
             lambda: installed.exists("PodDisruptionBudget", "c1-first-2"), "a budget again", after
         )
+
+
+def test_a_drain_ends_beside_a_worker_that_is_not_ready_and_without_room_elsewhere(
+    installed: Stage, rounds: Rounds
+) -> None:
+    rounds.limits = Limits(drain_patience=timedelta(seconds=1))
+    labels = {"framework": "pytorch", "min": "4", "max": "4"}
+    with two_nodes(installed) as selector:
+        installed.apply(elastic("c1", "3.5", labels, parallelism=4, pod=selector))
+        rounds.until_runs("c1", 4)
+        rounds.until(lambda: installed.exists("PodDisruptionBudget", "c1-first-4"), "its budget")
+        with cordoned(installed, "c1") as node:
+            there = pods_on(installed, "c1", node)
+            assert len(there) == 2
+            others = {pod["metadata"]["name"] for pod in installed.pods("c1")} - there
+            let_fail(installed, min(others))
+            rounds.until(
+                lambda: not installed.exists("PodDisruptionBudget", "c1-first-4"), "no budget"
+            )
+            index = installed.pods("c1")[0]["metadata"]["labels"][INDEX]
+            installed.kubectl(*drain(node, "c1", index))
+            (entry,) = rounds.perform().staying
+            assert {pod for pod, _ in entry.pods} == pods_on(installed, "c1", node)
+            assert entry.unprotected
+            assert not installed.exists("PodDisruptionBudget", "c1-first-4")
+            installed.kubectl(*drain(node, "c1"))
+            assert not pods_on(installed, "c1", node)
+
+
+@contextmanager
+def two_nodes(stage: Stage) -> Iterator[Json]:
+    """The fields of pods that run on two nodes alone."""
+    label, nodes = "example.com/pool", stage.cluster_wide("Node")[:2]
+    try:
+        for node in nodes:
+            stage.label_node(node["metadata"]["name"], label, "drained")
+        yield {"nodeSelector": {label: "drained"}}
+    finally:
+        for node in nodes:
+            stage.label_node(node["metadata"]["name"], label, None)
+
+
+def let_fail(stage: Stage, pod: str) -> None:
+    """As a failing readiness probe would."""
+    status = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    stage.kubectl("patch", "pod", pod, "--subresource=status", "-p", json.dumps(status))
 
 
 def cordoned_since(stage: Stage, node: str) -> str:

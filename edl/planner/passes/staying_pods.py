@@ -1,79 +1,115 @@
 """Pods that plans leave on cordoned nodes, and whether a drain can evict them.
 
-Their PodDisruptionBudget blocks a drain, until their node is cordoned for `drain_patience`: then
-the budget of their role is deleted, and the drain evicts them as a failure of the node would.
+Their PodDisruptionBudget blocks a drain, until their node has been cordoned for `drain_patience`:
+then the budget of their role is deleted, and the drain evicts them as a failure of the node would.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from typing import NamedTuple, Self
 
 from edl import phases
+from edl.frameworks import FRAMEWORKS
 from edl.model import Node, Pod, Reason, Role, TrainingJob
-from edl.planner.disruption_budgets import counted_pods, disruptions_allowed
+from edl.planner.disruption_budgets import counted_pods, disruptions_allowed, min_available
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.drain import may_lose_pods, nodes_that_go
-from edl.planner.plan import StayingPods
+from edl.planner.plan import Drain, StayingPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decision_clock import DecisionClock
 
 
-def staying_pods(snapshot: Snapshot, results: PassResults) -> tuple[StayingPods, ...]:
+class Cordons(NamedTuple):
+    """The cordoned nodes, and how long budgets protect pods there; zero: for ever."""
+
+    nodes: frozenset[str]
+    overdue: frozenset[str]
+    """Those that have been cordoned for the patience, also if they are about to be removed."""
+    patience: timedelta
+    clock: DecisionClock
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], patience: timedelta, clock: DecisionClock) -> Self:
+        overdue = frozenset(
+            node.name
+            for node in nodes
+            if patience and clock.elapsed_or_recheck(node.cordoned_since, patience)
+        )
+        return cls(nodes_that_go(nodes).cordoned | overdue, overdue, patience, clock)
+
+    def lift(self, job: TrainingJob, role: Role) -> bool:
+        """Whether the role gets no budget as long as no plan moves its pods off overdue nodes.
+
+        Jobs that are left alone keep theirs.
+        """
+        if phases.blocked(job) or not min_available(job, role):
+            return False
+        return bool(_counted_on(self.overdue, role)) and not self._go_one_by_one(job, role)
+
+    def _go_one_by_one(self, job: TrainingJob, role: Role) -> bool:
+        """Whether a drain evicts work items beside the budget: now, or once others are ready.
+
+        New items have the patience for that.
+        """
+        if FRAMEWORKS[job.framework].ranked:
+            return False
+        active = [pod for pod in role.status.pods if pod.active]
+        size, remaining = role.status.size, role.status.remaining
+        return (
+            disruptions_allowed(job, role) > 0
+            or len(active) < (size if remaining is None else min(size, remaining))
+            or not all(
+                self.clock.elapsed_or_recheck(pod.created_at, self.patience)
+                for pod in active
+                if not pod.ready
+            )
+        )
+
+
+def staying_pods(
+    snapshot: Snapshot, results: PassResults, drains: Iterable[Drain]
+) -> tuple[StayingPods, ...]:
     """The pods of budgets that stay on cordoned nodes, without those that are about to move."""
-    nodes, clock = snapshot.state.nodes, snapshot.clock
-    cordoned = nodes_that_go(nodes).cordoned
-    overdue = overdue_nodes(nodes, snapshot.limits.drain_patience, clock) if cordoned else ()
+    cordons = Cordons.of(snapshot.state.nodes, snapshot.limits.drain_patience, snapshot.clock)
+    moved = {(one.job, one.role): one.pods for one in drains}
     found = []
-    for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordoned else ():
-        if one in results.leaving or one.job.key in results.suspended:
+    for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordons.nodes else ():
+        if one.job.key in results.suspended or not (pods := _counted_on(cordons.nodes, one.role)):
             continue
+        away = moved.get((one.job.key, one.role.name), ())
+        moves = any(pod.name in away for pod in _counted_on(cordons.overdue, one.role))
+        lifted = not moves and cordons.lift(one.job, one.role)
         why = results.irreplaceable.get(one)
-        if _may_move(one.job, one.role) and why is None:
-            continue
-        if stay := _counted_on(cordoned, one.role):
-            found.append(_staying(one.job, one.role, stay, why, overdue))
+        leaves = one in results.leaving or (_may_move(one.job, one.role) and why is None)
+        if lifted or not leaves:
+            found.append(_staying(one.job, one.role, pods, why, lifted=lifted))
     return tuple(found)
 
 
-def staying_anyway(
-    job: TrainingJob, nodes: Iterable[Node], overdue: Collection[str]
-) -> tuple[tuple[StayingPods, ...], bool]:
+def staying_anyway(job: TrainingJob, cordons: Cordons) -> tuple[tuple[StayingPods, ...], bool]:
     """The staying pods of a job's roles that no plan moves, and whether there can be no others.
 
     Otherwise a plan of the whole cluster decides about the others.
     """
-    cordoned = nodes_that_go(nodes).cordoned
-    there = [(role, _counted_on(cordoned, role)) for role in job.live]
+    there = [(role, _counted_on(cordons.nodes, role)) for role in job.live]
     fixed = [(role, pods) for role, pods in there if pods and not _may_move(job, role)]
     complete = len(fixed) == sum(bool(pods) for _, pods in there)
-    return tuple(_staying(job, *one, None, overdue) for one in fixed), complete
-
-
-def overdue_nodes(
-    nodes: Iterable[Node], patience: timedelta, clock: DecisionClock
-) -> frozenset[str]:
-    """The nodes that are cordoned for longer than the patience; none if it is zero."""
-    return frozenset(
-        node.name
-        for node in nodes
-        if patience and clock.elapsed_or_recheck(node.cordoned_since, patience)
-    )
+    return tuple(
+        _staying(job, role, pods, None, lifted=cordons.lift(job, role)) for role, pods in fixed
+    ), complete
 
 
 def _may_move(job: TrainingJob, role: Role) -> bool:
     return may_lose_pods(job, role) and not job.problem
 
 
-def _counted_on(cordoned: Collection[str], role: Role) -> list[Pod]:
+def _counted_on(nodes: Collection[str], role: Role) -> list[Pod]:
     """The pods on these nodes that the role's PodDisruptionBudget counts."""
-    return [pod for pod in counted_pods(role) if pod.active and pod.node in cordoned]
+    return [pod for pod in counted_pods(role) if pod.active and pod.node in nodes]
 
 
 def _staying(
-    job: TrainingJob,
-    role: Role,
-    pods: Sequence[Pod],
-    why: Reason | None,
-    overdue: Collection[str],
+    job: TrainingJob, role: Role, pods: Sequence[Pod], why: Reason | None, *, lifted: bool
 ) -> StayingPods:
     """`why`: why no other pod can replace one, if the role may be moved."""
     if not may_lose_pods(job, role):
@@ -81,10 +117,8 @@ def _staying(
     elif job.problem:
         why = job.problem
     ready = [pod for pod in pods if pod.ready]
-    # Jobs that are left alone keep their budgets.
-    unprotected = phases.blocked(job) is None and any(pod.node in overdue for pod in pods)
-    allowed = len(ready) if unprotected else disruptions_allowed(job, role)
+    allowed = len(ready) if lifted else disruptions_allowed(job, role)
     stay = pods if allowed or not ready else ready
     evictable = len(stay) - len(ready) + min(len(ready), allowed)
     named = tuple((pod.name, pod.node) for pod in stay)
-    return StayingPods(job.key, role.name, named, evictable, why, unprotected)
+    return StayingPods(job.key, role.name, named, evictable, why, lifted)

@@ -187,7 +187,7 @@ def topologies(context: CheckContext) -> CheckResults:
 
 
 def drains(context: CheckContext) -> CheckResults:
-    """Pods that stay on cordoned nodes and that a drain cannot evict."""
+    """Pods that stay on cordoned nodes and block a drain, or have lost their budget there."""
     try:
         _, _, plan = context.next_plan
     except Forbidden:
@@ -200,7 +200,7 @@ def drains(context: CheckContext) -> CheckResults:
             FixCommand(f"kubectl edl pause {one.job.name} -n {one.job.namespace}"),
         )
         for one in staying
-        if one.blocks_drain
+        if one.endangers
     ]
     none = "kubectl drain evicts each pod that stays on a cordoned node" if staying else ""
     yield from first(results, _all(context), none)

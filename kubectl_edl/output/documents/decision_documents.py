@@ -62,7 +62,8 @@ class StayingPodsDocument(TypedDict):
     role: Annotated[str, "Name of the role."]
     pods: Annotated[list[StayingPodDocument], "The pods."]
     blocksDrain: Annotated[bool, "Their PodDisruptionBudget refuses to evict them."]
-    reason: Annotated[ReasonCode | None, "Why nothing replaces them; null: their role never moves."]
+    unprotected: Annotated[bool, "After `--drain-patience` they have no PodDisruptionBudget."]
+    reason: Annotated[ReasonCode | None, "Why nothing replaces them; null: unknown, or none may."]
     message: Annotated[str, "Which pods stay and why, as a sentence."]
 
 

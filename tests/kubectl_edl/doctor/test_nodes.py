@@ -1,15 +1,18 @@
 """Checks of nodes: their topology labels, drains that pods block, and nodes that are not ready."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from edl import contract
 from edl.kube.cluster import ListOptions
+from edl.planner.decision_limits import Limits
+from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import recorded
 from tests.kubectl_edl.doctor.findings import checked, only
-from tests.kubectl_edl.stage import Stage, job, mnist, node, pod
+from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod
 
 
 def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
@@ -157,6 +160,31 @@ def test_pods_that_a_drain_evicts_are_shown_by_the_plan_and_block_nothing(
     assert found["message"].endswith(what)
     assert (found["blocksDrain"], len(found["pods"])) == (False, there)
     assert what in stage.run("plan").out
+
+
+def test_workers_whose_budget_the_patience_has_ended_are_named(stage: Stage) -> None:
+    lease(stage, render(Settings(limits=Limits(drain_patience=timedelta(minutes=10)))))
+    taint = CORDONED["taints"][0] | {"timeAdded": "2026-11-21T11:50:00Z"}
+    stage.create(node("node-1", cpu="4") | {"spec": CORDONED | {"taints": [taint]}})
+    stage.create(node("node-2", cpu="4"))
+    ring = job("ring", framework="pytorch", min="4", max="4")
+    owner = stage.put(ring, suspend=False, parallelism=4, completions=4)
+    for index in range(4):
+        stage.create(
+            pod(owner, index, f"node-{index % 2 + 1}", **({"conditions": []} if index == 3 else {}))
+        )
+    what = (
+        "ring-0-x0, ring-2-x2 stay on the cordoned node node-1; after --drain-patience their "
+        "PodDisruptionBudget is deleted: kubectl drain evicts them, and the job reacts as to the "
+        "failure of a node"
+    )
+    fix = "kubectl edl pause ring -n default"
+    assert only(stage, "drain") == ("warning", f"default/ring: {what}", fix)
+    for command in ("status", "explain"):
+        assert f"{what}\n     fix: {fix}\n" in stage.run(command, "ring").out
+    assert what in stage.run("plan").out
+    (found,) = json.loads(stage.run("plan", "-o", "json").out)["staying"]
+    assert (found["unprotected"], found["blocksDrain"]) == (True, False)
 
 
 def test_status_says_whether_pods_stay_without_a_plan_of_a_large_cluster(stage: Stage) -> None:

@@ -21,8 +21,9 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.nodes import CORDONED, Topology
-from edl.planner.passes.staying_pods import staying_anyway
+from edl.planner.passes.staying_pods import Cordons, staying_anyway
 from edl.planner.plan import Drain
+from edl.planner.snapshot.decision_clock import DecisionClock
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
@@ -473,7 +474,8 @@ def test_a_drain_evicts_work_items_one_by_one_and_those_above_the_minimum_at_onc
     (found,) = plan_for(state).staying
     assert (len(found.pods), found.evictable) == (stay, evictable)
     assert found.blocks_drain == (evictable == 0)
-    assert staying_anyway(mine, state.nodes, ()) == ((found,), True)
+    cordons = Cordons.of(state.nodes, timedelta(), DecisionClock(at(0)))
+    assert staying_anyway(mine, cordons) == ((found,), True)
 
 
 def test_extras_of_a_ranked_job_allow_no_eviction_of_its_minimum() -> None:
