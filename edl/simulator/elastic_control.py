@@ -10,7 +10,7 @@ from edl import messages
 from edl.annotations import unneeded_nodes
 from edl.cooldowns import after_growth
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
-from edl.planner.decision_limits import Limits, ProvisionerSettings
+from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
@@ -44,7 +44,9 @@ class ElasticControl:
     """Since when nodes have been unneeded."""
 
     def __post_init__(self) -> None:
-        self._limits = replace(self.elastic.limits, provisioning=ProvisionerSettings())
+        given = self.elastic.limits
+        provisioning = replace(given.provisioning, provisioner=Provisioner.PODS)
+        self._limits = replace(given, provisioning=provisioning)
         self._since = self.env.scenario.around.unneeded_since
 
     def arrived(self, sim_job: SimulatedJob) -> None:

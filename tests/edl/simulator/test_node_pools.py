@@ -70,6 +70,22 @@ def test_nodes_come_as_late_where_a_provisioning_request_asks_for_them() -> None
     assert request is not None
 
 
+def test_gangs_request_nodes_for_as_long_and_as_many_at_once_as_the_limits_say() -> None:
+    gangs = [training(name, 4, 4, 100, curve=CONSTANT) for name in ("a", "b")]
+
+    def reached(timeout: float, parallelism: int) -> tuple[float, float | None]:
+        """Node-hours, and when the second gang runs."""
+        requests = ProvisionerSettings(
+            provisioning_timeout=timedelta(seconds=timeout), provisioning_parallelism=parallelism
+        )
+        limits = Limits(load_ceiling=1, provisioning=requests)
+        found = simulate(world(*gangs, pools=(POOL,)), Elastic(POLICIES["fair"], limits))
+        return found.node_hours, found.jobs[1].track.running
+
+    assert reached(30, 1) != reached(600, 1), "nodes take 60 s"
+    assert reached(600, 1) != reached(600, 2)
+
+
 @pytest.mark.parametrize(
     ("pods", "cpu", "reason"),
     [(17, 1, "NodePools may add 16 more CPU: needs 17"), (2, 5, "not provisioned in time")],
