@@ -1,5 +1,7 @@
 """Changes of pod templates that would give a job room on nodes that its pods may not use."""
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
@@ -8,22 +10,36 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import Role, Shape, TrainingJob
-from edl.model.nodes import Taint, Toleration
+from edl.model.nodes import Node, Taint, Toleration
 from edl.model.scarcity import NodeRule, NoEligibleNode
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.passes.drain import INTERRUPTED
 from edl.planner.plan_builder import PlanBuilder
 
-_TRIED: Final = 3
-"""Taints whose toleration is tried alone; a decision each."""
+_MOST: Final = 3
+"""Tolerations that users write; more would open one node after the other."""
+_STATES: Final = frozenset(
+    {
+        "aws-node-termination-handler",
+        "ignore-taint.cluster-autoscaler.kubernetes.io",
+        "karpenter.sh",
+        "node.cloudprovider.kubernetes.io",
+        "node.kubernetes.io",
+        "startup-taint.cluster-autoscaler.kubernetes.io",
+        "status-taint.cluster-autoscaler.kubernetes.io",
+    }
+)
+"""Domains of taints by which Kubernetes, cloud providers and autoscalers say that a node is ill,
+not ready yet or about to be removed, besides `INTERRUPTED`."""
 _Change = Callable[[Shape], Shape]
 
 
 class TemplateRemedy(msgspec.Struct, frozen=True):
     """What suffices in the pod templates of `roles`, found by a decision; nothing if empty.
 
-    `taints`: those that the pods would tolerate. `selector`: the labels, which no node has, that
-    they would no longer select.
+    `taints`: those that the pods would tolerate, none of which can be left out. `selector`: the
+    labels, which no node has, that they would no longer select.
     """
 
     roles: tuple[str, ...] = ()
@@ -38,15 +54,59 @@ def template_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob
     if not isinstance(about, NoEligibleNode):
         return TemplateRemedy()
     if about.rule is NodeRule.TAINTS:
-        for taints in (*((one,) for one in about.taints[:_TRIED]), about.taints):
-            if roles := _roles(given, job, partial(_tolerating, taints)):
-                return TemplateRemedy(roles, taints=taints)
+        taints = _least(given, job, _lasting(given, job, about.taints))
+        if taints and (roles := _roles(given, job, partial(_tolerating, taints))):
+            return TemplateRemedy(roles, taints=taints)
     if about.rule is NodeRule.NODE_SELECTOR:
         there = {label for node in given.state.nodes for label in (node.labels or {}).items()}
         unknown = tuple(label for label in about.selector if label not in there)
         if unknown and (roles := _roles(given, job, partial(_without, unknown))):
             return TemplateRemedy(roles, selector=unknown)
     return TemplateRemedy()
+
+
+def _lasting(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+    """Those of `taints` that say nothing of a node's state, on nodes without such a state.
+
+    The taint of the nodes with room for most pods of the job comes first.
+    """
+    pods = Counter[Taint]()
+    for node in given.state.nodes:
+        if not any(map(_is_state, node.taints)):
+            fitting = max(_fitting(node, role.template.shape) for role in job.live)
+            pods.update(dict.fromkeys(node.taints, fitting))
+    return tuple(sorted(pods.keys() & set(taints), key=lambda one: (-pods[one], str(one))))
+
+
+def _is_state(taint: Taint) -> bool:
+    return taint.key in INTERRUPTED or taint.key.partition("/")[0] in _STATES
+
+
+def _fitting(node: Node, shape: Shape) -> int:
+    free = node.allocatable - node.used
+    return min((free.get(name) // need for name, need in shape.requests if need > 0), default=0)
+
+
+def _least(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+    """A set of tolerations that suffices, none of which can be left out; empty beyond `_MOST`.
+
+    The last taint of the shortest sequence that suffices is needed: the others are sought before
+    it. So each taint of the set costs a binary search.
+    """
+    names, needed = [one.name for one in job.live], tuple[Taint, ...]()
+
+    def suffices(count: int) -> bool:
+        change = partial(_tolerating, (*needed, *taints[:count]))
+        return _suffices(given, job, change, names)
+
+    if not taints or not suffices(len(taints)):
+        return ()
+    while not needed or not suffices(0):
+        if len(needed) == _MOST:
+            return ()
+        last = bisect_left(range(1, len(taints)), x=True, key=suffices)
+        needed, taints = (*needed, taints[last]), taints[:last]
+    return tuple(sorted(needed, key=str))
 
 
 def _tolerating(taints: Sequence[Taint], shape: Shape) -> Shape:
