@@ -1,5 +1,6 @@
 """Changes that would give a job room which waits for a domain of its required topology."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -16,8 +17,8 @@ class TopologyRemedy(msgspec.Struct, frozen=True):
     """What suffices on the existing nodes, each found by a decision of its own.
 
     `min`: a smaller min of its only role that lacks room, with which it fits into `domains`; 0 if
-    none does, or if its pods wait for more. `preferred`: the labels, the widest first, with which
-    it gets room if they are only preferred; empty if it gets none.
+    none does, or if its pods wait for more. `preferred`: the labels with which it gets room if all
+    are only preferred, those that it prefers already in their order; empty if it gets none.
     """
 
     role: str = ""
@@ -63,22 +64,28 @@ def _smaller(given: DecisionInput, job: TrainingJob, name: str, most: int) -> in
 
 def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:
     """All labels of its topology if preferring them suffices and the webhook accepts them."""
-    labels = tuple(sorted(job.topology.labels, key=lambda one: _domains(given, one)))
+    labels = list(job.topology.preferred)
+    for _, label in job.topology.required:
+        if label not in labels:
+            labels.insert(_position(given, label, labels), label)
     if len(labels) > MOST_TOPOLOGY_LABELS:
         return ()
-    topology = Topology(preferred=labels)
+    topology = Topology(preferred=tuple(labels))
 
     def relaxed(role: Role) -> Role:
         return role.changed(topology=topology) if role.spec.topology else role
 
     roles = tuple(map(relaxed, job.roles))
     changed = given.with_job(job.key, lambda one: msgspec.structs.replace(one, roles=roles))
-    return labels if _gets_room(changed, job.key) else ()
+    return topology.preferred if _gets_room(changed, job.key) else ()
 
 
-def _domains(given: DecisionInput, label: str) -> int:
-    """How many domains of the label there are: few are wide."""
-    return len({(node.labels or {}).get(label) for node in given.state.nodes})
+def _position(given: DecisionInput, label: str, labels: Sequence[str]) -> int:
+    """Before the first label that has more domains on the nodes that have `label`."""
+    nodes = [one.labels for one in given.state.nodes if one.labels and label in one.labels]
+    domains = {one: len({node.get(one) for node in nodes}) for one in (label, *labels)}
+    narrower = (at for at, one in enumerate(labels) if domains[one] > domains[label])
+    return next(narrower, len(labels))
 
 
 def _gets_room(given: DecisionInput, key: JobKey) -> bool:

@@ -29,7 +29,7 @@ from tests.edl.planner.passes.test_topology import (
 from tests.edl.planner.plans import ALL, plan_for
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 
-HOST = "kubernetes.io/hostname"
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 R0, R1 = Domain(RACK, "r0"), Domain(RACK, "r1")
 
 
@@ -241,6 +241,28 @@ def test_a_label_that_no_node_has_may_be_preferred_instead() -> None:
     assert _remedy(*racks(1, 2), waits) == TopologyRemedy(preferred=("example.com/pod",))
     assert not _remedy(*racks(1, 1), waits)
     assert not _remedy(*racks(4), asking(Topology(preferred=(RACK,)), 9))
+
+
+@pytest.mark.parametrize(
+    ("required", "preferred", "offered"),
+    [
+        (ZONE, (RACK, BLOCK), (ZONE, RACK, BLOCK)),
+        (BLOCK, (RACK,), (BLOCK, RACK)),
+        ("example.com/pod", (RACK, ZONE), (RACK, ZONE, "example.com/pod")),
+        ("example.com/rare", (ZONE, RACK), (ZONE, RACK, "example.com/rare")),
+    ],
+    ids=["the widest", "wider", "on no node", "on few nodes"],
+)
+def test_what_a_job_prefers_already_keeps_its_order(
+    required: str, preferred: tuple[str, ...], offered: tuple[str, ...]
+) -> None:
+    nodes = [
+        node(f"n{at}", 4, labels={RACK: f"r{at}", BLOCK: f"b{at // 2}", ZONE: f"z{at // 4}"})
+        for at in range(8)
+    ]
+    nodes[0] = replace(nodes[0], labels={**(nodes[0].labels or {}), "example.com/rare": "yes"})
+    asked = Topology(required=(("", required),), preferred=preferred)
+    assert _remedy(*nodes, asking(asked, 32)).preferred == offered
 
 
 def test_labels_that_may_be_preferred_are_the_widest_first_and_as_many_as_allowed() -> None:
