@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from edl.durations import parse_duration
+from edl.durations import EXAMPLES, parse_duration
 
 
 class DurationRange(click.FloatRange):
-    """A duration as users type one, converted to seconds, within bounds."""
+    """A duration as users type one, to the millisecond, converted to seconds, within bounds."""
 
     name = "DURATION"
 
@@ -19,6 +19,9 @@ class DurationRange(click.FloatRange):
         ctx: click.Context | None,
     ) -> float:
         length = parse_duration(value) if isinstance(value, str) else None
-        seconds = value if length is None else length.total_seconds()
-        found: float = super().convert(seconds, param, ctx)
-        return found
+        number = value if length is None else length.total_seconds()
+        seconds: float = super().convert(number, param, ctx)
+        if length is None and isinstance(value, str):
+            text = f"{value!r} is not a duration, 0 or at least 0.001 s: write {EXAMPLES}."
+            self.fail(text, param, ctx)
+        return seconds

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
@@ -12,7 +12,7 @@ from edl.planner.published_settings import Settings
 from reconciler.options.decision_options import PlanningOptions, planning_options
 
 
-def given(*arguments: str) -> Settings:
+def run(*arguments: str) -> tuple[Result, list[Settings]]:
     found: list[Settings] = []
 
     @click.command()
@@ -20,7 +20,11 @@ def given(*arguments: str) -> Settings:
     def command(planning: PlanningOptions) -> None:
         found.append(planning.settings())
 
-    result = CliRunner().invoke(command, arguments)
+    return CliRunner().invoke(command, arguments), found
+
+
+def given(*arguments: str) -> Settings:
+    result, found = run(*arguments)
     assert result.exit_code == 0, result.output
     return found[0]
 
@@ -64,3 +68,11 @@ def test_preemption_is_switched_on_here() -> None:
     assert given("--preempt", "--nearly-done", "0.8").limits == Limits(
         preempt=True, nearly_done=0.8
     )
+
+
+@pytest.mark.parametrize("text", ["0.0004", "1e-5", "1e3", "nan"])
+def test_what_is_not_a_duration_is_refused_rather_than_rounded_to_never(text: str) -> None:
+    result, found = run("--drain-patience", text)
+    assert result.exit_code == 2
+    assert f"'{text}' is not a duration, 0 or at least 0.001 s: write 60s" in result.output
+    assert not found
