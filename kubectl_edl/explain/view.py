@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from edl import reasons
 from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
@@ -165,10 +166,11 @@ def _cooldown(explained: Explained) -> resize_limits.Pace | None:
 
 
 def _until(explained: Explained) -> datetime | None:
-    """The end of a cooldown or back-off, from the plan."""
+    """The end of the job's own cooldown or back-off, from the plan."""
     found, key = explained.explanation, explained.view.job.key
     held = found.plan.held if found else ()
-    return next((one.until for one in held if one.job == key), None)
+    own = (one for one in held if one.job == key and one.reason.code in reasons.TIMED)
+    return next((one.until for one in own), None)
 
 
 def _pacing(explained: Explained) -> str:

@@ -48,7 +48,11 @@ class PlannedWaitDocument(TypedDict):
     preempts: Annotated[list[str], "Training jobs that are stopped for it, as namespace/name."]
     reason: Annotated[ReasonCode, "Why it waits, or is not scaled up."]
     message: Annotated[str, "The reason, as a sentence."]
-    notBefore: Annotated[Timestamp | None, "End of a cooldown or back-off; null without one."]
+    notBefore: Annotated[
+        Timestamp | None,
+        "End of its cooldown or back-off, or of the cooldown of the job whose replicas move; "
+        "null without one.",
+    ]
 
 
 class StayingPodDocument(TypedDict):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.model import ResizePolicy
+from edl.model import Code, JobKey, ResizePolicy
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
@@ -27,8 +27,8 @@ def torch(**notes: str) -> Json:
     return manifest
 
 
-def cooldown(stage: Stage, command: str) -> str:
-    lines = stage.run(command, "bert").out.splitlines()
+def cooldown(stage: Stage, command: str, name: str = "bert") -> str:
+    lines = stage.run(command, name).out.splitlines()
     return next((line.partition(":")[2].strip() for line in lines if "Cooldown:" in line), "")
 
 
@@ -118,3 +118,23 @@ def test_explain_and_plan_show_the_end_of_the_restart_cooldown() -> None:
     explained = json.loads(stage.run("explain", "bert", "-o", "json").out)
     (held,) = json.loads(stage.run("plan", "-o", "json").out)["waiting"]
     assert explained["cooldown"]["notBefore"] == held["notBefore"] == "2026-11-21T12:15:00Z"
+
+
+def test_a_job_that_waits_for_replicas_of_another_is_in_no_cooldown_itself() -> None:
+    """The plan gives the end of the other's cooldown as that of the wait."""
+    stage = Stage()
+    stage.create(node("node-1", cpu="8"))
+    stage.create(node("node-2", cpu="8"))
+    for name in ("bert", "gave"):
+        runs = stage.put(job(name, framework="pytorch", min="1", max="9"), suspend=False)
+        stage.create(pod(runs, 0))
+    given = json_text(reasons.gave(Code.FAIR_SHARING, JobKey("default", "new")))
+    changed = {contract.RESIZED_AT: "2026-11-21T11:59:55Z", contract.LAST_CHANGE: given}
+    stage.patch("gave", {"metadata": {"annotations": changed}})
+    waiting = {
+        one["name"]: one for one in json.loads(stage.run("plan", "-o", "json").out)["waiting"]
+    }
+    assert waiting["bert"]["reason"] == "Rebalancing"
+    assert waiting["bert"]["notBefore"] == waiting["gave"]["notBefore"] is not None
+    assert "not before" in cooldown(stage, "explain", "gave")
+    assert "not before" not in cooldown(stage, "explain", "bert")
