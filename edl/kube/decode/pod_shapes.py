@@ -186,10 +186,9 @@ def counted(spec: PodSpec, status: PodStatus) -> PodSpec:
 def _in_effect(
     container: Container, status: ContainerInEffect | None, *, infeasible: bool
 ) -> Container:
+    # kube-scheduler counts the spec until the kubelet reports what is in effect.
     if status is None or status.resources is None:
-        return (
-            container  # kube-scheduler counts the spec until the kubelet reports what is in effect
-        )
+        return container
     own = _resources.decode(container.resources) or RequestedResources()
     asked = {} if infeasible else {**(own.limits or {}), **(own.requests or {})}
     amounts = (asked, status.allocated_resources or {}, status.resources.requests or {})
