@@ -15,6 +15,7 @@ from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.prefetched_lists import jobs_of
+from kubectl_edl.client.reconciler_lease import unmanaged_by_lease
 
 if TYPE_CHECKING:
     from edl.parsing.namespace_policy import NamespacePolicy
@@ -39,15 +40,23 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
         places = ", ".join(job.key.namespace for job in found)
         raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
     if (plain_job := _found("Job", name, connection)) is not None:
-        from edl.inject.warnings.unknown_keys import on_stored
-
-        if contract.FRAMEWORK in labels(plain_job):  # but no survey has it
-            raise Refused(
-                f'Job "{name}" is not elastic: webhook and reconciler ignore namespace '
-                f"{connection.namespace}: use another one, or remove the label {contract.FRAMEWORK}"
-            )
-        raise not_elastic(name, connection, on_stored(plain_job))
+        _refuse_unsurveyed(name, plain_job, connection)
     raise missing(name, sorted({job.key.name for job in survey.jobs}), connection)
+
+
+def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> None:
+    """Raises Refused with the reason why no survey has this Job; none if it is new."""
+    from edl.inject.warnings.unknown_keys import on_stored
+
+    if contract.FRAMEWORK not in labels(job):
+        raise not_elastic(name, connection, on_stored(job))
+    if job["metadata"].get("deletionTimestamp"):
+        raise Refused(f'Job "{name}" is being deleted')
+    if connection.namespace in unmanaged_by_lease(connection.cluster):
+        raise Refused(
+            f'Job "{name}" is not elastic: webhook and reconciler ignore namespace '
+            f"{connection.namespace}: use another one, or remove the label {contract.FRAMEWORK}"
+        )
 
 
 def missing(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:

@@ -161,6 +161,11 @@ def unmanaged(cluster: Cluster, lease: Callable[[], Json]) -> frozenset[str]:
     return frozenset({"kube-system", cluster.system_namespace, *found.ignored_namespaces})
 
 
+def unmanaged_by_lease(cluster: Cluster) -> frozenset[str]:
+    """The same, of the Lease as it is now."""
+    return unmanaged(cluster, lambda: cluster.get(lease_ref(cluster)))
+
+
 def unattended(
     connection: ClusterConnection, now: datetime, dry_run: str = "none"
 ) -> tuple[str, ...]:

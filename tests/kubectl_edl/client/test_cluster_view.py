@@ -48,6 +48,7 @@ def ignoring_default() -> Stage:
         ("status", "No training jobs found"),
         ("status idle", 'Job "idle" is not elastic: webhook and reconciler ignore namespace'),
         ("top", "No training jobs found"),
+        ("logs idle", 'Job "idle" is not elastic: webhook and reconciler ignore namespace'),
     ],
 )
 def test_jobs_in_ignored_namespaces_count_nowhere(command: str, shown: str) -> None:
@@ -64,3 +65,20 @@ def test_the_dashboard_ignores_what_the_reconciler_ignores_too() -> None:
 def test_the_load_above_a_watched_status_ignores_what_the_reconciler_ignores() -> None:
     connection = ignoring_default().cli().connect(Scope())
     assert ClusterLoad(connection).text(NOW).startswith("Cluster: 0 queued;")
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "explain", "pause -y", "history", "scale --replicas 1", "logs"]
+)
+def test_a_job_that_is_being_deleted_is_named_as_such(command: str) -> None:
+    """A foreground deletion keeps the Job until its pods are gone."""
+    stage = Stage()
+    leaving = job("ring", framework="none", min="1", max="1")
+    leaving["metadata"] |= {
+        "deletionTimestamp": "2026-11-29T12:00:00Z",
+        "finalizers": ["foregroundDeletion"],
+    }
+    stage.put(leaving)
+    found = stage.run(*command.split(), "ring")
+    assert found.err == 'error: Job "ring" is being deleted\n'
+    assert found.code
