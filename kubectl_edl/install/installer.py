@@ -15,6 +15,7 @@ from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import served_for, served_outside
 from kubectl_edl.install.installation_values import KEPT
 
+FORCE: Final = "--force-conflicts"
 INSTALL: Final = "kubectl edl install --image IMAGE"
 _WEBHOOK: Final = "edl-webhook"
 _HELM: Final = "meta.helm.sh/release-name"
@@ -35,6 +36,12 @@ class OtherInstaller:
     again: str
     takeover: str = ""
     """The command that leaves it to the plugin; empty if there is none."""
+    forced: str = ""
+    """`again` where other clients own fields; empty if that is the same."""
+
+    @property
+    def by_force(self) -> str:
+        return self.forced or self.again
 
 
 def other_installer(cluster: Cluster) -> OtherInstaller | None:
@@ -53,7 +60,7 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
             FixCommand(
                 f"python -m manifests.render --webhook-url {url} --authority CERT_DIR/ca.crt "
                 f"--namespace {cluster.system_namespace} --output - | "
-                "kubectl apply --server-side --force-conflicts -f -"
+                f"kubectl apply --server-side {FORCE} -f -"
             ),
         )
     values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
@@ -62,6 +69,7 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
             "kubectl-edl was installed here by manifests",
             "apply the manifests of the plugin's version (kubectl apply, kustomize)",
             FixCommand("kubectl edl upgrade --take-ownership -f VALUES"),
+            f"apply the manifests of the plugin's version (kubectl apply --server-side {FORCE})",
         )
     if deployed:
         return None

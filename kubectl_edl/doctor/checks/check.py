@@ -31,7 +31,7 @@ from kubectl_edl.doctor.unsettled_pods import (
     UnsettledPod,
     unsettled_pods,
 )
-from kubectl_edl.install.installer import other_installer
+from kubectl_edl.install.installer import FORCE, other_installer
 
 
 class Verdict(StrEnum):
@@ -198,6 +198,15 @@ class CheckContext:
         except Forbidden:
             return by_administrator(unknown)
         return other.again if other else FixCommand(UPGRADE)
+
+    @property
+    def reinstall_by_force(self) -> str:
+        """The same, taking back what other clients have changed."""
+        try:
+            other = other_installer(self.connection.cluster)
+        except Forbidden:
+            return by_administrator(f"{UPGRADE} {FORCE}")
+        return other.by_force if other else FixCommand(f"{UPGRADE} {FORCE}")
 
     def may(self, right: AccessRight) -> bool:
         """Whether the user has the right; False if the API server does not answer that."""

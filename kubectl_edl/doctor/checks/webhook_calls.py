@@ -17,7 +17,6 @@ from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import namespaces_named
 from kubectl_edl.doctor.checks.check import (
-    UPGRADE,
     CheckContext,
     CheckResults,
     failure,
@@ -33,10 +32,11 @@ _OF_OTHERS: Final[Mapping[str, str]] = {
 }
 _OWN: Final = frozenset({"teams.edl.dev"})
 """Entries that review an object in the installation's own namespace."""
-_SELECTING: Final = ("rules", "namespaceSelector", "objectSelector", "matchConditions")
-"""The fields of an entry that select the requests which the API server sends."""
+_SELECTING: Final = ("rules", "namespaceSelector", "objectSelector")
+"""The fields of an entry that select the requests which the API server sends, each of one owner."""
 _KEYED: Final = "k:"
 """Begins the name of a list's element in managedFields: `k:{"name":"jobs.edl.dev"}`."""
+_ACCOUNT: Final = "system:serviceaccount:"
 _LOGS: Final = (
     "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
 )
@@ -48,7 +48,8 @@ _OUTSIDE: Final = (
 
 def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
-    wrong, changed = list(_wrong_entries(context)), list(_changed_by_others(context))
+    wrong = list(_wrong_entries(context))
+    changed = [*_changed_by_others(context), *_changed_conditions(context)]
     yield from (replace(one, fix=context.reinstall) for one in wrong)
     yield from changed
     if not (wrong or changed):
@@ -86,24 +87,33 @@ def answers(context: CheckContext) -> CheckResults:
 
 
 @cache
-def _failure_policies() -> Mapping[str, Mapping[str, str]]:
-    """The entries of each webhook configuration that we install, with their failurePolicy."""
+def _installed_entries() -> Mapping[str, Mapping[str, Json]]:
+    """The entries of each webhook configuration that we install, by name."""
     return {
-        document["kind"]: {entry["name"]: entry["failurePolicy"] for entry in document["webhooks"]}
+        document["kind"]: _by_name(document["webhooks"])
         for document in installation.documents()
         if document["kind"] in WEBHOOK_KINDS
     }
 
 
+def _entries(context: CheckContext, kind: str) -> Mapping[str, Json]:
+    """The stored entries of a webhook configuration, by name."""
+    stored = context.find(ObjectRef(kind, "", CONFIGURATION)) or {}
+    return _by_name(stored.get("webhooks") or ())
+
+
+def _by_name(items: Iterable[Json]) -> dict[str, Json]:
+    return {str(one["name"]): one for one in items}
+
+
 def _wrong_entries(context: CheckContext) -> CheckResults:
     """The findings, without their common fix."""
-    for kind, policies in _failure_policies().items():
-        webhooks = (context.find(ObjectRef(kind, "", CONFIGURATION)) or {}).get("webhooks") or ()
-        entries = {str(one["name"]): one for one in webhooks}
-        yield from _absent(kind, policies, entries)
+    for kind, installed in _installed_entries().items():
+        entries = _entries(context, kind)
+        yield from _absent(kind, installed, entries)
         for name, entry in entries.items():
             where = f"{kind} {CONFIGURATION}, {name}"
-            yield from _misfits(where, entry, policies.get(name))
+            yield from _misfits(where, entry, installed.get(name, {}).get("failurePolicy"))
             yield from _selects_system(where, entry, context.system_namespace)
 
 
@@ -115,13 +125,37 @@ def _changed_by_others(context: CheckContext) -> CheckResults:
         for manager, places in sorted(_foreign_places(managed).items()):
             fields = listed(sorted({field for _, field in places}))
             entries = listed(sorted({entry for entry, _ in places}))
-            again = context.reinstall
-            forced = FixCommand(f"{UPGRADE} --force-conflicts") if again == UPGRADE else again
             yield warning(
                 f'{kind} {CONFIGURATION}: "{manager}" has changed {fields} of {entries}: exempt '
-                "this object there, else upgrades fail with a conflict, or each undoes the other",
-                forced,
+                "this object there, else upgrades fail with a conflict, or the two undo each "
+                "other's changes",
+                context.reinstall_by_force,
             )
+
+
+def _changed_conditions(context: CheckContext) -> CheckResults:
+    """Findings about match conditions, each of which excludes requests from review."""
+    for kind, installed in _installed_entries().items():
+        edit = FixCommand(f"kubectl edit {kind.lower()} {CONFIGURATION}")
+        for name, entry in _entries(context, kind).items():
+            ours = _conditions(installed.get(name, {}), context.system_namespace)
+            theirs = _conditions(entry, context.system_namespace)
+            where = f"{kind} {CONFIGURATION}, {name}: "
+            if added := [one for one in theirs if one not in ours] if name in installed else []:
+                what = f"the plugin's manifests do not have the match condition {listed(added)}"
+                yield warning(f"{where}{what}: what it excludes is not reviewed; remove it", edit)
+            if lost := [one for one in ours if theirs.get(one) != ours[one]]:
+                what = f"the match condition {listed(lost)} is not that of the plugin's manifests"
+                yield warning(f"{where}{what}", context.reinstall_by_force)
+
+
+def _conditions(entry: Json, system_namespace: str) -> Mapping[str, str]:
+    """The expressions by name, as if the manifests were installed in this namespace."""
+    account, own = f"{_ACCOUNT}{contract.SYSTEM_NAMESPACE}:", f"{_ACCOUNT}{system_namespace}:"
+    return {
+        str(one["name"]): str(one["expression"]).replace(account, own)
+        for one in entry.get("matchConditions") or ()
+    }
 
 
 def _foreign_places(managed: Iterable[Json]) -> Mapping[str, list[tuple[str, str]]]:

@@ -240,3 +240,11 @@ def test_another_client_that_changes_what_is_reviewed_is_named(
     assert verdict == "warning"
     assert message.startswith(f'{WEBHOOKS} edl: "admissionsenforcer" has changed {says}: ')
     assert fix == "kubectl edl upgrade --force-conflicts"
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: hidden("ConfigMap")(inner(cluster))
+    assert only(stage, "webhook-configuration")[2] == f"{ASK}{fix}"
+    stage.wrapped = inner
+    stage.cluster.delete(VALUES)
+    assert (
+        "kubectl apply --server-side --force-conflicts" in only(stage, "webhook-configuration")[2]
+    )

@@ -1,5 +1,6 @@
 """Checks that the API server calls the webhook and trusts it."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -144,3 +145,43 @@ def test_a_damaged_secret_is_a_failure(stage: Stage) -> None:
     verdict, message, fix = only(stage, "certificate")
     assert (verdict, fix) == ("failure", "kubectl edl certs renew")
     assert message == "Secret edl-system/edl-webhook-tls: tls.key missing"
+
+
+EDIT = "kubectl edit mutatingwebhookconfiguration edl"
+FORCED = "kubectl edl upgrade --force-conflicts"
+NEVER = {"name": "never", "expression": "false"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says", "fix"),
+    [
+        (
+            lambda own: [*own, NEVER],
+            "the plugin's manifests do not have the match condition never: ",
+            EDIT,
+        ),
+        (
+            lambda own: [own[0] | {"expression": "false"}, *own[1:]],
+            "the match condition not-being-deleted is not that of the plugin's manifests",
+            FORCED,
+        ),
+        (
+            lambda own: own[1:],
+            "the match condition not-being-deleted is not that of the plugin's manifests",
+            FORCED,
+        ),
+    ],
+    ids=["added", "replaced", "removed"],
+)
+def test_a_match_condition_that_is_not_of_the_manifests_is_named(
+    server: FakeApi, change: Callable[[list[Json]], list[Json]], says: str, fix: str
+) -> None:
+    def spoil(manifest: Json) -> None:
+        if manifest["kind"] == WEBHOOKS:
+            entry = manifest["webhooks"][0]
+            entry["matchConditions"] = change(entry["matchConditions"])
+
+    found = only(installed(Stage(), server, spoil), "webhook-configuration")
+    assert found[0] == "warning"
+    assert found[1].startswith(f"{WEBHOOKS} edl, jobs.edl.dev: {says}")
+    assert found[2] == fix
