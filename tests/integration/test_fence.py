@@ -122,6 +122,8 @@ def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief:
     target = ObjectRef("Pod", at.namespace, "provisional")
     assert made(thief, target, provisional(), dry_run=True) == ""
     assert made(thief, target, as_openshift_admits_it(), dry_run=True) == ""
+    port = {"containerPort": 2222, "hostPort": 2222}  # of a role that has it
+    assert made(thief, target, provisional(container={"ports": [port]}), dry_run=True) == ""
     # One of its own would be deleted as a job's that is not there.
     there = foreign_pod()
     there["metadata"] = {"name": target.name, "labels": {contract.PROVISIONAL: "web"}}
