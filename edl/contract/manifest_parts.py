@@ -39,6 +39,12 @@ def pod_of(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest if manifest.get("kind") == "Pod" else template(manifest)
 
 
+def service_account(manifest: dict[str, Any]) -> str:
+    """The ServiceAccount that the pods name; empty if they name none."""
+    pod = pod_of(manifest).get("spec") or {}
+    return pod.get("serviceAccountName") or pod.get("serviceAccount") or ""
+
+
 def template(job: dict[str, Any]) -> dict[str, Any]:
     return (job.get("spec") or {}).get("template") or {}
 

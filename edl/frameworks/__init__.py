@@ -8,6 +8,7 @@ from edl.errors import Finding
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.base import Framework, Mode, ModeRight
 from edl.model import ResizePolicy, TrainingJob
+from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
@@ -71,11 +72,18 @@ def execs(spec: JobSpec) -> bool:
     return bool(mode and mode.execs) and is_leader(spec)
 
 
-def withheld(spec: JobSpec, rights: Container[ModeRight]) -> Iterator[Finding]:
-    """A finding if the job's mode needs one of these rights, which the reconciler does not have."""
+def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Iterator[Finding]:
+    """A finding if the job's mode needs one of these rights, which the reconciler does not have.
+
+    Users grant the rights of an `account` of their own themselves.
+    """
     roles = [bounds.role for bounds in spec.all_roles]
     mode = _mode(spec.framework, spec.mode, roles)
     if mode is None or mode.right is None or mode.right not in rights:
+        return
+    binds = mode.right is ModeRight.ROLEBINDINGS
+    generated = ("", addresses.launcher_account(spec.job), addresses.peers_account(spec.job))
+    if binds and account not in generated:
         return
     others = dict.fromkeys(
         one.name
@@ -85,7 +93,8 @@ def withheld(spec: JobSpec, rights: Container[ModeRight]) -> Iterator[Finding]:
     yield Finding(
         f"metadata.annotations[{contract.MODE}]",
         f'"{mode.name}" is disabled by the installation: rights.{mode.right}=false',
-        f"one of {', '.join(others)}" if others else "ask an administrator for it",
+        (f"one of {', '.join(others)}" if others else "ask an administrator for it")
+        + (", or an account of your own in each pod template" if binds else ""),
     )
 
 

@@ -14,6 +14,7 @@ from edl.contract.manifest_parts import (
     made_job,
     metadata,
     pod_of,
+    service_account,
 )
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks.base import ModeRight
@@ -236,7 +237,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         *index_rules.findings(clean, spec),
         *peer_counts.findings(clean, spec),
         *gpus.findings(pod_of(clean).get("spec") or {}, spec.resources.gpu),
-        *frameworks.withheld(spec, context.withheld),
+        *frameworks.withheld(spec, service_account(clean), context.withheld),
     ]
     refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
     lost = kubeshare.warnings(clean, spec)

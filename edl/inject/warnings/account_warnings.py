@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, pod_of
+from edl.contract.manifest_parts import annotations, service_account
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS
 from edl.spec import addresses
@@ -19,8 +19,7 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     bare = manifest.get("kind") == "Pod"
     if not bare and contract.INJECTED_MAX in annotations(manifest):
         return ()  # completed before, and warned about then
-    pod = pod_of(manifest).get("spec") or {}
-    account = pod.get("serviceAccountName") or pod.get("serviceAccount")
+    account = service_account(manifest)
     way_out = "" if bare else ", or leave serviceAccountName out"
     return tuple(
         f'ServiceAccount "{account}" needs {granted}, which kubectl-edl binds to its own accounts '

@@ -230,11 +230,16 @@ def test_resources_that_keep_no_pods_apart_count_as_no_request(resources: object
     assert len(request_warnings.warnings(job(framework="none", max="4", pod=pod), spec)) == 1
 
 
-def refused(right: ModeRight, role: str, framework: str, mode: str = "") -> str:
+OR_ACCOUNT = ", or an account of your own in each pod template"
+
+
+def refused(right: ModeRight, role: str, framework: str, mode: str = "", account: str = "") -> str:
     """Why a Job is refused if the reconciler has the right no more; empty if it is not."""
     roles = {"paddle": "pserver=1,trainer=2", "none": ""}.get(framework, HOROVOD_ROLES)
     notes = {name: text for name, text in (("mode", mode), ("roles", roles)) if text}
     manifest = job(f"one-{role}", role=role, job="one", annotations=notes, framework=framework)
+    if account:
+        manifest["spec"]["template"]["spec"]["serviceAccountName"] = account
     request = AdmissionRequest("CREATE", manifest, None, USER)
     try:
         mutate(request, replace(CONTEXT, withheld=frozenset({right})))
@@ -246,9 +251,9 @@ def refused(right: ModeRight, role: str, framework: str, mode: str = "") -> str:
 @pytest.mark.parametrize(
     ("right", "framework", "role", "mode", "remedy"),
     [
-        (ModeRight.ROLEBINDINGS, "horovod", "launcher", "kubexec", "one of ssh"),
-        (ModeRight.ROLEBINDINGS, "horovod", "worker", "kubexec", "one of ssh"),
-        (ModeRight.ROLEBINDINGS, "paddle", "trainer", "cloud", "one of ps"),
+        (ModeRight.ROLEBINDINGS, "horovod", "launcher", "kubexec", f"one of ssh{OR_ACCOUNT}"),
+        (ModeRight.ROLEBINDINGS, "horovod", "worker", "kubexec", f"one of ssh{OR_ACCOUNT}"),
+        (ModeRight.ROLEBINDINGS, "paddle", "trainer", "cloud", f"one of ps{OR_ACCOUNT}"),
         (ModeRight.SECRETS, "horovod", "worker", "ssh", "one of kubexec"),
     ],
 )
@@ -265,6 +270,29 @@ def test_modes_that_need_no_right_are_not_refused(right: ModeRight) -> None:
     assert refused(right, "worker", framework="none") == ""
     other = {ModeRight.SECRETS: "kubexec", ModeRight.ROLEBINDINGS: "ssh"}[right]
     assert refused(right, "worker", framework="horovod", mode=other) == ""
+
+
+@pytest.mark.parametrize(
+    ("framework", "role", "mode"),
+    [
+        ("horovod", "launcher", "kubexec"),
+        ("horovod", "worker", "kubexec"),
+        ("paddle", "trainer", "cloud"),
+    ],
+)
+def test_pods_with_an_account_of_their_own_need_no_rolebinding(
+    framework: str, role: str, mode: str
+) -> None:
+    def denied(account: str) -> bool:
+        return bool(refused(ModeRight.ROLEBINDINGS, role, framework, mode, account))
+
+    assert not denied("mine")
+    assert denied("one-launcher")
+    assert denied("one-peers")
+
+
+def test_an_account_of_its_own_replaces_no_ssh_keys() -> None:
+    assert refused(ModeRight.SECRETS, "worker", framework="horovod", mode="ssh", account="mine")
 
 
 def test_the_default_mode_is_refused_too() -> None:
