@@ -10,7 +10,7 @@ from edl.contract.manifest_parts import labels
 from edl.domain_counts import DomainCounts, labels_of, running
 from edl.errors import Denied, Forbidden
 from edl.kube.cache.team_source import last_applied
-from edl.kube.cluster import ListOptions, PluginCluster, find
+from edl.kube.cluster import ListOptions, PluginCluster, find, server_time
 from edl.kube.decode.object_facts import node
 from edl.model import Code, Node, ObjectRef, TrainingJob
 from edl.model.blockers import BlockerKind
@@ -174,7 +174,8 @@ def _staying(
     from edl.planner.snapshot.decision_clock import DecisionClock
 
     settings = deciding(connection, now).settings
-    cordons = Cordons.of(nodes, settings.limits.drain_patience, DecisionClock(now))
+    clock = DecisionClock(server_time(connection.cluster, now))
+    cordons = Cordons.of(nodes, settings.limits.drain_patience, clock)
     known, complete = staying_anyway(shown.job, cordons)
     if complete:
         return known, ()

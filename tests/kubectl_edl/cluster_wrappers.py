@@ -1,6 +1,7 @@
 """Wrappers of a cluster: users with fewer rights, and concurrent writers."""
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, cast
 
 from edl.errors import Conflict, Forbidden
@@ -39,6 +40,16 @@ def fenced(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
             return self.cluster.list(selection)
 
     return lambda cluster: cast("PluginCluster", Fence(cluster))
+
+
+def ahead(difference: timedelta) -> Callable[[PluginCluster], PluginCluster]:
+    """The API server's clock is ahead of this machine's."""
+
+    class Ahead(ClusterWrapper):
+        def clock_ahead(self) -> timedelta:
+            return difference
+
+    return lambda cluster: cast("PluginCluster", Ahead(cluster))
 
 
 def one_namespace() -> Callable[[PluginCluster], PluginCluster]:

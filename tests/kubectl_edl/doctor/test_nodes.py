@@ -7,12 +7,13 @@ import pytest
 
 from edl import contract
 from edl.kube.cluster import ListOptions
+from edl.model.nodes import CORDONED as CORDON
 from edl.planner.decision_limits import Limits
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
-from tests.kubectl_edl.cluster_wrappers import recorded
+from tests.kubectl_edl.cluster_wrappers import ahead, recorded
 from tests.kubectl_edl.doctor.findings import checked, only
-from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, pod
 
 
 def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
@@ -268,3 +269,17 @@ def test_topologies_with_labels_of_nodes_pass(stage: Stage) -> None:
     notes = {contract.REQUIRED_TOPOLOGY: "example.com/rack"}
     stage.put(manifest | {"metadata": manifest["metadata"] | {"annotations": notes}})
     assert only(stage, "topology")[0] == "ok"
+
+
+def test_status_judges_the_patience_of_drains_by_the_clock_of_the_api_server(stage: Stage) -> None:
+    lease(stage, render(Settings(limits=Limits(drain_patience=timedelta(minutes=10)))))
+    mnist(stage)
+    since = (NOW - timedelta(minutes=1)).isoformat()
+    taint = {"key": CORDON, "effect": "NoSchedule", "timeAdded": since}
+    stage.create(node("node-0") | {"spec": {"unschedulable": True, "taints": [taint]}})
+    stage.patch("mnist-chief-0-x0", {"spec": {"nodeName": "node-0"}}, "Pod")
+    over = "after --drain-patience its PodDisruptionBudget is deleted"
+    assert over not in stage.run("status", "mnist").out
+    inner = stage.wrapped
+    stage.wrapped = lambda cluster: ahead(timedelta(minutes=15))(inner(cluster))
+    assert over in stage.run("status", "mnist").out
