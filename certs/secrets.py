@@ -236,7 +236,7 @@ def _created(cluster: Cluster, target: ObjectRef) -> Json:
     except (Forbidden, NotFound) as error:
         raise CertificateError(
             f"no Secret {target.namespace}/{target.name}, and none can be created ({error}); "
-            "apply manifests/release.yaml again"
+            "apply the installation again"
         ) from error
 
 

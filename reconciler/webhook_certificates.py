@@ -154,7 +154,7 @@ class WebhookCertificates:
         if missing != self._missing:
             names = " and ".join(f"{target.kind} {target.name}" for target in missing)
             if names:
-                _log.warning("missing %s: apply manifests/release.yaml again", names)
+                _log.warning("missing %s: apply the installation again", names)
             else:
                 _log.info("all webhook configurations exist")
         self._missing = missing

@@ -7,7 +7,6 @@ from typing import Final
 from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.messages import container_messages, message
-from edl.messages.scarcity_messages import listed
 from edl.model import Code, Node, Phase, Pod, PodPhase, Role
 from edl.phases import blocked
 from edl.spec.job_spec import UNLIMITED
@@ -81,10 +80,13 @@ def _unattended(view: JobView, lead: LeaseView) -> Iterator[JobBlocker]:
         for role in view.roles
         if role.size and role.role.request.replicas not in (None, role.size)
     )
-    requests = [*(["its pause"] if view.pausing else ()), *sizes]
+    requests = [*(["the pause"] if view.pausing else ()), *sizes]
     if requests and lead.stalled:
-        what = f"no reconciler is running ({lead.why}), which would carry out {listed(requests)}"
-        yield JobBlocker(what, f"{_DOCTOR}{view.scope.edl_flags}")
+        are = "is" if len(requests) == 1 else "are"
+        what = f"{' and '.join(requests)} {are} not carried out"
+        yield JobBlocker(
+            f"no reconciler is running ({lead.why}): {what}", f"{_DOCTOR}{view.scope.edl_flags}"
+        )
 
 
 def incomplete(view: JobView) -> Iterator[JobBlocker]:

@@ -179,9 +179,8 @@ class WithoutCreate(FakeCluster):
 
 
 def test_a_missing_secret_that_may_not_be_created_says_what_to_apply() -> None:
-    with pytest.raises(
-        CertificateError, match=r"no Secret edl-system/edl-webhook-authority.*apply"
-    ):
+    what = "no Secret edl-system/edl-webhook-authority.*; apply the installation again"
+    with pytest.raises(CertificateError, match=what):
         ensure(WithoutCreate(lambda: NOW), INSTALLATION, NOW)
 
 

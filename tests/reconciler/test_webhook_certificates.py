@@ -133,7 +133,7 @@ def test_a_missing_configuration_is_told_once_and_measured(
     counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
     assert counts == [1, 1, 0]
     assert [each.getMessage() for each in caplog.records] == [
-        "missing MutatingWebhookConfiguration edl: apply manifests/release.yaml again",
+        "missing MutatingWebhookConfiguration edl: apply the installation again",
         "all webhook configurations exist",
     ]
 
