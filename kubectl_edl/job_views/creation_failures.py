@@ -19,6 +19,8 @@ from kubectl_edl.job_views.job_reasons import refused_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView
 
 _LATELY: Final = timedelta(minutes=10)
+_REFUSED: Final = "FailedCreate"
+"""The reason of the Job controller's Events about pods that it cannot create."""
 _UNKNOWN: Final = "why pods cannot be created is missing"
 
 
@@ -77,11 +79,11 @@ def uncreated_pods(
         yield JobBlocker(message(refused), _more_quota(view, refused.about))
     for shown in view.roles:
         role = shown.role
-        warnings = [one for one in changes if one.warning and one.name == role.job]
+        refusals = [one for one in changes if one.reason == _REFUSED and one.name == role.job]
         failed = role.status.suspended  # the last Event says why, for as long as it backs off
-        if not _lacks_pods(shown) or not warnings:
+        if not _lacks_pods(shown) or not refusals:
             continue
-        last, text = warnings[-1].last, warnings[-1].message
+        last, text = refusals[-1].last, refusals[-1].message
         stated = {
             CreateFailure.QUOTA: role.refused_pods is not None,
             CreateFailure.NAMESPACE_TERMINATING: view.job.namespace_terminating,
@@ -98,7 +100,7 @@ def uncreated_pods(
         )
         if failed:
             remedy += f"; then, for a start at once: {restart_commands(view.argument)}"
-        yield JobBlocker(f"{role.job}: {warnings[-1].reason}: {text}", remedy)
+        yield JobBlocker(f"{role.job}: {_REFUSED}: {text}", remedy)
 
 
 def _more_quota(view: JobView, usage: Usage) -> str:

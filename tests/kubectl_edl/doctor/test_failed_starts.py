@@ -70,6 +70,14 @@ def test_what_refuses_the_pods_of_a_start_is_reported_at_once_and_while_it_backs
     assert one["remediation"].startswith(create)
 
 
+def test_a_later_warning_of_another_kind_does_not_say_why_pods_are_missing(stage: Stage) -> None:
+    stage.put(job("poor", framework="none"), suspend=False)
+    stage.create(event("poor", "FailedCreate", NO_ACCOUNT, minutes_ago=3, warning=True))
+    stage.create(event("poor", "ExecNotAllowed", "label it", minutes_ago=1, warning=True))
+    (one,) = checked(stage)["stuck"]
+    assert one["message"] == f"default/poor: poor: FailedCreate: {NO_ACCOUNT}"
+
+
 def counted(stage: Stage) -> list[tuple[str, str]]:
     """The (kind, namespace) of each list from now on."""
     listed: list[tuple[str, str]] = []
