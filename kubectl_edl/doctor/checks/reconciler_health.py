@@ -85,11 +85,15 @@ def writes(context: CheckContext) -> CheckResults:
     if missing is None or lease.lead is not Lead.LEADS:
         return
     if missing.rights:
-        start = f"start it as ServiceAccount {context.system_namespace}/edl-reconciler"
+        namespace, name = context.system_namespace, "edl-reconciler"
+        start = f"start it as ServiceAccount {namespace}/{name}"
+        has_its_account = missing.user == f"system:serviceaccount:{namespace}:{name}"
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that need these writes are not carried out",
-            reconciler_remedy(context, start, context.reinstall),
+            context.reinstall
+            if has_its_account
+            else reconciler_remedy(context, start, context.reinstall),
         )
         return
     yield ok(f"it has all rights that it needs, as {missing.user}")

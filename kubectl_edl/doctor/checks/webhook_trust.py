@@ -41,20 +41,21 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 def trusted(context: CheckContext) -> CheckResults:
     """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
     cluster = context.connection.cluster
-    found, fix = list(entries(cluster)), _fix(context, certificate_owner(cluster))
+    found, owner = list(entries(cluster)), certificate_owner(cluster)
+    fix, rewrite = _fix(context, owner), _rewrite(context, owner)
     empty = [one for one in found if not each_certificate(one.certificates)]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         what = "no caBundle, so the API server trusts no certificate of the webhook"
-        yield failure(f"{empty[0]}{more}: {what}", _rollout(context) or fix)
+        yield failure(f"{empty[0]}{more}: {what}", _rollout(context) or rewrite)
     trusting = [one for one in found if one not in empty]
     bad = [(one, problem) for one in trusting if (problem := _problem(one, context))]
     for one, problem in bad:
-        yield failure(f"{one}: {problem}", fix)
+        yield failure(f"{one}: {problem}", fix if fix == rewrite else f"{fix}; then: {rewrite}")
     if empty or bad or not found:
         return
     if len({one.certificates for one in found}) > 1:
-        yield failure("the webhooks' entries trust different authorities", fix)
+        yield failure("the webhooks' entries trust different authorities", rewrite)
         return
     (authority, *older) = each_certificate(found[0].certificates)
     facts = facts_of(authority)
@@ -91,6 +92,11 @@ def _usual(context: CheckContext) -> Installation:
 def _fix(context: CheckContext, by: CertificateStore) -> str:
     fix = _FIXES[by].format(namespace=context.system_namespace)
     return fix if by is CertificateStore.DIRECTORY else FixCommand(fix)
+
+
+def _rewrite(context: CheckContext, by: CertificateStore) -> str:
+    """The command that writes each caBundle again; `certs issue` writes files alone."""
+    return context.reinstall if by is CertificateStore.DIRECTORY else _fix(context, by)
 
 
 def _rollout(context: CheckContext) -> str:

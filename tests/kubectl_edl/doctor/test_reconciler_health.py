@@ -105,6 +105,15 @@ def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
     )
 
 
+def test_rights_of_the_reconcilers_own_account_are_given_back_by_installing_again(
+    server: FakeApi,
+) -> None:
+    stage = beside(server)
+    own = "system:serviceaccount:edl-system:edl-reconciler"
+    lease(stage, missing=MissingRights(own, ("patch pods",)))
+    assert only(stage, "writes")[2].startswith("python -m manifests.render --webhook-url ")
+
+
 @pytest.mark.parametrize(("named", "account"), [("wrong", "wrong"), (None, "default")])
 def test_the_rights_are_those_of_the_deployments_own_service_account(
     server: FakeApi, named: str | None, account: str

@@ -11,7 +11,7 @@ from edl import contract
 from edl.errors import Forbidden, Invalid, Unreachable
 from edl.writes import Json
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
-from tests.kubectl_edl.doctor.findings import WEBHOOKS, checked, only
+from tests.kubectl_edl.doctor.findings import WEBHOOKS, beside, checked, only
 from tests.kubectl_edl.stage import NOW, Stage
 
 
@@ -132,6 +132,19 @@ def test_entries_without_an_authority_are_one_failure_and_the_rollout_mends_it(
         "wait for the rollout: kubectl rollout status deployment/edl-webhook "
         "deployment/edl-reconciler -n edl-system"
     )
+
+
+def test_entries_of_a_webhook_outside_that_trust_different_authorities_are_applied_again(
+    server: FakeApi,
+) -> None:
+    stage = beside(server)
+    (webhook, *others) = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    other = installed(Stage(), FakeApi()).cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    webhook["clientConfig"]["caBundle"] = other[0]["clientConfig"]["caBundle"]
+    stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": [webhook, *others]})
+    (one,) = checked(stage)["trust"]
+    assert one["message"] == "the webhooks' entries trust different authorities"
+    assert one["remediation"].startswith("python -m manifests.render --webhook-url ")
 
 
 def test_without_a_leader_the_settings_are_those_of_the_last_one(stage: Stage) -> None:
