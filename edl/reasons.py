@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role, TrainingJob
 from edl.model.nodes import SplitDomains
+from edl.model.quotas import Excess
 from edl.model.reason_codes import (
     Attempt,
     Attempted,
@@ -213,9 +214,9 @@ def no_node(found: NoEligibleNode) -> Reason:
     return Reason(Code.NO_ELIGIBLE_NODE, found)
 
 
-def insufficient_quota(quota: Quota, needs: int, used: int) -> Reason:
+def insufficient_quota(quota: Quota, needs: int, used: int, *more: Excess) -> Reason:
     """The quota, or the namespace's GPU budget, has too little left for what the job needs."""
-    return Reason(Code.QUOTA_EXCEEDED, Usage(quota, needs, used))
+    return Reason(Code.QUOTA_EXCEEDED, Usage(quota, needs, used, more))
 
 
 def start_refused(usage: Usage) -> Reason:

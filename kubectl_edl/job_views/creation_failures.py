@@ -8,9 +8,11 @@ from typing import Final
 from edl.kube.cluster import Cluster
 from edl.kube.create_failures import CreateFailure, create_failure, missing_name
 from edl.kube.event_facts import EventFacts
+from edl.kube.state.quota_usage import charge
 from edl.messages import message
 from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
+from edl.model.quotas import Excess
 from edl.model.reason_codes import Usage
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
@@ -104,11 +106,26 @@ def uncreated_pods(
 
 
 def _more_quota(view: JobView, usage: Usage) -> str:
-    """Raise the quota, or scale down a job with extras."""
-    quota = usage.budget
-    enough = f"raise {quota.place} to {quota.assigned(usage.used + usage.needs)}"
-    elastic = any(shown.size > shown.role.spec.min for shown in view.roles)
-    return f"{enough}, or: kubectl edl scale {view.argument} SIZE" if elastic else enough
+    """Raise the quota, or scale down this job if its extras hold enough of it, else others."""
+    every = (usage, *usage.more)
+    enough = ",".join(one.budget.assigned(one.used + one.needs) for one in every)
+    raised = f"raise {usage.budget.place} to {enough}"
+    if all(_fits_at_minimum(view.roles, one) for one in every):
+        return f"{raised}, or: kubectl edl scale {view.argument} SIZE"
+    return f"{raised}, or scale down other jobs: kubectl edl status {view.namespace_option}"
+
+
+def _fits_at_minimum(roles: Sequence[RoleView], exceeded: Excess) -> bool:
+    """Whether the job's pods would fit into the quota if it had no extras."""
+    used, missing = exceeded.used, 0
+    for role in (shown.role for shown in roles if not shown.role.status.suspended):
+        pods = [pod for pod in role.replicas if not pod.ended]
+        kept = [pod for pod in pods if not role.spec.indexed or pod.index < role.spec.min]
+        stay = min(len(kept), role.spec.min)
+        amount = charge(role, exceeded.budget)
+        used -= (len(pods) - stay) * amount
+        missing += (role.spec.min - stay) * amount
+    return not missing or used + missing <= exceeded.budget.hard
 
 
 _CREATION_REMEDIES: Final = {

@@ -14,7 +14,7 @@ from edl.kube.cluster import Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
 from edl.model import Quota, QuotaCharge, Role, TrainingJob
-from edl.model.quotas import GPUS
+from edl.model.quotas import GPUS, MOST_EXCEEDED, Excess
 from edl.quantities import SHARED_GPU
 
 if TYPE_CHECKING:
@@ -139,21 +139,27 @@ def _refused(
     job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int], now: datetime
 ) -> TrainingJob:
     lacking = {} if job.namespace_terminating else lacking_pods(job, now)
+    refused, exceeded = set[str](), list[Excess]()
     for quota in quotas if lacking else ():
-        needed = {role.name: _charge(role, quota) * lacking.get(role.name, 0) for role in job.live}
+        if exceeded and exceeded[0].budget.source != quota.source:
+            continue  # a refusal names one quota, as the API server's does
+        needed = {role.name: charge(role, quota) * lacking.get(role.name, 0) for role in job.live}
         needs = sum(needed.values())
         uses = quota.others + used.get((quota.namespace, quota.source, quota.resource), 0)
         if needs > max(quota.hard - uses, 0):
-            why = reasons.insufficient_quota(quota, needs, uses)
-            roles = (
-                replace(role, refused_pods=why) if needed.get(role.name) else role
-                for role in job.roles
-            )
-            return replace(job, roles=tuple(roles))
-    return job
+            exceeded.append(Excess(quota, needs, uses))
+            refused |= {name for name, needs in needed.items() if needs}
+    if not exceeded:
+        return job
+    first, *more = exceeded[:MOST_EXCEEDED]
+    why = reasons.insufficient_quota(first.budget, first.needs, first.used, *more)
+    roles = (
+        replace(role, refused_pods=why) if role.name in refused else role for role in job.roles
+    )
+    return replace(job, roles=tuple(roles))
 
 
-def _charge(role: Role, quota: Quota) -> int:
+def charge(role: Role, quota: Quota) -> int:
     """What one pod of the role counts in the quota."""
     key = quota.source, quota.resource
     return sum(charge.amount for charge in role.template.charges if charge[:2] == key)

@@ -18,6 +18,9 @@ REASON = (
 )
 
 
+LONG_AGO = (NOW - timedelta(hours=1)).isoformat()
+
+
 @pytest.fixture
 def stage() -> Stage:
     """Of 4 pods of a job with min 3, the one that was lost is yet to be replaced."""
@@ -26,8 +29,7 @@ def stage() -> Stage:
     owner = stage.put(job("mine", **limits), suspend=False, parallelism=4)
     for index in (0, 1, 3):
         stage.create(pod(owner, index))
-    began = (NOW - timedelta(hours=1)).isoformat()
-    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: began}
+    notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: LONG_AGO}
     stage.patch("mine", {"metadata": {"annotations": notes}, "status": {"failed": 5}})
     return stage
 
@@ -53,6 +55,28 @@ def test_a_quota_that_was_lowered_under_a_running_job_is_the_reason_before_any_b
     fix = f"{raised}, or: kubectl edl scale mine -n default SIZE"
     assert shown["blockers"] == [{"message": REASON, "remediation": fix}]
     assert f"{REASON}\n     fix: {fix}\n" in stage.run("explain", "mine").out
+
+
+def test_scaling_down_is_offered_only_if_the_job_itself_holds_what_the_quota_lacks() -> None:
+    """Ranks 1 to 3 run; rank 0 is lost, and comes back at no size while others hold the rest."""
+    stage = Stage()
+    ranked = job("mine", framework="pytorch", min="2", max="4")
+    owner = stage.put(ranked, suspend=False, parallelism=4, completions=4)
+    for index in (1, 2, 3):
+        stage.create(pod(owner, index))
+    stage.patch("mine", {"metadata": {"annotations": {contract.STARTED_AT: LONG_AGO}}})
+    found = quota("pods", "requests.cpu")
+    found["status"] = {
+        "hard": {"pods": "5", "requests.cpu": "10"},
+        "used": {"pods": "8", "requests.cpu": "16"},
+    }
+    stage.create(found)
+    (blocker,) = json.loads(stage.run("status", "mine", "-o", "json").out)["blockers"]
+    assert "requested: pods=1,requests.cpu=2, limited: pods=5,requests.cpu=10" in blocker["message"]
+    assert blocker["remediation"] == (
+        'raise ResourceQuota "compute" of namespace default to pods=9,requests.cpu=18, '
+        "or scale down other jobs: kubectl edl status -n default"
+    )
 
 
 def test_a_quota_with_room_for_the_lost_pods_leaves_the_back_off_as_reason(stage: Stage) -> None:
