@@ -65,6 +65,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("autoscaler", reconciler_health.autoscaler),
             Check("provisioner", reconciler_health.provisioner),
             Check("writes", reconciler_health.writes),
+            Check("fence", permissions.fence),
             Check("teams", configured_teams.teams),
         ),
     ),

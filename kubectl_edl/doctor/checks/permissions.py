@@ -44,7 +44,12 @@ class Rule:
             yield AccessRight(verb, resource, self.group, self.namespace, name)
 
 
-_FENCE: Final = ObjectRef("ValidatingAdmissionPolicy", "", "edl-reconciler")
+_FENCE: Final = (
+    ObjectRef("ValidatingAdmissionPolicy", "", "edl-reconciler"),
+    ObjectRef("ValidatingAdmissionPolicyBinding", "", "edl-reconciler"),
+)
+_FENCED_RIGHTS: Final = ObjectRef("ClusterRoleBinding", "", "edl-reconciler-provisioning")
+"""Lets the reconciler create pods: installed with the fence alone, which limits it to its own."""
 ACCOUNTS: Final = ("edl-webhook", "edl-reconciler")
 
 
@@ -98,7 +103,7 @@ def ours(context: CheckContext) -> CheckResults:
     chosen = values.read(
         {
             "certManager": {"enabled": _kept_elsewhere(cluster)},
-            "fence": {"enabled": context.find(_FENCE) is not None},
+            "fence": {"enabled": context.find(_FENCED_RIGHTS) is not None},
             "rights": _rights_of_modes(context),
         }
     )
@@ -117,6 +122,20 @@ def ours(context: CheckContext) -> CheckResults:
             )
     if complete == len(ACCOUNTS):
         yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")
+
+
+def fence(context: CheckContext) -> CheckResults:
+    """Check that no half of the fence is missing where the rights that it limits are granted.
+
+    Raises Forbidden if the user may not read these objects.
+    """
+    lost = [target for target in _FENCE if context.find(target) is None]
+    if not lost:
+        yield ok("admission policies limit the reconciler's writes")
+    elif len(lost) < len(_FENCE) or context.find(_FENCED_RIGHTS):
+        missing = " and ".join(f"{target.kind} {target.name}" for target in lost)
+        does = "nothing limits the reconciler's writes, and its token may create any pod"
+        yield failure(f"{missing} is missing: {does}", context.reinstall)
 
 
 def _rights_of_modes(context: CheckContext) -> dict[str, bool]:

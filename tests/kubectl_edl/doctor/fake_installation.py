@@ -22,6 +22,8 @@ _KINDS = (
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
     "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ClusterRoleBinding",
     "Deployment",
     "Secret",
 )

@@ -43,6 +43,7 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "Reconciler\n"
         "  ✓ one leads, and renewed its Lease 0s ago\n"
         "  ✓ it decides by policy fair, load ceiling 97 %\n"
+        "  ✓ admission policies limit the reconciler's writes\n"
         "  ✓ no teams are configured\n"
         "\n"
         "Rights\n"
@@ -54,7 +55,7 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "  ✓ no training job waits for capacity\n"
         "  ✓ there are no orphaned objects of deleted Jobs\n"
         "\n"
-        "All checks passed: 17 checks.\n"
+        "All checks passed: 18 checks.\n"
     )
 
 

@@ -75,6 +75,10 @@ def test_no_reconciler_leads_by_a_released_lease(stage: Stage) -> None:
     assert fix.startswith("kubectl logs -n edl-system -l app.kubernetes.io/name=edl-reconciler")
 
 
+FENCE = (
+    ("ValidatingAdmissionPolicy", "edl-reconciler"),
+    ("ValidatingAdmissionPolicyBinding", "edl-reconciler"),
+)
 WRONG = "system:serviceaccount:web:default"
 
 
@@ -145,8 +149,25 @@ def test_rights_that_an_installation_without_the_fence_leaves_out_are_not_missed
     provisioning = ("pods", "podtemplates", "provisioningrequests")
     server.denied = frozenset(("edl-reconciler", "create", one) for one in provisioning)
     assert "create pods" in only(stage, "rights")[1]
-    stage.cluster.delete(target("ValidatingAdmissionPolicy", "edl-reconciler"))
+    for kind, name in (*FENCE, ("ClusterRoleBinding", "edl-reconciler-provisioning")):
+        stage.cluster.delete(target(kind, name))
     assert only(stage, "rights")[0] == "ok"
+    assert "fence" not in checked(stage), "its values or its component say so"
+
+
+@pytest.mark.parametrize("lost", [FENCE[:1], FENCE[1:], FENCE])
+def test_a_lost_half_of_the_fence_is_a_failure_while_its_rights_are_granted(
+    stage: Stage, lost: tuple[tuple[str, str], ...]
+) -> None:
+    assert only(stage, "fence")[0] == "ok"
+    for kind, name in lost:
+        stage.cluster.delete(target(kind, name))
+    verdict, message, fix = only(stage, "fence")
+    assert (verdict, fix) == ("failure", "kubectl edl upgrade")
+    assert message == (
+        f"{' and '.join(f'{kind} {name}' for kind, name in lost)} is missing: nothing limits the "
+        "reconciler's writes, and its token may create any pod"
+    )
 
 
 def test_a_missing_right_to_review_access_is_named(stage: Stage, server: FakeApi) -> None:
