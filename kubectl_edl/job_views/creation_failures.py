@@ -86,6 +86,8 @@ def uncreated_pods(
         if not _lacks_pods(shown) or not refusals:
             continue
         last, text = refusals[-1].last, refusals[-1].message
+        if last and any(pod.created_at > last for pod in role.status.pods):
+            continue  # the API server has accepted a pod since
         stated = {
             CreateFailure.QUOTA: role.refused_pods is not None,
             CreateFailure.NAMESPACE_TERMINATING: view.job.namespace_terminating,

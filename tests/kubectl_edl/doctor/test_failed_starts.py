@@ -8,7 +8,7 @@ from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions, RawList
-from edl.model import FailedAttempt
+from edl.model import FailedAttempt, ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.doctor.findings import checked, only
@@ -76,6 +76,18 @@ def test_a_later_warning_of_another_kind_does_not_say_why_pods_are_missing(stage
     stage.create(event("poor", "ExecNotAllowed", "label it", minutes_ago=1, warning=True))
     (one,) = checked(stage)["stuck"]
     assert one["message"] == f"default/poor: poor: FailedCreate: {NO_ACCOUNT}"
+
+
+def test_a_refusal_before_a_pod_was_created_does_not_say_why_pods_are_missing_now(
+    stage: Stage,
+) -> None:
+    owner = stage.put(job("poor", framework="none", min="2", max="4"), suspend=False, parallelism=2)
+    stage.create(event("poor", "FailedCreate", NO_ACCOUNT, minutes_ago=3, warning=True))
+    assert NO_ACCOUNT in only(stage, "stuck")[1]
+    later = stage.create(pod(owner, 0))["metadata"]
+    created = {"creationTimestamp": (NOW - timedelta(minutes=2)).isoformat()}
+    stage.cluster.patch(ObjectRef("Pod", "default", later["name"]), {"metadata": created})
+    assert all(NO_ACCOUNT not in one["message"] for one in checked(stage)["stuck"])
 
 
 def counted(stage: Stage) -> list[tuple[str, str]]:
