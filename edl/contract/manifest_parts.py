@@ -34,6 +34,12 @@ def with_spec(part: dict[str, Any], **fields: object) -> dict[str, Any]:
     return part | {"spec": (part.get("spec") or {}) | fields}
 
 
+def namespace_option(part: Mapping[str, Any]) -> str:
+    """` -n NAMESPACE`, for commands about the object; empty if it names no namespace."""
+    namespace = metadata(part).get("namespace")
+    return f" -n {namespace}" if namespace else ""
+
+
 def pod_of(manifest: dict[str, Any]) -> dict[str, Any]:
     """A bare pod itself, or a Job's pod template."""
     return manifest if manifest.get("kind") == "Pod" else template(manifest)

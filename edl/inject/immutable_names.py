@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels
+from edl.contract.manifest_parts import annotations, labels, namespace_option
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject.update_policy import WRITTEN_OUT, adoption, name_of
@@ -37,7 +37,7 @@ def check_identity(new: Json, old: Json) -> None:
 
 
 def _way_out(name: str, after: Mapping[str, str], new: Json, old: Json) -> str:
-    job = name_of(old)
+    job = f"{name_of(old)}{namespace_option(old)}"
     if name == contract.FRAMEWORK and name not in after:
         return f"kubectl edl release {job} removes all edl.dev labels, and the Job runs on"
     if name == contract.ROLES and (bounds := _new_bounds(new, old)):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels, metadata
+from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import RoleKind
 from edl.inject.update_policy import WRITTEN_OUT, is_ranked
@@ -73,7 +73,7 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
     """
     if contract.INJECTED_MAX not in annotations(new):
         return ()
-    _, job = _named(old)
+    job = f"{_named(old)[1]}{namespace_option(old)}"
     ways = {
         name: f"kubectl edl scale {job} --{flag} N{_which(old)} changes it, "
         for name, flag in ((contract.MIN, "min"), (contract.MAX, "max"))
@@ -95,7 +95,8 @@ def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     least, most = (whole(labels(old).get(name, "")) for name in (contract.MIN, contract.MAX))
     within = wanted and (least or 1) <= wanted <= (most or wanted)
     size = wanted if within else "N"  # a field left out of the file is asked for as 1
-    manual = f"kubectl edl scale {_named(old)[1]} {size}{_which(old)} sets a manual size"
+    job = f"{_named(old)[1]}{namespace_option(old)}"
+    manual = f"kubectl edl scale {job} {size}{_which(old)} sets a manual size"
     return f"kubectl-edl sets the size of this Job; {manual}"
 
 

@@ -10,6 +10,7 @@ from edl.contract.manifest_parts import (
     annotations,
     labels,
     metadata,
+    namespace_option,
     template,
     with_metadata,
     with_spec,
@@ -150,7 +151,7 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     warning = (
         f"{name} was released and stays an ordinary Job, without names of "
         f"{contract.PREFIX}: kubectl edl release -f FILE removes them from its file, "
-        f"kubectl edl adopt -f FILE … | kubectl replace --force{_in_namespace(job)} -f - "
+        f"kubectl edl adopt -f FILE … | kubectl replace --force{namespace_option(job)} -f - "
         "makes it elastic again"
     )
     return with_metadata(job, labels=own, annotations=notes), (warning,)
@@ -174,12 +175,7 @@ def _foreign(found: Mapping[str, str]) -> dict[str, str]:
 def adoption(job: Json) -> str:
     """The command for a Job that never was elastic; its options are left to the user."""
     name = metadata(job).get("name", "")
-    return f"kubectl edl adopt {name}{_in_namespace(job)} --recreate …"
-
-
-def _in_namespace(job: Json) -> str:
-    namespace = metadata(job).get("namespace")
-    return f" -n {namespace}" if namespace else ""
+    return f"kubectl edl adopt {name}{namespace_option(job)} --recreate …"
 
 
 def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
@@ -199,9 +195,7 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
     sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
         kept = paused(kept, user)
-        warnings.append(
-            f"paused, as {contract.PAUSED}: kubectl edl resume {name_of(old)} continues it"
-        )
+        warnings.append(f"paused, as {contract.PAUSED}: {_resume(old)}")
     elif old_spec.get("suspend") and not spec.get("suspend"):
         warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
     suspend = {"suspend": bool(old_spec.get("suspend"))}
@@ -258,8 +252,12 @@ def is_ranked(job: Json) -> bool:
 
 def _why_suspended(old: Json) -> str:
     if _is_paused(old):
-        return f"{name_of(old)} is paused; kubectl edl resume {name_of(old)} continues it"
-    return f"{name_of(old)} waits for its turn; see kubectl edl queue"
+        return f"{name_of(old)} is paused; {_resume(old)}"
+    return f"{name_of(old)} waits for its turn; see kubectl edl queue{namespace_option(old)}"
+
+
+def _resume(old: Json) -> str:
+    return f"kubectl edl resume {name_of(old)}{namespace_option(old)} continues it"
 
 
 def name_of(manifest: Json) -> str:

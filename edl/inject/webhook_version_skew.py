@@ -29,8 +29,9 @@ def check(manifest: Json) -> None:
     spec = manifest.get("spec") or {}
     framework = FRAMEWORKS.get(labels(manifest)[contract.FRAMEWORK])
     ranked = framework is not None and framework.ranked
+    cause = "kubectl-edl's webhook was not called, or another one changed it: kubectl edl doctor"
     findings = [
-        Finding(path, what, "another webhook changed what kubectl-edl completed")
+        Finding(path, what, cause)
         for path, what, holds in (
             ("spec.suspend", "it is not true", spec.get("suspend") is True),
             (

@@ -28,7 +28,7 @@ RUNNING = changed(
     "spec completions",
     2,
 )
-SCALED = "kubectl edl scale mnist --role worker --min 2 --max 3"
+SCALED = "kubectl edl scale mnist -n lab --role worker --min 2 --max 3"
 OURS = "is written only by kubectl-edl: your value was dropped"
 
 
@@ -111,15 +111,23 @@ def test_labels_that_we_wrote_out_need_not_be_in_the_users_file(name: str) -> No
 @pytest.mark.parametrize(
     ("name", "warning"),
     [
-        ("max", "edl.dev/max stays 3: kubectl edl scale mnist --max N --role worker changes it, "),
-        ("min", "edl.dev/min stays 1: kubectl edl scale mnist --min N --role worker changes it, "),
-        ("role", "edl.dev/role stays worker: "),
+        (
+            "max",
+            "edl.dev/max stays 3: kubectl edl scale mnist -n lab --max N --role worker changes it,",
+        ),
+        (
+            "min",
+            "edl.dev/min stays 1: kubectl edl scale mnist -n lab --min N --role worker changes it,",
+        ),
+        ("role", "edl.dev/role stays worker:"),
     ],
 )
 def test_a_label_that_is_taken_off_comes_back_with_the_way_out(name: str, warning: str) -> None:
     verdict = update(changed(RUNNING, f"metadata labels edl.dev/{name}", None), RUNNING)
     assert labels(verdict.manifest) == labels(RUNNING)
-    assert verdict.warnings == (f"{warning}kubectl edl release mnist removes all edl.dev labels",)
+    assert verdict.warnings == (
+        f"{warning} kubectl edl release mnist -n lab removes all edl.dev labels",
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +166,7 @@ def test_a_size_is_put_back_with_the_way_out(name: str) -> None:
     assert verdict.warnings == (
         (
             f"spec.{name} stays 2: kubectl-edl sets the size of this Job; "
-            "kubectl edl scale mnist 1 --role worker sets a manual size"
+            "kubectl edl scale mnist -n lab 1 --role worker sets a manual size"
         ),
     )
 
@@ -168,7 +176,7 @@ def test_one_size_under_two_names_is_said_once() -> None:
     assert update(new, RUNNING).warnings == (
         (
             "spec.parallelism and spec.completions stay 2: kubectl-edl sets the size of this Job; "
-            "kubectl edl scale mnist 3 --role worker sets a manual size"
+            "kubectl edl scale mnist -n lab 3 --role worker sets a manual size"
         ),
     )
 
@@ -178,7 +186,7 @@ def test_a_size_beyond_the_bounds_is_not_proposed(size: int) -> None:
     """A file that leaves `spec.parallelism` out asks for 1."""
     old = changed(created(job("r", framework="none", min="2", max="4")), "spec parallelism", 3)
     (said,) = update(changed(old, "spec parallelism", size), old).warnings
-    assert said.endswith("; kubectl edl scale r N sets a manual size")
+    assert said.endswith("; kubectl edl scale r -n lab N sets a manual size")
 
 
 def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() -> None:
@@ -194,7 +202,7 @@ def test_a_job_alone_needs_no_role_in_its_command() -> None:
     assert update(changed(old, "spec parallelism", 3), old).warnings == (
         (
             "spec.parallelism stays 1: kubectl-edl sets the size of this Job; "
-            "kubectl edl scale r 3 sets a manual size"
+            "kubectl edl scale r -n lab 3 sets a manual size"
         ),
     )
 
@@ -219,7 +227,7 @@ def test_a_manual_size_of_a_role_that_is_never_resized_is_refused_with_that_reas
 def test_a_removed_size_is_put_back_without_proposing_none() -> None:
     verdict = update(changed(RUNNING, "spec completions", None), RUNNING)
     assert sizes(verdict.manifest) == sizes(RUNNING)
-    assert "kubectl edl scale mnist N" in verdict.warnings[0]
+    assert "kubectl edl scale mnist -n lab N" in verdict.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -332,7 +340,7 @@ def test_a_queued_job_cannot_jump_the_queue() -> None:
     verdict = update(changed(QUEUED, "spec suspend", value=False), QUEUED)
     assert verdict.manifest["spec"]["suspend"] is True
     assert verdict.warnings == (
-        "spec.suspend stays true: mnist waits for its turn; see kubectl edl queue",
+        "spec.suspend stays true: mnist waits for its turn; see kubectl edl queue -n lab",
     )
 
 
