@@ -115,11 +115,13 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     from edl.visibility.team_figures import team_figures
     from kubectl_edl.client.cluster_view import survey_cluster
     from kubectl_edl.client.reconciler_settings import deciding
+    from kubectl_edl.teams.team_changes import hints_about_document
     from kubectl_edl.teams.view import teams_report
 
     connection, now = cli.connect(scope), cli.now()
     settings = deciding(connection, now).settings
-    state, hints = survey_cluster(connection.cluster, now, settings)
+    state, missing = survey_cluster(connection.cluster, now, settings)
+    hints = (*missing, *hints_about_document(connection))
     plan = decide(state, settings.policy_to_apply(), settings.limits)
     found = team_figures(state, (one.job for one in waiting(state, plan)))
     if scope.namespace:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from edl import contract
-from edl.errors import NotFound
+from edl.errors import Denied, Forbidden, NotFound
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
 from edl.messages.scarcity_messages import listed
@@ -18,10 +18,10 @@ from edl.quantities import DEVICE_CLASS, SHARED_GPU
 from edl.similar_names import did_you_mean, nearest
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import ConfirmOptions
-from kubectl_edl.client.optional_reads import read_if_allowed
+from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
 from kubectl_edl.output.line_diff import line_diff
 from kubectl_edl.resources.source_manifest import as_applied
@@ -135,6 +135,20 @@ def _agreed(
         return False
     agreed.append(lost)
     return True
+
+
+def hints_about_document(connection: ClusterConnection) -> Hints:
+    """A hint if the stored document is not in effect, as it is invalid."""
+    target = _document(connection.cluster)
+    try:
+        teams_of((find(connection.cluster, target) or {}).get("data") or {})
+    except Forbidden:
+        return ()  # the survey has a hint about it
+    except Denied as denied:
+        what = f"ConfigMap {target.namespace}/{target.name} is not in effect, and these teams are"
+        doctor = f"kubectl edl doctor{connection.scope.edl_flags}"
+        return (f"hint: {what} those before it: {denied.findings[0]}; all findings: {doctor}",)
+    return ()
 
 
 def _difference(before: str, after: str) -> Iterator[str]:

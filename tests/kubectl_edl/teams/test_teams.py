@@ -44,6 +44,15 @@ def stage() -> Stage:
     return stage
 
 
+def test_a_stored_document_that_is_not_in_effect_is_named(stage: Stage) -> None:
+    put(stage)
+    assert stage.run("teams").err == ""
+    stage.cluster.patch(PLACE, {"data": {contract.TEAMS_KEY: "teams: nonsense"}})
+    said = stage.run("teams").err.splitlines()[0]
+    assert said.startswith("hint: ConfigMap edl-system/edl-teams is not in effect, and ")
+    assert said.endswith("; all findings: kubectl edl doctor")
+
+
 def test_amounts_are_written_as_set_takes_them(stage: Stage) -> None:
     given = "sharedgpu/gpu_request=1500m"
     assert stage.run("teams", "set", "vision", "--guaranteed", given, "-y").code == 0
