@@ -197,8 +197,8 @@ def test_the_framework_alone_cannot_be_taken_off(shell: Shell) -> None:
     )
     assert refused.returncode == 1
     assert (
-        "kubectl edl release sweep removes all edl.dev labels, and the Job runs on"
-        in refused.stderr
+        f"kubectl edl release sweep -n {shell.namespace} removes all edl.dev labels, and the Job "
+        "runs on" in refused.stderr
     )
 
 

@@ -112,7 +112,7 @@ def test_a_forced_dry_run_of_a_file_with_a_size_sees_no_difference(installed: St
 def test_a_plain_edit_of_the_size_is_put_back_with_a_hint(grown: Stage) -> None:
     edit = '{"spec": {"parallelism": 2, "completions": 2}}'
     said = grown.kubectl_warnings("patch", "job", "mnist-worker", "--type=merge", "-p", edit)
-    assert "kubectl edl scale mnist 2" in said
+    assert f"kubectl edl scale mnist -n {grown.namespace} 2" in said
     assert grown.size("mnist-worker") == 4
     assert grown.running("mnist-worker") == 4
 
