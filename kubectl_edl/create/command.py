@@ -83,7 +83,10 @@ def _completions(framework: Framework) -> tuple[Decorator, ...]:
     """The option for work items, for frameworks that have them."""
     if all(mode.resizing is not ResizePolicy.ITEMS for mode in framework.modes):
         return ()
-    text = "Number of work items, one index each; defaults to a work queue."
+    text = (
+        "Number of work items, one index each. Default: a work queue, which gets no more pods once"
+        " one has succeeded."
+    )
     return (click.option("--completions", type=click.IntRange(min=1), help=text),)
 
 

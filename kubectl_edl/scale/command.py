@@ -25,6 +25,7 @@ no gaps: the pod of worker-3 is replaced by a new one, and the highest worker en
 pods are disrupted. With the current size, --remove only replaces the pod. The new pod may run on
 the same node. To get workers off a node, cordon it: they move at the same size, without --remove.
 Pods that process work items (framework none) have no such index: the named one ends, no other.
+They stay on a cordoned node: kubectl drain evicts them, one by one.
 
 --wait has no time limit of its own, as kubectl rollout status. If a ResourceQuota is too small for
 the size even without other pods, the command ends with an error instead, unless --timeout is given.
