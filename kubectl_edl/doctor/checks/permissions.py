@@ -131,15 +131,16 @@ def fence(context: CheckContext) -> CheckResults:
     """
     try:
         lost = [target for target in _FENCE if context.find(target) is None]
-        wanted = len(lost) < len(_FENCE) or context.find(_FENCED_RIGHTS) is not None
+        granted_rights = context.find(_FENCED_RIGHTS)
     except Forbidden:
         return
     if not lost:
         yield ok("admission policies limit the reconciler's writes")
-    elif wanted:
+    elif granted_rights:
         missing = " and ".join(f"{target.kind} {target.name}" for target in lost)
         does = "nothing limits the reconciler's writes, and its token may create any pod"
-        yield failure(f"{missing} is missing: {does}", context.reinstall)
+        are = "is" if len(lost) == 1 else "are"
+        yield failure(f"{missing} {are} missing: {does}", context.reinstall)
 
 
 def _rights_of_modes(context: CheckContext) -> dict[str, bool]:

@@ -165,7 +165,8 @@ def test_a_lost_half_of_the_fence_is_a_failure_while_its_rights_are_granted(
     verdict, message, fix = only(stage, "fence")
     assert (verdict, fix) == ("failure", "kubectl edl upgrade")
     assert message == (
-        f"{' and '.join(f'{kind} {name}' for kind, name in lost)} is missing: nothing limits the "
+        f"{' and '.join(f'{kind} {name}' for kind, name in lost)} "
+        f"{'is' if len(lost) == 1 else 'are'} missing: nothing limits the "
         "reconciler's writes, and its token may create any pod"
     )
 

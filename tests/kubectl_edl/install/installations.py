@@ -38,7 +38,7 @@ class Judging:
         return {"status": {"allowed": allowed and not (self._denied and asked["verb"] == "*")}}
 
     def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
-        """Server-side apply leaves a caBundle that somebody else wrote."""
+        """Server-side apply leaves a caBundle that another client wrote."""
         body = self._cluster.apply(target, manifest, **how)
         if target.kind in WEBHOOK_KINDS and not how.get("dry_run"):
             return self._cluster.patch(target, {"webhooks": [trusted(w) for w in body["webhooks"]]})

@@ -130,7 +130,7 @@ def _rules_of(
 def problem(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Reason | None:
     """Why it cannot be planned; a job that has ended keeps its own problems alone."""
     rules = NO_RULES if all(map(has_ended, around.jobs)) else around.rules
-    execs = any(map(_is_unstarted, around.jobs)) and any(job.execs for job in around.jobs)
+    execs = any(map(awaits_start, around.jobs)) and any(job.execs for job in around.jobs)
     denied = namespace_policy.no_kubexec(key.namespace) if execs and not around.kubexec else ""
     return rules.problem(_problems(key, around, specs), denied)
 
@@ -139,7 +139,7 @@ def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) 
     yield from (job.problem for job in around.jobs if job.problem)
     yield from _disagreements(around, specs)
     # Requirements of a start are checked for waiting jobs only: running jobs are still resized.
-    if any(_is_unstarted(job) for job in around.jobs):
+    if any(awaits_start(job) for job in around.jobs):
         yield from _obstacles(key, around, specs)
 
 
@@ -147,7 +147,7 @@ def has_ended(job: JobFacts) -> bool:
     return job.role is not None and job.role.status.ending is not None
 
 
-def _is_unstarted(job: JobFacts) -> bool:
+def awaits_start(job: JobFacts) -> bool:
     return job.role is None or (job.role.status.suspended and job.role.status.ending is None)
 
 

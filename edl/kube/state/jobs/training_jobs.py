@@ -20,7 +20,7 @@ from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state.jobs import pod_admission, replaced_pods
 from edl.kube.state.jobs.training_job_inputs import (
     TrainingJobInputs,
-    _is_unstarted,
+    awaits_start,
     grouped,
     has_ended,
     problem,
@@ -111,9 +111,7 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
         (one.request for one in around.requests if one.request),
         key=attrgetter("created_at", "name"),
     )
-    failures = (
-        job.unprovisioned for job in around.jobs if job.unprovisioned and _is_unstarted(job)
-    )
+    failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and awaits_start(job))
     return Provisioning(
         provision=next(settings, Provision.MINIMUM),
         pods=tuple(sorted(pods, key=attrgetter("name"))),
@@ -155,7 +153,7 @@ def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, .
     roles = sorted(roles, key=lambda role: (all_roles.index(role.name), role.job))
     return (
         _succeeding(roles, around.previous_pods)
-        if any(map(_is_unstarted, around.jobs))
+        if any(map(awaits_start, around.jobs))
         else (*roles,)
     )
 

@@ -69,7 +69,7 @@ def test_no_toleration_is_offered_of_what_a_node_says_of_its_state(key: str) -> 
 
 
 def _pools(*free: float) -> tuple[list[Node], list[Taint]]:
-    """A node a pool, of four CPU of which so many are free, each with a taint of its own."""
+    """A node for each pool, with four CPU, this number of them free, and a taint of its own."""
     taints = [Taint("pool", f"{number:02}", "NoSchedule") for number in range(len(free))]
     used = [Resources.parse({"cpu": 4 - cpu, "pods": 1}) for cpu in free]
     named = zip(used, taints, strict=True)
