@@ -112,6 +112,7 @@ _BOUNDS: Final[Mapping[StrEnum, str]] = {
     SizeBound.MAX: "Its max.",
     SizeBound.MANUAL: "Its manual size.",
     SizeBound.ITEMS: "The number of remaining work items.",
+    SizeBound.QUEUE: "A pod of its work queue has succeeded: Kubernetes adds none.",
 }
 _CONDITIONS: Final[Mapping[StrEnum, str]] = {
     JobCondition.PAUSED: "It is paused.",

@@ -31,7 +31,10 @@ class Certainty(StrEnum):
     """The same, but sooner if a job without a known end ends."""
     UNKNOWN = "Unknown"
     NEVER = "Never"
-    """Not with the present nodes and quotas, even if no other training job ran."""
+    """Not with the present nodes and quotas, even if no other training job ran.
+
+    Without a reason: the role gets no more pods, whatever changes.
+    """
 
 
 class Estimate(msgspec.Struct, frozen=True):

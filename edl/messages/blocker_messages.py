@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract
+from edl.messages.code_texts import QUEUE_CLOSED
 from edl.messages.reason_messages import message, precedence
 from edl.messages.room_remedies import free_capacity, more_nodes, smaller_pods
 from edl.messages.scarcity_messages import (
@@ -16,6 +17,7 @@ from edl.messages.scarcity_messages import (
     resource,
 )
 from edl.model.blockers import (
+    OF_WORK,
     AtBound,
     Blocker,
     ConstraintsUnsatisfied,
@@ -49,6 +51,8 @@ def cause(found: Blocker) -> str:
         case AtBound(role, SizeBound.ITEMS, value):
             items = "1 work item" if value == 1 else f"{value} work items"
             return f"{role} has {items} left to do, and a pod for each"
+        case AtBound(bound=SizeBound.QUEUE):
+            return QUEUE_CLOSED
         case AtBound(role, bound, value):
             return f"{role} is at its {'max' if bound is SizeBound.MAX else 'manual size'}, {value}"
         case TimedHold(reason, until):
@@ -121,7 +125,7 @@ def _another_bound(found: AtBound, job: str) -> str:
     if found.bound is SizeBound.MANUAL:
         none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
         return f"another manual size of {role}, or none{none}"
-    if found.bound is SizeBound.ITEMS:
+    if found.bound in OF_WORK:
         return ""
     if most is None or found.value < most:
         return f"a larger max of {role}"

@@ -73,6 +73,7 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.COMPLETION: "its remaining roles do not fit beside those that run",
     Attempted.PLACEMENT: "its nodes were removed or taken by other pods",
 }
+QUEUE_CLOSED: Final = "a pod of this work queue has succeeded: Kubernetes adds none"
 NEVER_CREATED: Final = "pods above its minimum could not be created"
 UNNAMED_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod that the reader may not see."""

@@ -6,7 +6,7 @@ without it.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -40,10 +40,18 @@ class SizeBound(StrEnum):
     MAX = "Max"
     MANUAL = "ManualSize"
     ITEMS = "WorkItems"
+    QUEUE = "WorkQueue"
+
+
+OF_WORK: Final = frozenset({SizeBound.ITEMS, SizeBound.QUEUE})
+"""Bounds that only fall: the role gets no more pods until its job ends."""
 
 
 class AtBound(msgspec.Struct, frozen=True):
-    """The role has reached its max, its manual size, or the number of its remaining work items."""
+    """The role has reached its max, its manual size, or the number of its remaining work items.
+
+    A work queue gets no more pods once one has succeeded: `value` is the number that still run.
+    """
 
     kind: ClassVar = BlockerKind.AT_BOUND
     role: str

@@ -83,6 +83,8 @@ class RoleSpec(msgspec.Struct, frozen=True):
     is_service: bool
     """Whether it never ends by itself and runs as long as the training job (a parameter server)."""
     indexed: bool
+    is_queue: bool = False
+    """A work queue, without `completions`: each pod takes items until none is left."""
     slots: int = 1
     port: int = 0
     topology: Topology = Topology()

@@ -9,8 +9,9 @@ from edl.domain_counts import labels_of, running
 from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
 from edl.model import ClusterState, TrainingJob, job_of
+from edl.model.blockers import OF_WORK, AtBound
 from edl.phases import waits_to_start
-from edl.planner.explain.explanation import Explanation
+from edl.planner.explain.explanation import Explanation, RoleExplanation
 from edl.planner.explain.explanation import explain as explain_job
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.visibility.borrowed_capacity import job_capacity
@@ -33,6 +34,8 @@ from kubectl_edl.status.job_blockers import failure_blockers
 _PAST: Final = 5
 _NO_GROWTH: Final = Estimate(Certainty.UNKNOWN, reason="pods that it lacks cannot be created")
 """The estimate of a scale-up of a job that lacks pods which the API server refuses."""
+_NO_MORE: Final = Estimate(Certainty.NEVER)
+"""The estimate of a scale-up of a role whose work items all have pods, or whose queue ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,11 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
     )
 
 
+def _is_out_of_work(role: RoleExplanation) -> bool:
+    found = role.blockers.blockers if role.blockers else ()
+    return any(isinstance(one, AtBound) and one.bound in OF_WORK for one in found)
+
+
 def _explanation(
     cli: CliContext, by: EffectiveSettings, state: ClusterState, job: TrainingJob
 ) -> tuple[Explanation | None, Estimate | None]:
@@ -140,6 +148,6 @@ def _explanation(
         shown = explanation if by.source == "flags" else explanation.unplanned()
         return shown, unattended(by) if explanation.may_gain else None
     if not explanation.may_gain:
-        return explanation, None
+        return explanation, _NO_MORE if any(map(_is_out_of_work, explanation.roles)) else None
     found = forecast(state, settings, [job.key], time_limit(cli))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
-from edl.messages import container_messages, message
+from edl.messages import QUEUE_CLOSED, container_messages, message
 from edl.model import Code, JobEnd, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.reason_codes import Size
 from edl.phases import (
@@ -20,6 +20,7 @@ from edl.phases import (
     why_kept,
     why_unscheduled,
 )
+from edl.spec.allowed_sizes import adds_no_pods
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import WhyDocument
@@ -153,6 +154,8 @@ def _why_sized(role: Role) -> Why:
     and none when a manual size is removed, or when fewer work items are left than the role has had
     replicas: the code then is None. Growth up to another max than now is shown without it.
     """
+    if adds_no_pods(role) and (left := _work_left(role)):
+        return left
     superseded = _is_superseded(role)
     if (
         (superseded or role.record.reason is Code.MANUAL_SIZE)
@@ -167,15 +170,25 @@ def _why_sized(role: Role) -> Why:
         and not role.status.suspended
     ):
         return why_of(reasons.MANUAL_SIZE)
-    remaining = role.status.remaining
-    if remaining and remaining < role.status.size and not role.status.suspended:
-        left = "1 work item is" if remaining == 1 else f"{remaining} work items are"
-        return Why(None, f"{left} left, with one pod each")
+    if left := _work_left(role):
+        return left
     last = role.record.last
     current = last and last.code is role.record.reason
     if last and current and isinstance(last.about, Size) and last.about.max != role.spec.max:
         return why_of(replace(last, about=None))
     return Why(role.record.reason, role.record.message)
+
+
+def _work_left(role: Role) -> Why | None:
+    """That fewer pods are left of a running role than its size, because less work is."""
+    remaining = role.status.remaining
+    if not remaining or remaining >= role.status.size or role.status.suspended:
+        return None
+    if adds_no_pods(role):
+        pods = "1 pod is" if remaining == 1 else f"{remaining} pods are"
+        return Why(None, f"{pods} left; {QUEUE_CLOSED}")
+    items = "1 work item is" if remaining == 1 else f"{remaining} work items are"
+    return Why(None, f"{items} left, with one pod each")
 
 
 def _is_superseded(role: Role) -> bool:

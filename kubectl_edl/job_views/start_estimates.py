@@ -17,7 +17,7 @@ def when(estimate: Estimate, now: datetime) -> str:
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.certainty is Certainty.NEVER:
-        return f"never {_TODAY}: {estimate.reason}"
+        return f"never {_TODAY}: {estimate.reason}" if estimate.reason else "never"
     if estimate.at is None:
         return f"unknown: {estimate.reason}"
     wait = duration(coarse(estimate.at - now))

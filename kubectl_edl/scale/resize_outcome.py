@@ -10,8 +10,10 @@ from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.durations import duration_text
 from edl.errors import ClusterError
 from edl.kube.cluster import ListOptions
+from edl.messages import QUEUE_CLOSED
 from edl.model import Code, JobKey, Role, TrainingJob, job_of
 from edl.phases import ending
+from edl.spec.allowed_sizes import adds_no_pods, with_work
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import survey_training
@@ -69,10 +71,13 @@ def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
         manual = role.request.replicas
         now = "sized automatically" if manual is None else f"set to {manual}"
         raise Refused(f"{name}: another client has changed it: {role_name} is {now}")
+    size = with_work(role, role.status.size)
+    if adds_no_pods(role) and size < (resize.size or 0) and not resize.shrinks:
+        raise Refused(f"{name}: {role_name} has {size}, not {resize.size}: {QUEUE_CLOSED}")
     leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
     if role.request.removing or leaving or not _is_there(role, resize.size):
         return None
-    return f"{name}: {role_name} has {role.status.size}, all of them ready"
+    return f"{name}: {role_name} has {size}, all of them ready"
 
 
 def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
@@ -105,7 +110,9 @@ def _is_there(role: Role, size: int | None) -> bool:
     limited = role.request.scaling is not None and role.request.scaling.timeout is not None
     if limited or role.status.suspended or role.status.size != (size or role.status.size):
         return False
-    return sum(pod.ready and not pod.terminating for pod in role.status.pods) >= role.status.size
+    return sum(pod.ready and not pod.terminating for pod in role.status.pods) >= with_work(
+        role, role.status.size
+    )
 
 
 def _is_lost(connection: ClusterConnection, now: datetime) -> bool:

@@ -11,10 +11,11 @@ from edl.contract.manifest_parts import annotations
 from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
 from edl.kube.option_group import option, option_group
-from edl.messages import message
+from edl.messages import QUEUE_CLOSED, message
 from edl.model import Code, ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.phases import phase
+from edl.spec.allowed_sizes import adds_no_pods
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
@@ -112,6 +113,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     removed = named_pods(job, role, request.remove) if request.remove else ()
     if removed and request.size is None:
         request = replace(request, size=_left(role, len(removed)))
+    elif adds_no_pods(role) and (request.size or 0) > (left := role.status.remaining or 0):
+        raise Refused(f"{name} cannot have {request.size}, {left} run: {QUEUE_CLOSED}")
     bounds = low, high = request.min or role.spec.min, request.max or role.spec.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
@@ -260,6 +263,8 @@ def next_step(job: TrainingJob, found: Scaling, *, attended: bool) -> str:
         return "it has that size now"
     if found.stays:
         return f"it keeps its size, {role.status.size}"
+    if adds_no_pods(role) and not found.shrinks:
+        return f"it gets no more pods: {QUEUE_CLOSED}"
     when = "" if found.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:
         what = f"the whole job restarts from its checkpoint {when}".strip()

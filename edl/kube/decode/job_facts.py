@@ -172,6 +172,7 @@ def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
         is_leader=frameworks.is_leader(spec),
         is_service=frameworks.is_service(spec),
         indexed=spec.indexed,
+        is_queue=not spec.indexed and manifest["spec"].get("completions") is None,
         slots=spec.resources.slots,
         port=spec.port,
         backoff_limit=_backoff_limit(manifest),

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from edl import lost_pods, phases, reasons
 from edl.model import DEFAULT_TEAM, Code, JobKey, Reason, Reclaim, Role, Teams, TrainingJob
 from edl.model.blockers import (
+    OF_WORK,
     AtBound,
     Blocker,
     InProgress,
@@ -27,7 +28,7 @@ from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.gangs.gang import gang_to_start, is_restarting
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.spec.allowed_sizes import RESIZABLE, manual_size
+from edl.spec.allowed_sizes import RESIZABLE, adds_no_pods, manual_size
 
 _KEEPING: Final[Mapping[Code, JobCondition]] = {
     Code.PODS_SUCCEEDED: JobCondition.NEARLY_DONE,
@@ -35,11 +36,11 @@ _KEEPING: Final[Mapping[Code, JobCondition]] = {
     Code.WRITE_REFUSED: JobCondition.PROBLEM,
 }
 """Holds that keep the size of a role for longer than one plan."""
-FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
+_FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
 """Conditions by which a role keeps its size until its job ends."""
 _TRIALS: Final = 4
 """Manual sizes that are each tried alone; a decision each."""
-_LAST: Final = FINAL | {JobCondition.RULE}
+_LAST: Final = _FINAL | {JobCondition.RULE}
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
 _ReadReason = Callable[[PlanBuilder], Reason | None]
@@ -73,7 +74,7 @@ def growth_blockers(
     now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    if itself := _itself(allocation.job) or _all_items(allocation) or _fixed(allocation):
+    if itself := _itself(allocation.job) or _work_bound(allocation) or _fixed(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
@@ -114,6 +115,13 @@ def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocatio
     return next((one for one in allocations if one.role.name == role), None)
 
 
+def is_final(cause: Blocker) -> bool:
+    """Whether the role keeps its size, or loses pods, until its job ends."""
+    if isinstance(cause, AtBound):
+        return cause.bound in OF_WORK
+    return isinstance(cause, OwnCondition) and cause.what in _FINAL
+
+
 def is_last(cause: Blocker, job: TrainingJob) -> bool:
     """Whether no decision without this cause can be foreseen.
 
@@ -121,7 +129,7 @@ def is_last(cause: Blocker, job: TrainingJob) -> bool:
     """
     match cause:
         case AtBound():
-            return cause.bound is SizeBound.ITEMS
+            return cause.bound in OF_WORK
         case TimedHold(reason):
             awaits = reason == reasons.BACK_OFF_RECREATION
             return awaits and any(map(lost_pods.missing_pods, job.live))
@@ -141,9 +149,11 @@ def _itself(job: TrainingJob) -> OwnCondition | None:
     return None
 
 
-def _all_items(allocation: RoleAllocation) -> AtBound | None:
-    """The bound of work items, if each that remains has a pod."""
+def _work_bound(allocation: RoleAllocation) -> AtBound | None:
+    """The bound of work items, if each that remains has a pod, or of a work queue that ends."""
     role, remaining = allocation.role, allocation.role.status.remaining
+    if adds_no_pods(role):
+        return AtBound(role.name, SizeBound.QUEUE, remaining or 0)
     if remaining is None or remaining > allocation.planned_size:
         return None
     return AtBound(role.name, SizeBound.ITEMS, remaining)

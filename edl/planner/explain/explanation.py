@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.blockers import Blocker, InProgress, Outranked, OwnCondition
+from edl.model.blockers import Blocker, InProgress, Outranked
 from edl.planner.counted_demands import with_counted_demands
 from edl.planner.explain.diagnosis import (
-    FINAL,
     Subject,
     allocation_of,
     forbids_preemption,
     gets_room,
     growth_blockers,
+    is_final,
     is_last,
     manual_sizes,
     preempts,
@@ -57,7 +57,7 @@ class Blockers(msgspec.Struct, frozen=True):
     @property
     def final(self) -> bool:
         """Whether the role keeps its size until the job ends."""
-        return any(isinstance(one, OwnCondition) and one.what in FINAL for one in self.blockers)
+        return any(map(is_final, self.blockers))
 
 
 class RoleExplanation(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import JobKey, Quota, Role, Teams, TrainingJob
 from edl.model.blockers import (
+    OF_WORK,
     AtBound,
     Blocker,
     ConstraintsUnsatisfied,
@@ -86,7 +87,7 @@ def _with_quota(blocker: QuotaExceeded, given: DecisionInput) -> DecisionInput:
 
 def _raised(blocker: AtBound, role: Role) -> Role:
     one_more = blocker.value + 1
-    if blocker.bound is SizeBound.ITEMS:
+    if blocker.bound in OF_WORK:
         return role.changed(remaining=(role.status.remaining or 0) + 1)
     if blocker.bound is SizeBound.MANUAL:
         return role.changed(replicas=one_more)

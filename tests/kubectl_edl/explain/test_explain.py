@@ -275,6 +275,20 @@ def test_a_nearly_finished_job_is_not_told_when_it_grows(stage: Stage) -> None:
     assert "Grows:" not in out
 
 
+def test_a_work_queue_that_ends_never_grows_and_says_why(stage: Stage) -> None:
+    stage.create(node("node-3"))
+    stage.patch("small", {"status": {"succeeded": 1, "active": 3}})
+    out = stage.run("explain", "small").out
+    ends = "a pod of this work queue has succeeded: Kubernetes adds none"
+    assert f"Reason:      3 pods are left; {ends}\n" in out
+    assert "\nGrows:       never\n" in out
+    assert f"Why not one more worker (now 3, next 3):\n  1. {ends}\n" in out
+    assert "would help" not in out
+    found = json.loads(stage.run("explain", "small", "-o", "json").out)
+    assert found["estimate"] == {"certainty": "Never", "time": None, "message": ""}
+    assert found["roles"][0]["scaleUp"]["blockers"][0]["limitedBy"] == "WorkQueue"
+
+
 def test_a_failed_mount_is_shown_for_its_pod(stage: Stage) -> None:
     creating = {"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}
     small = stage.job("small")

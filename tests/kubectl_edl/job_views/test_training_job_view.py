@@ -134,12 +134,18 @@ def test_a_role_that_outlives_its_job_has_the_reason_of_that_end() -> None:
 def test_a_role_with_fewer_work_items_than_it_had_replicas_says_so() -> None:
     idle = {"reason": Code.IDLE_CAPACITY, "message": "idle capacity: 6 of 6 fit"}
 
-    def items(remaining: int) -> str:
-        found = role("worker", 1, 6, size=6, remaining=remaining, **idle)
+    def items(remaining: int, *, is_queue: bool = False) -> str:
+        found = role("worker", 1, 6, size=6, remaining=remaining, is_queue=is_queue, **idle)
         return why_alone(found).message
 
     assert items(6) == "idle capacity: 6 of 6 fit"
     assert items(2) == "2 work items are left, with one pod each"
+    ends = "a pod of this work queue has succeeded: Kubernetes adds none"
+    assert items(2, is_queue=True) == f"2 pods are left; {ends}"
+    assert items(1, is_queue=True) == f"1 pod is left; {ends}"
+    manual = {"reason": Code.MANUAL_SIZE, "message": "manual size"}
+    ending = role("worker", 1, 6, size=6, remaining=2, is_queue=True, **manual)
+    assert why_alone(ending).message == f"2 pods are left; {ends}"
 
 
 def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:

@@ -307,6 +307,41 @@ def test_a_change_by_another_client_ends_the_wait(stage: Stage) -> None:
     assert found.err == "error: mnist: another client has changed it: worker is set to 9\n"
 
 
+def test_the_first_success_in_a_work_queue_ends_the_wait_for_more_pods(stage: Stage) -> None:
+    owner = stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=3)
+    for index in range(3):
+        stage.create(pod(owner, index))
+    stage.between = [
+        lambda: None,
+        lambda: stage.patch("trials", {"status": {"succeeded": 1, "active": 2}}),
+    ]
+    found = stage.run("scale", "trials", "6", "--wait")
+    assert found.code == 1
+    assert found.err == (
+        "error: trials: worker has 2, not 6: a pod of this work queue has succeeded: "
+        "Kubernetes adds none\n"
+    )
+
+
+def test_a_smaller_size_of_work_items_is_reached_with_a_pod_for_each_that_is_left(
+    stage: Stage,
+) -> None:
+    owner = stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=5)
+    stage.patch("trials", {"status": {"succeeded": 1, "active": 4}})
+    for index in range(2):
+        stage.create(pod(owner, index))
+
+    def shrunk() -> None:
+        stage.patch("trials", {"spec": {"parallelism": 3}, "status": {"active": 2}})
+
+    stage.between = [lambda: None, shrunk]
+    found = stage.run("scale", "trials", "3", "--wait")
+    assert (found.code, found.out.splitlines()[-1]) == (
+        0,
+        "trials: worker has 2, all of them ready",
+    )
+
+
 def test_wait_ends_when_a_removed_worker_is_gone(stage: Stage) -> None:
     def gone() -> None:
         stage.delete("mnist-worker-1-x1", kind="Pod")

@@ -122,6 +122,35 @@ def test_completed_work_items_need_no_pods(stage: Stage) -> None:
     )
 
 
+def ending_queue(stage: Stage) -> None:
+    """A work queue of which one pod has succeeded, and three run."""
+    owner = stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=4)
+    for index in range(3):
+        stage.create(pod(owner, index))
+    stage.patch("trials", {"status": {"succeeded": 1, "active": 3}})
+
+
+@pytest.mark.parametrize("more", [[], ["--wait"], ["--wait", "--timeout", "5s"]])
+@pytest.mark.parametrize("size", [4, 6])
+def test_a_work_queue_that_ends_gets_no_more_pods(stage: Stage, size: int, more: list[str]) -> None:
+    ending_queue(stage)
+    found = stage.run("scale", "trials", str(size), *more)
+    assert (found.code, found.out, held(stage, "trials")) == (1, "", None)
+    assert found.err == (
+        f"error: trials: worker cannot have {size}, 3 run: a pod of this work queue has succeeded: "
+        "Kubernetes adds none\n"
+    )
+
+
+def test_a_work_queue_that_ends_is_scaled_down_and_waits_for_no_growth(stage: Stage) -> None:
+    ending_queue(stage)
+    found = stage.run("scale", "trials", "2", "--remove", "trials-0-x0")
+    assert (found.code, held(stage, "trials")) == (0, "2")
+    assert "; the reconciler will apply it: kubectl" in found.out
+    ends = "; it gets no more pods: a pod of this work queue has succeeded: Kubernetes adds none: "
+    assert ends in stage.run("scale", "trials", "--auto").out
+
+
 def test_completed_indexes_need_no_pods(stage: Stage) -> None:
     stage.delete("mnist-worker-0-x0", "Pod")
     stage.patch("mnist-worker", {"status": {"completedIndexes": "0"}})

@@ -564,6 +564,24 @@ def test_work_items_bound_the_pods() -> None:
     assert messages.cause(blocker) == "worker has 3 work items left to do, and a pod for each"
 
 
+def test_a_work_queue_gets_no_pods_after_its_first_success() -> None:
+    """Neither room nor another manual size, or max, would help."""
+    for size in (4, 2):
+        queue = runs(
+            "trials",
+            4,
+            replicas=size,
+            remaining=4,
+            resizing=ResizePolicy.ITEMS,
+            indexed=False,
+            is_queue=True,
+        )
+        (blocker,) = growth("trials", node("a", 8), queue)
+        assert blocker == AtBound("worker", SizeBound.QUEUE, 4)
+        assert messages.cause(blocker) == messages.QUEUE_CLOSED
+        assert messages.remedy(blocker) == ""
+
+
 def test_behind_the_last_work_items_nothing_else_is_named() -> None:
     """More room, a higher max and lost pods would all not help."""
     items: dict[str, Any] = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 2}

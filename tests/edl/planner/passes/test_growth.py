@@ -1,6 +1,7 @@
 """Who gets idle capacity, how replicas move for equal shares, and what growth waits for."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -151,6 +152,14 @@ def test_a_max_that_was_lowered_is_obeyed_at_once() -> None:
     mine = worker("mnist", 1, 2, on=["a"] * 4, resized_at=at(-1))
     (resize,) = plan_for(cluster(node("a"), mine)).resizes
     assert (resize.after, resize.reason) == (2, reasons.ABOVE_MAX)
+
+
+def test_a_work_queue_does_not_grow_after_its_first_success() -> None:
+    """Pods that a scale-down has ended may still count as active."""
+    items: dict[str, Any] = {"resizing": ResizePolicy.ITEMS, "indexed": False, "is_queue": True}
+    assert sizes(plan_for(cluster(node("a", 9), worker("q", 1, 9, on=["a"], **items)))) == {"q": 9}
+    ends = worker("q", 1, 9, on=["a"], remaining=3, **items)
+    assert not plan_for(cluster(node("a", 9), ends)).resizes
 
 
 def test_work_items_grow_no_further_than_the_work_that_is_left() -> None:
