@@ -93,13 +93,14 @@ def _found_disagreement(form: ManifestReader, own: RoleBounds, listed: RoleBound
 def check_work_items(form: ManifestReader, bounds: RoleBounds, completions: int) -> None:
     """Replicas above the number of work items would have nothing to do."""
     remedy = (
-        "framework none counts work items: set completions to their number, or leave it out "
-        "with spec.parallelism for a work queue"
+        "framework none counts work items: set spec.completions to their number, or for a work "
+        "queue only spec.parallelism"
     )
     if not completions:
         form.found("spec.completions", "0 would end the Job at once", remedy)
     elif bounds.max > completions:
-        default = ", the default" if completions == 1 else ""
+        unset = completions == form.parallelism == 1
+        default = ", the default if spec.parallelism is not set either" if unset else ""
         path, most = _written_max(form, bounds)
         form.found(path, f"{most} is above spec.completions {completions}{default}", remedy)
 

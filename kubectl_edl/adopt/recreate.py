@@ -24,6 +24,7 @@ from edl.errors import (
     Invalid,
     NotFound,
     WebhookRefused,
+    findings_of,
 )
 from edl.inject.warnings import unknown_keys
 from edl.kube.cluster import ListOptions
@@ -111,11 +112,15 @@ def _no_job(connection: ClusterConnection, target: ObjectRef, labels: LabelOptio
     """The error for an unknown Job; the name may be that of a CronJob."""
     cron_job = ObjectRef("CronJob", target.namespace, target.name.rpartition("/")[2])
     with suppress(ClusterError):
-        connection.cluster.get(cron_job)
+        manifest = connection.cluster.get(cron_job)
         command = adopt_cron_job(cron_job.namespace, cron_job.name, f"{labels.flags} ".lstrip())
-        return Refused(
+        text = (
             f'"{cron_job.name}" is a CronJob: this command labels the Jobs that it creates: '
             f"{with_flags(command, connection.scope)}"
+        )
+        wrong = findings_of(labelled, manifest, labels)
+        return Refused(
+            f"{text}; change before that: {' | '.join(map(str, wrong))}" if wrong else text
         )
     listed = connection.cluster.list(ListOptions("Job", target.namespace)).manifests()
     return no_such_plain_job(target.name, list(map(object_name, listed)), connection)

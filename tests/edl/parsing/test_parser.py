@@ -300,6 +300,7 @@ def test_no_more_pods_than_work_items() -> None:
     [
         ({}, 5, "spec.parallelism"),
         ({"min": "5"}, 2, label("min")),
+        ({"min": "5"}, 1, label("min")),
     ],
 )
 def test_a_max_that_no_label_sets_is_named_by_what_sets_it(
@@ -307,9 +308,13 @@ def test_a_max_that_no_label_sets_is_named_by_what_sets_it(
 ) -> None:
     spec = {"completions": 1, "parallelism": parallelism}
     (found,) = findings(job(framework="none", spec=spec, **labels))
-    what = "5, which also sets max, is above spec.completions 1, the default"
+    unset = ", the default if spec.parallelism is not set either" if parallelism == 1 else ""
+    what = f"5, which also sets max, is above spec.completions 1{unset}"
     assert (found.path, found.what) == (path, what)
-    assert "set completions to their number" in found.allowed
+    assert found.allowed == (
+        "framework none counts work items: set spec.completions to their number, or for a work "
+        "queue only spec.parallelism"
+    )
 
 
 def test_a_job_without_work_items_is_refused_by_the_field_that_was_written() -> None:

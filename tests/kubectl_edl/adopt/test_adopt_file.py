@@ -242,7 +242,7 @@ def test_the_api_servers_defaults_are_checked_too(tmp_path: Path) -> None:
     file = write(tmp_path, dump(manifest))
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "3")
     assert found.code == 1
-    assert "max 3 is above spec.completions 1, the default; " in found.err
+    assert "max 3 is above spec.completions 1, the default if spec.parallelism is " in found.err
     assert Stage().run("adopt", "-f", file, "--framework", "tensorflow").code == 0
 
 

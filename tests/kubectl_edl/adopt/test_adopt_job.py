@@ -10,7 +10,7 @@ from edl.model import ObjectRef
 from kubectl_edl.resources.source_manifest import recreated
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, overtaken, refusing, warning_of
 from tests.kubectl_edl.create.test_create import completing
-from tests.kubectl_edl.stage import Stage, job
+from tests.kubectl_edl.stage import Stage, job, pod_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -403,9 +403,29 @@ def test_a_name_that_is_nearly_right_is_suggested(stage: Stage) -> None:
     )
 
 
+def cron_job(stage: Stage, **spec: int) -> None:
+    """A CronJob of the cluster, without the fields that `kubectl create cronjob` leaves out."""
+    template = {"spec": {"template": {"spec": pod_spec()}, **spec}}
+    manifest = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+    stage.create(manifest | {"spec": {"schedule": "@daily", "jobTemplate": template}})
+
+
+def test_what_a_cron_job_lacks_for_its_labels_is_named_beside_the_command(stage: Stage) -> None:
+    cron_job(stage)
+    found = stage.run("adopt", "nightly", *ELASTIC)
+    assert found.code == 1
+    assert found.err.endswith(
+        " | kubectl edl adopt -f - --framework none --min 1 --max 4 | kubectl apply -f -; change "
+        "before that: cronjob.batch/nightly: spec.jobTemplate.metadata.labels[edl.dev/max]: max 4 "
+        "is above spec.completions 1, the default if spec.parallelism is not set either; framework "
+        "none counts work items: set spec.completions to their number, or for a work queue only "
+        "spec.parallelism\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["nightly", "cronjob/nightly"])
 def test_a_cron_job_of_the_cluster_is_adopted_by_a_filter(stage: Stage, name: str) -> None:
-    stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {}})
+    cron_job(stage, parallelism=1)
     found = stage.run("adopt", name, *ELASTIC, "--context", "prod")
     assert found.code == 1
     assert found.err == (

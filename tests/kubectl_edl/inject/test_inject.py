@@ -348,7 +348,7 @@ def test_the_api_servers_defaults_are_judged_and_not_printed(tmp_path: Path) -> 
     assert "completions" not in stored["spec"]
     short["metadata"]["labels"][contract.MAX] = "3"
     refused = inject("-f", written(tmp_path, short))
-    assert "max 3 is above spec.completions 1, the default; " in refused.err
+    assert "max 3 is above spec.completions 1, the default if spec.parallelism is " in refused.err
 
 
 def test_a_missing_restart_policy_is_defaulted_and_refused(
