@@ -119,7 +119,8 @@ _CONDITIONS: Final[Mapping[StrEnum, str]] = {
     JobCondition.PROBLEM: "It is invalid, or the API server rejects its start.",
     JobCondition.NAMESPACE: "Its namespace is being deleted.",
     JobCondition.MISSING: "Jobs of its roles do not exist.",
-    JobCondition.FIXED: "The size of the role is fixed.",
+    JobCondition.FIXED: "The framework never resizes the role.",
+    JobCondition.ONE_SIZE: "The min and max of the role are equal.",
     JobCondition.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",
     JobCondition.RULE: "A rule of the plan; `reason` is its code.",
 }

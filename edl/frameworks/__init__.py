@@ -26,6 +26,13 @@ def resizing(framework: str, mode: str, roles: Sequence[str]) -> ResizePolicy | 
     return found.resizing if found else None
 
 
+def resizes(job: TrainingJob, role: str) -> bool:
+    """Whether the framework resizes this role if its max is above its min."""
+    mode = _mode_of(job)
+    kind = FRAMEWORKS[job.framework].kinds.get(role) if mode else None
+    return bool(mode and mode.resizing is not ResizePolicy.FIXED and kind and kind.resizable)
+
+
 def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
     known = FRAMEWORKS.get(framework)
     return known.mode(name, roles) if known else None

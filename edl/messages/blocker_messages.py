@@ -34,7 +34,7 @@ from edl.model.blockers import (
     TooLarge,
 )
 from edl.model.quotas import Quota
-from edl.model.reason_codes import Attempt, Attempted, Code, Reason, Roles
+from edl.model.reason_codes import Attempt, Attempted, Code, FixedSize, Reason, Roles
 from edl.model.scarcity import NodeRule, Scarce, Shortage
 from edl.quantities import amount_text, shown_amounts
 
@@ -43,6 +43,9 @@ _EXCLUDING: Final[Mapping[Scarce, str]] = {
     Scarce.DEVICES: "the GPU shares of other pods",
 }
 """What keeps a pod off nodes whose free resources would suffice."""
+_LARGER_MAX: Final = (
+    f"a new Job with a larger {contract.MAX} (framework none: and as many completions)"
+)
 
 
 def cause(found: Blocker) -> str:
@@ -61,6 +64,8 @@ def cause(found: Blocker) -> str:
             return f"{precedence(found.rule)} {listed(_outranking(found))}"
         case OwnCondition(reason=reason, paused_by=controller) if controller:
             return f"{message(reason)}: {controller} suspended it"
+        case OwnCondition(JobCondition.ONE_SIZE, Reason(about=FixedSize(role, size))):
+            return f"{role} has one size, {size}: no {contract.MAX} is above its min"
         case InProgress(reason) | OwnCondition(reason=reason):
             return message(reason)
         case InsufficientResources():
@@ -100,6 +105,8 @@ def remedy(found: Blocker, job: str = "") -> str:
             return f"applying the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
         case OwnCondition(JobCondition.PAUSED):
             return f"kubectl edl resume {job}" if job else "resuming it"
+        case OwnCondition(JobCondition.ONE_SIZE):
+            return _LARGER_MAX
         case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage() as short)):
             return _smaller_minimum(short, found.fewest, job)
         case InsufficientResources():

@@ -98,6 +98,8 @@ class JobCondition(StrEnum):
     NAMESPACE = "Namespace"
     MISSING = "Missing"
     FIXED = "Fixed"
+    ONE_SIZE = "OneSize"
+    """Its framework resizes such a role, but its min and max are equal."""
     NEARLY_DONE = "NearlyDone"
     RULE = "Rule"
     """A rule of the planner; `reason` has all details."""

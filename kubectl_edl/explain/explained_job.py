@@ -199,10 +199,10 @@ def _published_stops(job: JobKey, stops: PublishedStops) -> BlockerList:
 
 
 def _is_fixed(stops: Blockers) -> bool:
-    """Whether the role is fixed, which the table of roles already shows."""
-    return any(
-        isinstance(one, OwnCondition) and one.what is JobCondition.FIXED for one in stops.blockers
-    )
+    """Whether the role is fixed, which the table of roles shows, unless only its max keeps it."""
+    found = [one.what for one in stops.blockers if isinstance(one, OwnCondition)]
+    later = JobCondition.ONE_SIZE in found and len(stops.blockers) > 1
+    return later or JobCondition.FIXED in found
 
 
 def _stops(title: str, stops: Blockers, job: str) -> BlockerList:

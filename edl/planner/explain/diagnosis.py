@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import lost_pods, phases, reasons
+from edl.frameworks import resizes
 from edl.model import DEFAULT_TEAM, Code, JobKey, Reason, Reclaim, Role, Teams, TrainingJob
 from edl.model.blockers import (
     OF_WORK,
@@ -36,7 +37,14 @@ _KEEPING: Final[Mapping[Code, JobCondition]] = {
     Code.WRITE_REFUSED: JobCondition.PROBLEM,
 }
 """Holds that keep the size of a role for longer than one plan."""
-_FINAL: Final = frozenset({JobCondition.NAMESPACE, JobCondition.FIXED, JobCondition.NEARLY_DONE})
+_FINAL: Final = frozenset(
+    {
+        JobCondition.NAMESPACE,
+        JobCondition.FIXED,
+        JobCondition.ONE_SIZE,
+        JobCondition.NEARLY_DONE,
+    }
+)
 """Conditions by which a role keeps its size until its job ends."""
 _TRIALS: Final = 4
 """Manual sizes that are each tried alone; a decision each."""
@@ -162,7 +170,9 @@ def _work_bound(allocation: RoleAllocation) -> AtBound | None:
 def _fixed(allocation: RoleAllocation) -> OwnCondition | None:
     role, reason = allocation.role, allocation.hold.reason
     if role.spec.resizing not in RESIZABLE:
-        return OwnCondition(JobCondition.FIXED, reasons.fixed(role))
+        elastic = resizes(allocation.job, role.name)
+        what = JobCondition.ONE_SIZE if elastic else JobCondition.FIXED
+        return OwnCondition(what, reasons.fixed(role))
     condition = _KEEPING.get(reason.code) if reason else None
     return OwnCondition(condition, reason) if reason and condition else None
 

@@ -388,6 +388,16 @@ def test_an_incomplete_job_names_the_missing_job_and_the_remedy() -> None:
     )
 
 
+def test_a_job_of_one_size_lacks_a_max(stage: Stage) -> None:
+    stage.put(job("single", framework="none"), suspend=False, completions=10)
+    assert (
+        "Why not one more worker (now 1, next 1):\n"
+        "  1. worker has one size, 1: no edl.dev/max is above its min\n"
+        "     would help: a new Job with a larger edl.dev/max (framework none: and as many"
+        " completions)\n"
+    ) in stage.run("explain", "single").out
+
+
 def test_a_running_incomplete_job_names_the_missing_job() -> None:
     stage = incomplete(suspended=False)
     gone = "its Job mnist-chief is gone, and 2 pods cannot complete the training without"

@@ -30,6 +30,7 @@ from edl.model.blockers import (
     ConstraintsUnsatisfied,
     InProgress,
     InsufficientResources,
+    JobCondition,
     LoadCeiling,
     NoUsableNode,
     Outranked,
@@ -776,10 +777,14 @@ def test_pods_that_are_not_scheduled_yet_are_not_said_to_have_remained_so() -> N
         assert not (isinstance(blocker, TimedHold | OwnCondition) and blocker.reason.code in codes)
 
 
-def test_a_fixed_role_always_has_as_many() -> None:
+def test_a_role_of_one_size_that_its_framework_would_resize_lacks_a_max() -> None:
     (blocker,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
     assert isinstance(blocker, OwnCondition)
-    assert messages.cause(blocker) == "worker always has 2"
+    assert blocker.what is JobCondition.ONE_SIZE
+    assert messages.cause(blocker) == "worker has one size, 2: no edl.dev/max is above its min"
+    assert messages.remedy(blocker) == (
+        "a new Job with a larger edl.dev/max (framework none: and as many completions)"
+    )
 
 
 def test_a_budget_says_how_much_is_left_and_needed() -> None:
