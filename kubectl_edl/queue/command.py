@@ -28,9 +28,10 @@ _HELP: Final = """Show queued training jobs: what they wait for, which jobs are 
 
 Positions count over the whole cluster; 0 starts now. A job that can never start on the existing
 nodes has no position and blocks no other job; while no reconciler leads, a job that would start has
-none either. WAITING-FOR is what the minimum of all roles requests together; -o wide adds that
-minimum, the team with the position among its queued jobs (vision#2), and SHARE: the largest part of
-the cluster that the team borrows, by its weight. The team with the smallest share is next.
+none either. WAITING-FOR is what the pods request with which the job starts, those of the minimum or
+manual size of all roles; -o wide adds their numbers, the team with the position among its queued
+jobs (vision#2), and SHARE: the largest part of the cluster that the team borrows, by its weight.
+The team with the smallest share is next.
 
 STARTS is an estimate: ~25m is in about 25 minutes; <~25m is within 25 minutes, sooner if a job with
 an unknown end finishes; unknown depends on such a job (-o json and kubectl edl explain name it), or
@@ -48,7 +49,7 @@ Examples:
   kubectl edl queue
   # Watch the whole queue
   kubectl edl queue -A -w
-  # Add minimums, teams and shares
+  # Add sizes at the start, teams and shares
   kubectl edl queue -A -o wide
 
 -o json prints a QueuedTrainingJobList; its fields: docs/reference/outputs.md
