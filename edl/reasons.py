@@ -5,7 +5,7 @@ Constants have the names of their codes, followed by that of the failed attempt.
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -248,14 +248,11 @@ def fixed(role: Role) -> Reason:
     return Reason(Code.FIXED_SIZE, FixedSize(role.name, role.status.size))
 
 
-def removed(pods: Iterable[str]) -> Reason:
-    """The job's user named these pods for removal."""
-    return Reason(Code.PODS_REMOVED, PodNames(tuple(sorted(pods))))
-
-
-def no_pods(names: Iterable[str]) -> Reason:
-    """The job's user named pods for removal that do not exist."""
-    return Reason(Code.INVALID, PodNames(tuple(sorted(names))))
+def about_pods(
+    code: Literal[Code.PODS_REMOVED, Code.INVALID, Code.PODS_UNREADY], names: Iterable[str]
+) -> Reason:
+    """These are removed by name, or do not exist, or delay a move as they are not ready."""
+    return Reason(code, PodNames(tuple(sorted(names))))
 
 
 def scale_failed(growth: Growth) -> Reason:

@@ -67,6 +67,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.BACK_OFF: "Its last start or growth could not be scheduled, or pods were lost.",
     Code.STABILIZING: "Jobs were started or resized recently (policy `throughput`).",
     Code.PODS_MISSING: "Its lost pods have not been recreated yet.",
+    Code.PODS_UNREADY: "Pods stay on a cordoned node while others of their role are not ready.",
     Code.CONTAINER_WAITING: "A container cannot start, or is restarted again and again.",
     Code.PODS_GATED: "Its pods have a scheduling gate that is not kubectl-edl's.",
     Code.PODS_SUCCEEDED: "It is not restarted: some of its pods have already succeeded.",

@@ -182,6 +182,8 @@ def _about_pods(
             names = ", ".join(about.names)
             if code is Code.INVALID:
                 return f"no pod {names} exists (any longer)"
+            if code is Code.PODS_UNREADY:
+                return f"{listed(about.names)} {'is' if len(about.names) == 1 else 'are'} not ready"
             return f"removed by name: {names}"
         case SplitDomains():
             return f"its pods are {_split(about)} of the required topology {about.label}"

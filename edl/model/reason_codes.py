@@ -67,6 +67,7 @@ class Code(StrEnum):
     STABILIZING = "Stabilizing"
     PODS_MISSING = "PodsMissing"
     PODS_GATED = "PodsGated"
+    PODS_UNREADY = "PodsUnready"
     CONTAINER_WAITING = "ContainerWaiting"
     PODS_SUCCEEDED = "PodsSucceeded"
     NEARLY_DONE = "NearlyDone"
@@ -256,7 +257,6 @@ class QuotedText(msgspec.Struct, frozen=True, tag=True):
 AboutCapacity: TypeAlias = (
     Load | Usage | OverQuota | Shortage | NoRoom | NoEligibleNode | NodePoolLimit | NodesAsked
 )
-"""What is short: a resource, a quota or nodes."""
 About: TypeAlias = (
     AboutCapacity
     | Other

@@ -59,8 +59,8 @@ class Drain(msgspec.Struct, frozen=True):
 class StayingPods(msgspec.Struct, frozen=True):
     """Pods that their PodDisruptionBudget counts, and that plans leave on cordoned nodes.
 
-    `reason`: why no other pod can replace them; None if plans never move pods of this role, or if
-    one could, but cannot leave before the others are ready.
+    `reason`: why no other pod can replace them, or which others are to be ready before; None if
+    plans never move pods of this role, or soon do.
     """
 
     job: JobKey

@@ -135,7 +135,7 @@ def removal_preconditions(role: Role) -> Json:
 
 def removal_reason(role: Role) -> Reason:
     """The reason of the removal: the plan's, or that the user named the pods."""
-    by_user = reasons.removed(requested_removals(role))
+    by_user = reasons.about_pods(Code.PODS_REMOVED, requested_removals(role))
     return role.request.drain_reason or replace(by_user, failed_starts=role.record.failed_starts)
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from edl.durations import duration_text
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import Node, Pod, Role, Taint, Toleration, TrainingJob
+from edl.model import Code, Node, Pod, Role, Taint, Toleration, TrainingJob
 from edl.planner.plan import StayingPods
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.training_job_view import JobView
@@ -31,12 +31,10 @@ def staying_text(found: StayingPods) -> str:
     names, nodes = [pod for pod, _ in found.pods], sorted({node for _, node in found.pods})
     verb, their = ("stays", "its") if len(names) == 1 else ("stay", "their")
     noun = "node" if len(nodes) == 1 else "nodes"
-    why = ""
-    if found.reason:
-        why = f", as no other pod can replace {_them(names)} elsewhere ({message(found.reason)})"
-    stay = f"{listed(names)} {verb} on the cordoned {noun} {listed(nodes)}{why}"
+    stay = f"{listed(names)} {verb} on the cordoned {noun} {listed(nodes)}{_why_staying(found)}"
     if found.blocks_drain:
-        then = "PodDisruptionBudget blocks a drain until the job is paused or ends"
+        until = "all are ready, or " if _awaits_others(found) else ""
+        then = f"PodDisruptionBudget blocks a drain until {until}the job is paused or ends"
         return f"{stay}, and {their} {then}"
     if found.unprotected:
         return (
@@ -48,6 +46,19 @@ def staying_text(found: StayingPods) -> str:
         f"{stay} until kubectl drain evicts {_them(names)}{first} and {their} Job recreates "
         f"{_them(names)} on nodes with free capacity"
     )
+
+
+def _why_staying(found: StayingPods) -> str:
+    if found.reason is None:
+        return ""
+    them, why = _them(found.pods), message(found.reason)
+    if _awaits_others(found):
+        return f", as a plan moves {them} only while the other pods are ready ({why})"
+    return f", as no other pod can replace {them} elsewhere ({why})"
+
+
+def _awaits_others(found: StayingPods) -> bool:
+    return found.reason is not None and found.reason.code in (Code.PODS_UNREADY, Code.PODS_MISSING)
 
 
 class _PodsThere(NamedTuple):
@@ -191,5 +202,5 @@ def node_blockers(
         )
 
 
-def _them(names: Sequence[str]) -> str:
+def _them(names: Sequence[object]) -> str:
     return "it" if len(names) == 1 else "them"

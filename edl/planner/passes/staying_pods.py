@@ -6,17 +6,28 @@ then the budget of their role is deleted, and the drain evicts them as a failure
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
-from edl import phases
+from edl import phases, reasons
 from edl.frameworks import FRAMEWORKS
-from edl.model import Node, Pod, Reason, Role, TrainingJob
+from edl.lost_pods import missing_pods, recreated_within, why_role_lacks
+from edl.model import Code, Node, Pod, Reason, Role, TrainingJob
 from edl.planner.disruption_budgets import counted_pods, disruptions_allowed, min_available
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.drain import may_lose_pods, nodes_that_go
+from edl.planner.passes.drain import (
+    is_movable,
+    may_lose_pods,
+    nodes_that_go,
+    others_are_ready,
+    pods_that_may_leave,
+)
 from edl.planner.plan import Drain, StayingPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decision_clock import DecisionClock
+from edl.planner.snapshot.role_allocation import RoleAllocation
+
+_SOON: Final = timedelta(minutes=2)
+"""A new pod, and the Job controller's back-off before it, usually take less."""
 
 
 class Cordons(NamedTuple):
@@ -79,7 +90,7 @@ def staying_pods(
         away = moved.get((one.job.key, one.role.name), ())
         moves = any(pod.name in away for pod in _counted_on(cordons.overdue, one.role))
         lifted = not moves and cordons.lift(one.job, one.role)
-        why = results.irreplaceable.get(one)
+        why = results.irreplaceable.get(one) or _why_none_moves(snapshot, one, cordons)
         leaves = one in results.leaving or (_may_move(one.job, one.role) and why is None)
         if lifted or not leaves:
             found.append(_staying(one.job, one.role, pods, why, lifted=lifted))
@@ -97,6 +108,30 @@ def staying_anyway(job: TrainingJob, cordons: Cordons) -> tuple[tuple[StayingPod
     return tuple(
         _staying(job, role, pods, None, lifted=cordons.lift(job, role)) for role, pods in fixed
     ), complete
+
+
+def _why_none_moves(
+    snapshot: Snapshot, allocation: RoleAllocation, cordons: Cordons
+) -> Reason | None:
+    """Which pods keep the next one from its move, as each waits until all others are ready.
+
+    None if they may soon be ready: they have just been created, as after each move.
+    """
+    role = allocation.role
+    first = next(iter(pods_that_may_leave(snapshot, allocation, cordons.nodes)), None)
+    if first is None or not is_movable(allocation) or others_are_ready(role, first):
+        return None
+    if missing_pods(role) and recreated_within(role) > _SOON:
+        return why_role_lacks(role)
+    others = (pod for pod in role.status.pods if pod is not first and pod.active)
+    late = [pod.name for pod in others if not pod.ready and _is_late(pod, cordons.clock)]
+    return reasons.about_pods(Code.PODS_UNREADY, late) if late else None
+
+
+def _is_late(pod: Pod, clock: DecisionClock) -> bool:
+    """Whether a pod that is not ready has had its time, or fails again and again."""
+    waits = pod.containers.waits
+    return bool(waits and not waits.usual) or clock.elapsed_or_recheck(pod.created_at, _SOON)
 
 
 def _may_move(job: TrainingJob, role: Role) -> bool:

@@ -114,7 +114,7 @@ def outcome_events(
     if removed and not (resize and resize.reason.code is why.code):
         yield job_event(job.key, role, Action.REMOVED, why)
     if unknown := role.request.removing - removed:
-        reason = reasons.no_pods(unknown)
+        reason = reasons.about_pods(Code.INVALID, unknown)
         text = f"{role.name}: {messages.message(reason)}"
         yield job_event(job.key, role, Action.REFUSED, reason, text)
     if scale_deadline.is_overdue(role, now):

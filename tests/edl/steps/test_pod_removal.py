@@ -217,7 +217,7 @@ def test_a_plan_chooses_anew_which_work_items_end_but_those_that_a_user_named_do
 ) -> None:
     """A conflict cut the removal short: the pods are recorded, and the size is as before."""
     found = pods("worker", range(4))
-    why = reasons.removed([NAMED]) if by_user else reasons.room_for_job(KEY)
+    why = reasons.about_pods(Code.PODS_REMOVED, [NAMED]) if by_user else reasons.room_for_job(KEY)
     removed = {"removed": frozenset({NAMED}), "last": why}
     items = role("worker", 1, 4, indexed=False, size=4, pods=found, **removed)
     (step,), _ = upkeep(training(items, framework="none"), [], NOW)

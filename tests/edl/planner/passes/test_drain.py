@@ -380,12 +380,15 @@ def test_workers_that_fit_only_outside_of_their_rack_stay() -> None:
     ]
 
 
+NEW = pod(1, "b", ready=False, created_at=at(-119))
+
+
 @pytest.mark.parametrize(
     ("mine", "b"),
     [
         (ring("a", "b", min=2), 2),
         (ring("a", "a", "b", min=3), 2),
-        (ring("a", "b", pods=(pod(0, "a"), pod(1, "b", ready=False)), min=2), 1),
+        (ring("a", "b", pods=(pod(0, "a"), NEW), min=2), 1),
         (ring("a", "b", hosts=listing(0), min=2), 1),
         (ring("a", "b", min=2, removing=frozenset({"pod-1"})), 1),
     ],

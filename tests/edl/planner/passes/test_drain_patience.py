@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl.messages import message
 from edl.model import Node, Pod, ResizePolicy, Taint, TrainingJob
 from edl.model.nodes import CORDONED
+from edl.model.pods import ContainerWait
 from edl.planner.passes.staying_pods import Cordons, staying_anyway
 from edl.planner.plan import Plan, StayingPods
 from edl.planner.snapshot.decision_clock import DecisionClock
@@ -108,6 +110,39 @@ def test_workers_that_a_plan_does_not_move_lose_their_budget(
     assert (lifted.unprotected, lifted.evictable) == (True, len(stay))
     assert lifted.pods == tuple((name, "a") for name in stay)
     assert not found.drains
+
+
+CRASH = ContainerWait("main", "CrashLoopBackOff")
+UNREADY = "pod-3 is not ready"
+LOST = "1 of 4 pods is missing: the Job controller creates it again after its back-off, up to 160 s"
+
+
+@pytest.mark.parametrize(
+    ("last", "failures", "why"),
+    [
+        (pod(3, "b", ready=False, created_at=at(-119)), 0, None),
+        (pod(3, "b", ready=False, created_at=at(-120)), 0, UNREADY),
+        (pod(3, "b", ready=False, created_at=at(-9), waits=CRASH), 0, UNREADY),
+        (pod(3, "b", terminating=True), 0, None),
+        (None, 4, None),
+        (None, 5, LOST),
+    ],
+    ids=["starts", "is late", "crash-loops", "ends", "was lost", "backs off"],
+)
+def test_workers_that_wait_for_another_one_stay_with_the_reason(
+    last: Pod | None, failures: int, why: str | None
+) -> None:
+    mine = live(*THERE[:3], *((last,) if last else ()))
+    mine = replace(mine, roles=(mine.roles[0].changed(failures=failures),))
+    found = plan_for(cluster(*FULL, ROOM, mine)).staying
+    stay = (("pod-0", "a"), ("pod-1", "a"))
+    said = [(one.pods, one.evictable, one.reason and message(one.reason)) for one in found]
+    assert said == ([(stay, 0, why)] if why else [])
+
+
+def test_the_plan_is_made_again_when_another_worker_should_be_ready() -> None:
+    mine = live(*THERE[:3], pod(3, "b", ready=False, created_at=at(-100)))
+    assert plan_for(cluster(*FULL, ROOM, mine)).recheck_after == timedelta(seconds=20)
 
 
 def test_the_budget_returns_once_no_worker_of_the_minimum_is_left_on_the_node() -> None:

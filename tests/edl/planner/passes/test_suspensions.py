@@ -203,7 +203,7 @@ def test_a_raised_minimum_has_time_for_its_pods_from_its_growth_on() -> None:
     [
         {"last": reasons.room_for_job(JobKey("ns", "other")), "reason": Code.NODE_UNSCHEDULABLE},
         {"last": reasons.UNSCHEDULABLE, "reason": Code.NODE_UNSCHEDULABLE},
-        {"last": reasons.removed(["pod-1"]), "reason": Code.PODS_REMOVED},
+        {"last": reasons.about_pods(Code.PODS_REMOVED, ["pod-1"]), "reason": Code.PODS_REMOVED},
     ],
     ids=["moved after a reclaim", "moved after a removal", "named by its user"],
 )
