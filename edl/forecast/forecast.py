@@ -236,7 +236,7 @@ def _ends_earlier(job: TrainingJob) -> str:
 
 def _own(job: TrainingJob) -> str:
     if job.paused:
-        return "it is paused"
+        return "it is paused" if job.suspended else "its pause is requested"
     if why := blocked(job):
         return messages.message(why)
     return f"its Jobs of {', '.join(job.missing)} do not exist yet" if job.missing else ""

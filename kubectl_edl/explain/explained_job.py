@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.messages import cause, remedy
-from edl.model import Caveat, JobKey
+from edl.model import Caveat, JobKey, TrainingJob
 from edl.model.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.planner.explain.explanation import Blockers, Explanation
 from edl.quantities import Resources
@@ -181,8 +181,11 @@ def _decided_stops(found: Explanation, explained: Explained) -> Iterator[Blocker
     """Why the job does not start, or why each of the roles to show does not grow."""
     job = explained.view.argument
     if found.start_blockers:
-        whole = " as a whole" if any(one.before for one in found.roles) else ""
-        yield _stops(f"Why {found.job.name} does not start{whole}:", found.start_blockers, job)
+        yield _stops(
+            f"Why {found.job.name} {_does_not_run(explained.view.job)}:",
+            found.start_blockers,
+            job,
+        )
     for role in found.roles:
         if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
             yield _stops(
@@ -190,6 +193,13 @@ def _decided_stops(found: Explanation, explained: Explained) -> Iterator[Blocker
                 role.blockers,
                 job,
             )
+
+
+def _does_not_run(job: TrainingJob) -> str:
+    """What the plan does instead of running all of its roles."""
+    if not any(role.status.suspended for role in job.live):
+        return "is to be stopped"
+    return "does not start as a whole" if not job.suspended else "does not start"
 
 
 def _published_stops(job: JobKey, stops: PublishedStops) -> BlockerList:

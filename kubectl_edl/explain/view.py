@@ -80,6 +80,7 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Name": job.key.name,
         "Namespace": job.key.namespace,
         "Phase": explained.view.phase.value,
+        "Requested": explained.view.requested,
         "Reason": explained.view.why.message,
         "Team": explained.team_text,
         "Guaranteed": guaranteed_text(explained.capacity),

@@ -90,6 +90,11 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
         return self.job.paused and not all(role.status.suspended for role in self.job.live)
 
     @property
+    def requested(self) -> str:
+        """What its user has requested, and the reconciler has not done yet; or empty."""
+        return "a pause, not carried out yet" if self.pausing else ""
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes of its pods, sorted."""
         pods = (pod for role in self.roles for pod in role.role.status.pods if not pod.ended)

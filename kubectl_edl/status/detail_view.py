@@ -186,7 +186,7 @@ def _header(detail: Detail, now: datetime) -> str:
             for shown in view.roles
             if shown.role.request.replicas is not None
         ),
-        "Requested": "a pause, not carried out yet" if view.pausing else "",
+        "Requested": view.requested,
         "Cooldown": resize_limits.text(detail.cooldown),
         "Reason": view.why.message,
     }

@@ -326,6 +326,18 @@ def test_paused_is_the_first_thing_in_the_way(stage: Stage) -> None:
     assert "Starts:      unknown: it is paused\n" in found
 
 
+def test_a_running_job_whose_pause_is_requested_is_to_be_stopped(stage: Stage) -> None:
+    """As in `status`, `queue` and `plan`, it does not wait."""
+    stage.patch("small", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    found = stage.run("explain", "small").out
+    assert "Phase:       Running\nRequested:   a pause, not carried out yet\n" in found
+    assert "Grows:       unknown: its pause is requested\n" in found
+    remedy = "kubectl edl resume small -n default"
+    assert f"Why small is to be stopped:\n  1. paused\n     would help: {remedy}\n" in found
+    assert "small " not in stage.run("queue").out
+    assert re.search(r"Suspend +small +worker=6→0 +paused", stage.run("plan").out)
+
+
 def test_a_pause_names_the_controller_that_suspended_the_job(stage: Stage) -> None:
     controller = "system:serviceaccount:kueue-system:kueue-controller-manager"
     paused = {
