@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Final
 
 _UNITS: Final = ("days", "hours", "minutes", "seconds")
-_BARE: Final = re.compile(r"[0-9]{1,13}(\.[0-9]{1,9})?")
+_BARE: Final = re.compile(r"[0-9]{1,13}(\.[0-9]{1,20})?")
 _WITH_UNITS: Final = re.compile(
     r"(?=.)((?P<days>[0-9]{1,7})d)?((?P<hours>[0-9]{1,7})h)?((?P<minutes>[0-9]{1,7})m)?"
     r"((?P<seconds>[0-9]{1,7}(\.[0-9]{1,9})?)s)?"
 )
 EXAMPLES: Final = "60s, 5m, 2h30m or 1d"
-_SHORTEST: Final = timedelta(milliseconds=1)
+SHORTEST: Final = timedelta(milliseconds=1)
 _TOO_LONG: Final = timedelta(days=10_000_000)
 _SHORT: Final = timedelta(minutes=2)
 _SIZES: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
@@ -28,7 +28,7 @@ def parse_duration(text: str) -> timedelta | None:
         length = timedelta(**{unit: float(match[unit] or 0) for unit in _UNITS})
     else:
         return None
-    return length if not length or _SHORTEST <= length < _TOO_LONG else None
+    return length if not length or SHORTEST <= length < _TOO_LONG else None
 
 
 def duration_text(length: timedelta) -> str:

@@ -17,8 +17,9 @@ from edl.planner.decision_limits import IMAGE_NAME
 from edl.writes import Json
 from manifests import installation
 from manifests.documents import HERE
+from manifests.planning import DURATIONS
 from manifests.templating.helm_text import HelmPrinter
-from manifests.values import DEFAULTS, PROBE_PORT, Values, plain
+from manifests.values import DEFAULTS, LEAST, PROBE_PORT, Values, plain
 
 CHART: Final = HERE / "chart"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -74,6 +75,9 @@ def schema() -> Json:
     found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
     found["$defs"]["Values"] |= _UNFENCED
     found["$defs"]["Webhook"]["properties"]["port"] |= {"not": {"const": PROBE_PORT}}
+    for name in DURATIONS.values():
+        short = {"not": {"exclusiveMinimum": 0, "exclusiveMaximum": LEAST}}
+        found["$defs"]["Planning"]["properties"][name] |= short
     # Without an image the templates fail, with a reason.
     image = {"pattern": rf"^({IMAGE_NAME})?\Z", "default": ""}
     found["$defs"]["Values"]["properties"]["image"] |= image

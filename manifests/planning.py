@@ -103,6 +103,13 @@ else:
     )
 
 
+_DURATIONS: Final = {option.name for option in _OPTIONS if isinstance(option.type, DurationRange)}
+DURATIONS: Final[Mapping[str, str]] = {
+    field.name: field.encode_name
+    for field in msgspec.structs.fields(Planning)
+    if field.name in _DURATIONS
+}
+"""The values that are durations, 0 or at least `edl.durations.SHORTEST`, by option's name."""
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     str(option.name): tuple(option.type.choices)
     for option in _OPTIONS

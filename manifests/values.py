@@ -9,11 +9,20 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import UNSET
 
+from edl.durations import SHORTEST
 from edl.errors import EdlError
 from edl.patches.merge_patch import merged
 from edl.writes import Json
 from manifests.optional_parts import CertManager, Fence, Monitoring, NetworkPolicy, Rights
-from manifests.planning import CHOICES, ImageReference, OptionalImage, Part, Planning, says
+from manifests.planning import (
+    CHOICES,
+    DURATIONS,
+    ImageReference,
+    OptionalImage,
+    Part,
+    Planning,
+    says,
+)
 from manifests.value_types import (
     CertificateName,
     LabelMap,
@@ -163,6 +172,7 @@ class Values(Part, frozen=True):
 
 
 DEFAULTS: Final = Values()
+LEAST: Final = SHORTEST.total_seconds()
 PROBE_PORT: Final = 8080
 """The port of the webhook's probes with client certificates: reviews need another."""
 _UNFENCED: Final = "reconciler.planning.autoscaler: must be none or absent with fence.enabled=false"
@@ -182,6 +192,10 @@ def read(given: Json) -> Values:
         raise ValuesError(_UNFENCED)
     if found.webhook.port == PROBE_PORT:
         raise ValuesError(f"webhook.port: {PROBE_PORT} may serve probes; any other")
+    for option, name in DURATIONS.items():
+        seconds = getattr(found.reconciler.planning, option)
+        if seconds is not UNSET and 0 < seconds < LEAST:
+            raise ValuesError(f"reconciler.planning.{name}: 0, or at least {LEAST} seconds")
     return found
 
 
