@@ -30,6 +30,8 @@ LOCK: Final = ROOT / "requirements.lock"
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 _SERVERS: Final = frozenset({"uvicorn", "uvloop", "httptools"})
 """Packages that only the webhook needs."""
+_RECORDS: Final = ("*.dist-info/RECORD", "*.dist-info/direct_url.json")
+"""pip's notes about an installation, with paths of the machine that builds the archive."""
 _UNUSED: Final = ("bin", "kubernetes/aio", "**/tests", "**/__pycache__", "**/*.pyi", "**/*.a")
 """Files that no command reads; kubernetes/aio takes 70 MB."""
 _EXECUTABLE: Final = 0o755
@@ -118,7 +120,7 @@ def _locked() -> Iterator[str]:
 
 
 def _prune(lib: Path) -> None:
-    for pattern in _UNUSED:
+    for pattern in (*_RECORDS, *_UNUSED):
         for path in list(lib.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

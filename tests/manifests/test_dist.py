@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,32 @@ def test_the_archive_has_the_same_bytes_at_any_time(tmp_path: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(first)) as tar:
         modes = {member.name: member.mode for member in tar.getmembers()}
     assert modes == {"kubectl-edl": 0o755, "LICENSE": 0o644, "lib/package/__init__.py": 0o644}
+
+
+def stub_wheel(folder: Path) -> Path:
+    """A wheel of one module and one command, always of the same bytes."""
+    info = "stub-1.dist-info"
+    files = {
+        "stub.py": "def main() -> None: ...\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: stub\nVersion: 1\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[console_scripts]\nstub = stub:main\n",
+        f"{info}/RECORD": "",
+    }
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "stub-1-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(zipfile.ZipInfo(name), text)
+    return folder / "stub-1-py3-none-any.whl"
+
+
+def test_the_archive_has_the_same_bytes_wherever_its_wheel_was_built(tmp_path: Path) -> None:
+    wheels = [stub_wheel(tmp_path / name) for name in ("here", "there")]
+    here, there = (krew_archive.build(one, PLATFORMS[0], pythons=()) for one in wheels)
+    assert here.packed == there.packed
+    with tarfile.open(fileobj=io.BytesIO(here.packed)) as tar:
+        names = tar.getnames()
+    assert {"lib/stub.py", "lib/stub-1.dist-info/METADATA"} <= set(names)
 
 
 @pytest.mark.parametrize(
