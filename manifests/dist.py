@@ -2,7 +2,7 @@
 
 `python -m manifests.dist --homepage https://… --url https://…/v0.1.0` writes `dist/`: the wheel,
 an archive per platform, which krew downloads from that URL, krew's manifest with their checksums,
-and sbom.json.
+and sbom.json. pip's own settings, such as PIP_INDEX_URL, say where it gets packages.
 """
 
 import subprocess
@@ -44,30 +44,24 @@ def _built(folder: Path) -> Path:
     help="Only with extension modules for this Python; may be repeated.",
 )
 @click.option(
-    "--wheels",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder with the locked packages; without it, pip asks its index for them.",
-)
-@click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=ROOT / "dist",
     help="The folder to write; default: dist.",
 )
-def dist(  # noqa: PLR0913
+def dist(
     *,
     homepage: str,
     url: str,
     platforms: tuple[str, ...],
     pythons: tuple[str, ...],
-    wheels: Path | None,
     output: Path,
 ) -> None:
     """Write what a release publishes."""
     output.mkdir(parents=True, exist_ok=True)
     release, wheel = version("kubectl-edl"), _built(output)
     chosen = [one for one in PLATFORMS if not platforms or one.name in platforms]
-    archives = [krew_archive.build(wheel, one, pythons or PYTHONS, wheels) for one in chosen]
+    archives = [krew_archive.build(wheel, one, pythons or PYTHONS) for one in chosen]
     for one in archives:
         (output / one.file_name(release)).write_bytes(one.packed)
     text = krew_archive.manifest(release, homepage, url, archives)

@@ -73,21 +73,15 @@ class KrewArchive(Struct, frozen=True):
         return f"kubectl-edl-{release}-{self.platform.name}.tar.gz"
 
 
-def build(
-    wheel: Path, target: KrewPlatform, pythons: Sequence[str] = PYTHONS, wheels: Path | None = None
-) -> KrewArchive:
-    """Install the wheel and its dependencies with pip, by the locked checksums, and pack them.
-
-    wheels: a folder that holds the dependencies; without it, pip asks its index for them.
-    """
-    source = ("--no-index", "--find-links", str(wheels)) if wheels else ()
+def build(wheel: Path, target: KrewPlatform, pythons: Sequence[str] = PYTHONS) -> KrewArchive:
+    """Install the wheel and its dependencies with pip, by the locked checksums, and pack them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lib, lock = folder / "lib", folder / "lock"
         lock.write_text("".join(_locked()))
         for python in pythons:
             fresh = folder / python
-            _install(fresh, *source, *wheel_options(target, python), "-r", str(lock))
+            _install(fresh, *wheel_options(target, python), "-r", str(lock))
             shutil.copytree(fresh, lib, dirs_exist_ok=True)
             shutil.rmtree(fresh)
         _install(lib, str(wheel))

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -178,8 +179,9 @@ def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Pa
     command = (sys.executable, "-m", "manifests.dist", "--homepage", home, "--url", f"{home}/v1")
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
     name = f"{platform.system().lower()}-{arch}"
-    only = ("--platform", name, "--python", python, "--wheels", str(locked_wheels(name, python)))
-    subprocess.run([*command, *only, "--output", str(tmp_path)], check=True, capture_output=True)
+    only = ("--platform", name, "--python", python, "--output", str(tmp_path))
+    source = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels_of_a_release(name, python))}
+    subprocess.run([*command, *only], env=os.environ | source, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     (packed,) = tmp_path.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as found:
@@ -208,17 +210,21 @@ def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Pa
     assert checksum in (tmp_path / "edl.yaml").read_text()
 
 
-def locked_wheels(name: str, python: str) -> Path:
-    """The wheels of requirements.lock, in the cache: pip reads an index for seconds."""
+def wheels_of_a_release(name: str, python: str) -> Path:
+    """What pip needs for one, in the cache: it reads an index for seconds."""
     (target,) = (each for each in krew_archive.PLATFORMS if each.name == name)
     options = krew_archive.wheel_options(target, python)
-    wanted = "\n".join((*options, krew_archive.LOCK.read_text()))
+    project = tomllib.loads((krew_archive.ROOT / "pyproject.toml").read_text())
+    builds = project["build-system"]["requires"]
+    wanted = "\n".join((*options, *builds, krew_archive.LOCK.read_text()))
     key = hashlib.sha256(wanted.encode()).hexdigest()[:16]
-    folder = places(os.environ).cache / "locked-wheels" / key
+    folder = places(os.environ).cache / "wheels-of-a-release" / key
 
     def download(fresh: Path) -> None:
-        command = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(fresh))
-        subprocess.run([*command, *options, "-r", str(krew_archive.LOCK)], check=True)
+        command = (sys.executable, "-m", "pip", "download", "-q", "-d", str(fresh))
+        locked = ("--no-deps", *options, "-r", str(krew_archive.LOCK))
+        for words in (locked, builds):
+            subprocess.run([*command, *words], check=True)
 
     return made_once(folder, folder.with_suffix(".lock"), lambda: None, download)
 
