@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from edl import contract, reasons
+from edl import reasons
 from edl.annotations.job_history import entries
 from edl.contract import CleanUp
+from edl.contract.manifest_parts import has_our_prefix
 from edl.lost_pods import missing_pods
 from edl.model import (
     Code,
@@ -152,7 +153,7 @@ def why_unscheduled(job: TrainingJob, role: Role | None = None) -> Reason | None
     pods = [pod for one in ((role,) if role else job.live) for pod in _unbound_minimum(one)]
     if not pods:
         return None
-    if any(not gate.startswith(contract.PREFIX) for pod in pods for gate in pod.scheduling.gates):
+    if any(not has_our_prefix(gate) for pod in pods for gate in pod.scheduling.gates):
         return reasons.PODS_GATED
     since = job.started_at
     replaced = since and any(pod.created_at - since >= _MADE_BY for pod in pods)

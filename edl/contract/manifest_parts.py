@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from edl import contract
+
 JOB_TEMPLATE: Final = "spec.jobTemplate"
 """The path of the metadata and spec of a CronJob's Jobs."""
 
@@ -17,6 +19,11 @@ def labels(part: Mapping[str, Any]) -> Mapping[str, str]:
 
 def annotations(part: Mapping[str, Any]) -> Mapping[str, str]:
     return metadata(part).get("annotations") or {}
+
+
+def has_our_prefix(name: str) -> bool:
+    """Whether a label, an annotation or a scheduling gate of this name is kubectl-edl's."""
+    return name.startswith(contract.PREFIX)
 
 
 def annotated(part: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from edl import contract
+from edl.contract.manifest_parts import has_our_prefix
 from edl.errors import Denied, Finding
 from edl.parsing.yaml_values import misread
 from edl.writes import Json
@@ -167,7 +168,7 @@ def _no_texts(path: str, values: Json) -> Iterator[Finding]:
     The API server reads null as an empty string, which is not a valid value for our own names.
     """
     for name, value in values.items():
-        null = value is None and not name.startswith(contract.PREFIX)
+        null = value is None and not has_our_prefix(name)
         if not isinstance(value, str) and not null:
             yield misread(f"{path}[{name}]", value)
 

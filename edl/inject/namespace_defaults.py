@@ -10,6 +10,7 @@ from edl import contract
 from edl.contract.manifest_parts import (
     annotated,
     annotations,
+    has_our_prefix,
     labels,
     metadata,
     template,
@@ -63,7 +64,7 @@ def _is_made_by_a_controller(manifest: Json) -> bool:
 def has_own_keys(manifest: Json) -> bool:
     """Whether the object carries any label or annotation of ours."""
     written = (*labels(manifest), *annotations(manifest))
-    return any(name.startswith(contract.PREFIX) for name in written)
+    return any(has_our_prefix(name) for name in written)
 
 
 def adopted(manifest: Json, policy: NamespacePolicy) -> Json:

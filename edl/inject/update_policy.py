@@ -8,6 +8,7 @@ from edl.contract import registry
 from edl.contract.manifest_parts import (
     annotated,
     annotations,
+    has_our_prefix,
     labels,
     metadata,
     namespace_option,
@@ -121,7 +122,7 @@ def _is_paused(manifest: Json) -> bool:
 def is_handed_back(new: Json, old: Json) -> bool:
     """Whether the update removes all labels and annotations of ours, to release the Job."""
     names = (*labels(new), *annotations(new))
-    stays = any(name.startswith(contract.PREFIX) for name in names)
+    stays = any(has_our_prefix(name) for name in names)
     return contract.FRAMEWORK in labels(old) and not stays
 
 
@@ -169,7 +170,7 @@ def _some_label(job: Json, found: Mapping[str, str]) -> dict[str, str]:
 
 
 def _foreign(found: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in found.items() if not name.startswith(contract.PREFIX)}
+    return {name: text for name, text in found.items() if not has_our_prefix(name)}
 
 
 def adoption(job: Json) -> str:

@@ -9,6 +9,7 @@ from math import ceil, inf
 from typing import Any, Final, TypeVar
 
 from edl import contract, device_templates
+from edl.contract.manifest_parts import has_our_prefix
 from edl.dns_names import is_dns_subdomain
 from edl.durations import EXAMPLES, parse_duration
 from edl.errors import Finding
@@ -59,7 +60,7 @@ class ManifestReader:
             if isinstance(value, str)
             else self._text(f"metadata.{place}[{name}]", value)
             for name, value in _mapping(metadata.get(place)).items()
-            if isinstance(value, str) or str(name).startswith(contract.PREFIX)
+            if isinstance(value, str) or has_our_prefix(str(name))
         }
 
     def _text(self, path: str, value: Any) -> str:  # noqa: ANN401 - JSON enters here

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from edl import contract, frameworks
 from edl.contract import registry
-from edl.contract.manifest_parts import annotations, labels, metadata
+from edl.contract.manifest_parts import annotations, has_our_prefix, labels, metadata
 from edl.contract.registry import EntryKind
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Finding, refuse
@@ -238,7 +238,7 @@ def _unknown(metadata: Json) -> set[tuple[str, str]]:
         (part, name)
         for part, known in _SETTINGS.items()
         for name in metadata.get(part) or {}
-        if name.startswith(contract.PREFIX) and name not in known
+        if has_our_prefix(name) and name not in known
     }
 
 

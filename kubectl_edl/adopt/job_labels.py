@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.contract.manifest_parts import JOB_TEMPLATE, made_job
+from edl.contract.manifest_parts import JOB_TEMPLATE, has_our_prefix, made_job
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject.manifest_schema import is_labelled
@@ -82,10 +82,6 @@ def _move(source: Json, metadata: Json) -> None:
         if ours:
             source[place] = {name: text for name, text in source[place].items() if name not in ours}
             metadata[place] = ours | (metadata.get(place) or {})
-
-
-def has_our_prefix(name: str) -> bool:
-    return name.startswith(contract.PREFIX)
 
 
 def _chosen(names: Mapping[str, str], labels: LabelOptions) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.contract.manifest_parts import labels
+from edl.contract.manifest_parts import has_our_prefix, labels
 from edl.errors import Forbidden, NotFound
 from edl.frameworks import FRAMEWORKS
 from edl.inject import ttl_after_finished
@@ -17,7 +17,6 @@ from edl.inject.update_policy import others_labels
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json, Patch
-from kubectl_edl.adopt.job_labels import has_our_prefix
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed

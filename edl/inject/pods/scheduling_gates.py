@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from edl import contract, frameworks
-from edl.contract.manifest_parts import with_spec
+from edl.contract.manifest_parts import has_our_prefix, with_spec
 from edl.inject.pods import kubeshare
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -40,9 +40,9 @@ def kept(template: Json, old: Json) -> Json:
     a plan.
     """
     before, now = _names(old), _names(template)
-    if all(name in now for name in before if _has_our_prefix(name)):
+    if all(name in now for name in before if has_our_prefix(name)):
         return template
-    names = [name for name in before if name in now or _has_our_prefix(name)]
+    names = [name for name in before if name in now or has_our_prefix(name)]
     names += [name for name in now if name not in names]
     return with_spec(template, **{FIELD: [{"name": name} for name in names]})
 
@@ -60,7 +60,7 @@ def without_ours(template: Json) -> Json:
     """A pod template, or a bare pod, without our gates."""
     pod = template.get("spec") or {}
     found = pod.get(FIELD) or []
-    others = [gate for gate in found if not _has_our_prefix(gate.get("name", ""))]
+    others = [gate for gate in found if not has_our_prefix(gate.get("name", ""))]
     if len(others) == len(found):
         return template
     rest = {field: value for field, value in pod.items() if field != FIELD}
@@ -69,7 +69,7 @@ def without_ours(template: Json) -> Json:
 
 def has_ours(job: Json) -> bool:
     """Whether the Job's pods have gates of ours."""
-    return any(map(_has_our_prefix, _names((job.get("spec") or {}).get("template") or {})))
+    return any(map(has_our_prefix, _names((job.get("spec") or {}).get("template") or {})))
 
 
 def places(manifest: Json) -> bool:
@@ -80,7 +80,3 @@ def places(manifest: Json) -> bool:
 
 def _names(template: Json) -> list[str]:
     return [gate.get("name", "") for gate in (template.get("spec") or {}).get(FIELD) or ()]
-
-
-def _has_our_prefix(name: str) -> bool:
-    return name.startswith(contract.PREFIX)

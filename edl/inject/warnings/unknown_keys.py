@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import labels, metadata, template, with_metadata
+from edl.contract.manifest_parts import has_our_prefix, labels, metadata, template, with_metadata
 from edl.contract.registry import ENTRIES, EntryKind, Setter
 from edl.inject.manifest_schema import is_labelled
 from edl.inject.update_policy import is_released
@@ -118,7 +118,7 @@ def on_cron_job(manifest: Json) -> str:
         for found in places
         if isinstance(found, dict)
         for name in found
-        if name.startswith(contract.PREFIX)
+        if has_our_prefix(name)
     )
     if not names:
         return ""
@@ -157,7 +157,7 @@ def _ours(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
         (name, kind): text
         for place, kind in _PLACES.items()
         for name, text in (metadata(manifest).get(place) or {}).items()
-        if name.startswith(contract.PREFIX)
+        if has_our_prefix(name)
     }
 
 
