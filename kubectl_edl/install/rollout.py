@@ -41,7 +41,9 @@ def wait(cli: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Sco
 
 def _missing(cluster: PluginCluster) -> str:
     """The components that are not ready; empty if all are."""
-    late = [name for name in DEPLOYMENTS if not _rolled_out(cluster, name)]
+    targets = (ObjectRef("Deployment", cluster.system_namespace, name) for name in DEPLOYMENTS)
+    deployed = {target.name: find(cluster, target) for target in targets}
+    late = [name for name, one in deployed.items() if one is None or not is_rolled_out(one)]
     if late:
         return f"{' and '.join(late)} {'are' if len(late) > 1 else 'is'} not rolled out"
     untrusted = dict.fromkeys(one.target.kind for one in trusted(cluster) if not one.certificates)
@@ -50,10 +52,8 @@ def _missing(cluster: PluginCluster) -> str:
     return ""
 
 
-def _rolled_out(cluster: PluginCluster, name: str) -> bool:
-    deployment = find(cluster, ObjectRef("Deployment", cluster.system_namespace, name))
-    if deployment is None:
-        return False
+def is_rolled_out(deployment: Json) -> bool:
+    """Whether all of its pods are of its newest template, and available."""
     status, wanted = deployment.get("status") or {}, deployment["spec"]["replicas"]
     seen = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
     counts = ("replicas", "updatedReplicas", "availableReplicas")

@@ -20,7 +20,7 @@ from kubectl_edl.doctor.checks.check import (
 )
 from kubectl_edl.install.installer import INSTALL, readable_elsewhere
 from kubectl_edl.install.prune import created
-from kubectl_edl.install.rollout import DEPLOYMENTS
+from kubectl_edl.install.rollout import DEPLOYMENTS, is_rolled_out
 
 
 def configurations(context: CheckContext) -> CheckResults:
@@ -78,16 +78,12 @@ def deployments(context: CheckContext) -> CheckResults:
 def release(context: CheckContext) -> CheckResults:
     """Compare releases: plugin and cluster make the same decisions only in the same release."""
     mine = installed(contract.MANAGED_BY)
-    images = {
-        name: _image(deployment)
-        for name in DEPLOYMENTS
-        if (deployment := context.deployment(name)) is not None
-    }
-    tags = {name: tag for name, image in images.items() if (tag := _tag(image))}
+    deployed = {name: one for name in DEPLOYMENTS if (one := context.deployment(name)) is not None}
+    tags = {name: tag for name, one in deployed.items() if (tag := _tag(_image(one)))}
     others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
     for name, tag in others.items():
         yield warning(f"{name} runs {tag}, and this plugin is {mine}", context.reinstall)
-    if tags and not others:
+    if tags and not others and all(map(is_rolled_out, deployed.values())):
         yield ok(f"the cluster runs the plugin's own release, {mine}")
 
 
@@ -96,10 +92,15 @@ def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:
     ready = (deployment.get("status") or {}).get("readyReplicas") or 0
     message = f"{name}: {ready} of {wanted} replicas ready"
     pods = FixCommand(f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}")
-    if not ready:
+    if not wanted:
+        scale = FixCommand(f"kubectl scale deployment {name} -n {namespace} --replicas=2")
+        yield failure(f"{name} is scaled to 0 replicas", scale)
+    elif not ready:
         yield failure(message, pods)
     elif ready < wanted:
         yield warning(message, pods)
+    elif not is_rolled_out(deployment):
+        yield warning(f"{message}, but not all of them are of its newest template", pods)
     else:
         yield ok(message)
 

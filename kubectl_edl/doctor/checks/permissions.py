@@ -20,7 +20,14 @@ from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import by_administrator
 from kubectl_edl.client.certificate_store import CertificateStore, certificate_owner
-from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
+from kubectl_edl.doctor.checks.check import (
+    CheckContext,
+    CheckResult,
+    CheckResults,
+    failure,
+    ok,
+    warning,
+)
 from manifests import installation, values
 
 _SYSTEM: Final = contract.SYSTEM_NAMESPACE
@@ -135,12 +142,21 @@ def fence(context: CheckContext) -> CheckResults:
     except Forbidden:
         return
     if not lost:
-        yield ok("admission policies limit the reconciler's writes")
+        yield _denying(context)
     elif granted_rights:
         missing = " and ".join(f"{target.kind} {target.name}" for target in lost)
         does = "nothing limits the reconciler's writes, and its token may create any pod"
         are = "is" if len(lost) == 1 else "are"
         yield failure(f"{missing} {are} missing: {does}", context.reinstall)
+
+
+def _denying(context: CheckContext) -> CheckResult:
+    """Whether the policy of the fence is in force: its binding may be set to warn or audit."""
+    binding = context.find(_FENCE[1]) or {}
+    if "Deny" in ((binding.get("spec") or {}).get("validationActions") or ()):
+        return ok("admission policies limit the reconciler's writes")
+    what = f"{_FENCE[1].kind} {_FENCE[1].name} does not have the validation action Deny"
+    return failure(f"{what}: nothing limits the reconciler's writes", context.reinstall_by_force)
 
 
 def _rights_of_modes(context: CheckContext) -> dict[str, bool]:

@@ -114,4 +114,6 @@ def target(kind: str, name: str) -> ObjectRef:
 def _ready(document: Json) -> Json:
     if document["kind"] != "Deployment":
         return document
-    return document | {"status": {"readyReplicas": document["spec"]["replicas"]}}
+    counts = ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas")
+    status = dict.fromkeys(counts, document["spec"]["replicas"])
+    return document | {"status": status | {"observedGeneration": 1}}

@@ -38,6 +38,27 @@ def test_replicas_that_are_missing_are_a_warning_and_all_of_them_a_failure(stage
     )
 
 
+def test_a_rollout_that_does_not_end_is_a_warning_and_proves_no_release(stage: Stage) -> None:
+    """As with an image that cannot be pulled: the pods of the earlier template stay ready."""
+    assert only(stage, "release")[0] == "ok"
+    stage.cluster.patch(target("Deployment", "edl-webhook"), {"status": {"updatedReplicas": 1}})
+    webhook, _ = checked(stage)["deployments"]
+    assert webhook["message"] == (
+        "edl-webhook: 2 of 2 replicas ready, but not all of them are of its newest template"
+    )
+    assert (webhook["result"], "release" in checked(stage)) == ("warning", False)
+
+
+def test_a_component_that_is_scaled_to_zero_is_to_be_scaled_up(stage: Stage) -> None:
+    none = {"spec": {"replicas": 0}, "status": {"readyReplicas": None}}
+    stage.cluster.patch(target("Deployment", "edl-reconciler"), none)
+    _, reconciler = checked(stage)["deployments"]
+    assert reconciler["message"] == "edl-reconciler is scaled to 0 replicas"
+    assert reconciler["remediation"] == (
+        "kubectl scale deployment edl-reconciler -n edl-system --replicas=2"
+    )
+
+
 def test_another_release_in_the_cluster_is_a_warning(server: FakeApi) -> None:
     def older(manifest: Json) -> None:
         if manifest["metadata"]["name"] == "edl-webhook" and manifest["kind"] == "Deployment":

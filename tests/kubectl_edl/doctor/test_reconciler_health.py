@@ -155,6 +155,16 @@ def test_rights_that_an_installation_without_the_fence_leaves_out_are_not_missed
     assert "fence" not in checked(stage), "its values or its component say so"
 
 
+def test_a_fence_that_only_warns_is_a_failure(stage: Stage) -> None:
+    stage.cluster.patch(target(*FENCE[1]), {"spec": {"validationActions": ["Warn", "Audit"]}})
+    verdict, message, fix = only(stage, "fence")
+    assert (verdict, fix) == ("failure", "kubectl edl upgrade --force-conflicts")
+    assert message == (
+        "ValidatingAdmissionPolicyBinding edl-reconciler does not have the validation action Deny: "
+        "nothing limits the reconciler's writes"
+    )
+
+
 @pytest.mark.parametrize("lost", [FENCE[:1], FENCE[1:], FENCE])
 def test_a_lost_half_of_the_fence_is_a_failure_while_its_rights_are_granted(
     stage: Stage, lost: tuple[tuple[str, str], ...]
