@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubectl_edl.doctor.checks.api_version import OLDEST
+from kubectl_edl.doctor.checks.api_version import NEWEST, OLDEST
 from sandbox.builds.recipe import version
 from sandbox.releases import RELEASES, control_plane
 from tests import matrix
@@ -46,8 +46,8 @@ def test_the_record_names_test_files_that_there_are() -> None:
     assert matrix.there(record) == record, "python -m tests.matrix --page"
 
 
-def test_every_place_names_the_oldest_release_that_is_tested() -> None:
-    assert ".".join(map(str, OLDEST)) == RELEASES[0]
+def test_every_place_names_the_releases_that_are_tested() -> None:
+    assert [".".join(map(str, one)) for one in (OLDEST, NEWEST)] == [RELEASES[0], RELEASES[-1]]
     for name in ("README.md", "docs/operations/install.md"):
         assert f"Kubernetes {RELEASES[0]} or newer" in (ROOT / name).read_text()
     assert f"Kubernetes {RELEASES[0]} to {RELEASES[-1]} are supported" in matrix.PAGE.read_text()

@@ -7,14 +7,15 @@ from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import CheckContext, CheckResults, failure, ok, warning
 
 OLDEST: Final = (1, 33)
-"""Older versions are not tested (docs/compatibility.md)."""
+NEWEST: Final = (1, 37)
+"""Other versions are not tested (docs/compatibility.md)."""
 _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
 def answers(context: CheckContext) -> CheckResults:
     server = context.connection.server
     release = context.connection.cluster.version()
-    oldest = ".".join(map(str, OLDEST))
+    oldest, newest = (".".join(map(str, one)) for one in (OLDEST, NEWEST))
     found = _NUMBERS.match(release)
     if not found:
         yield warning(
@@ -27,4 +28,4 @@ def answers(context: CheckContext) -> CheckResults:
             "upgrade the cluster",
         )
     else:
-        yield ok(f"{server} answers: Kubernetes {release} ({oldest} and newer are supported)")
+        yield ok(f"{server} answers: Kubernetes {release} ({oldest} to {newest} are tested)")

@@ -24,7 +24,7 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
     assert found.err == ""
     assert found.out == (
         "Kubernetes API\n"
-        "  ✓ https://cluster answers: Kubernetes v1.37.2 (1.33 and newer are supported)\n"
+        "  ✓ https://cluster answers: Kubernetes v1.37.2 (1.33 to 1.37 are tested)\n"
         "\n"
         "Installation\n"
         "  ✓ kubectl-edl is installed: both webhook configurations are there\n"
