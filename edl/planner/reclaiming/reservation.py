@@ -29,7 +29,7 @@ from edl.planner.teams.reclaim_priority import ReclaimScope, TeamRight
 from edl.planner.teams.team_balance import TeamCharge
 
 if TYPE_CHECKING:
-    from edl.feasibility.eligibility import Mask
+    from edl.feasibility.eligibility import Ints, Mask
 
 
 def _always() -> bool:
@@ -98,11 +98,12 @@ class Reservation:
     def claim_by(self, right: TeamRight | None) -> None:
         self._right = right if right and self._exceeds(right) else None
 
-    def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope) -> None:
+    def reclaim(self, reclaimable: Reclaimable, scope: ReclaimScope, reach: "Ints") -> None:
         """Evict extras until the reservation is complete or none is left.
 
         First extras of its own team beyond the guarantee that covers the claim, and those that
         relieve an exceeded quota, then those on nodes where missing pods would fit, then any other.
+        `reach`: what is idle if all within the scope are evicted; int64[resources, nodes].
         """
         quota, least = self.quota_request, reclaimable.min_replicas
         self._reclaim_own(reclaimable, scope)
@@ -110,9 +111,8 @@ class Reservation:
             search = NodeSearch(reclaimable, scope, quota.is_relieved_by)
             self._pass(search, quota.within_quota)
         if not self.all_placed():
-            room = reclaimable.capacity.with_idle(scope)
-            helps = (one.nodes_for_one(room) for one in self._lacking())
-            nodes: Mask = reduce(np.logical_or, helps)
+            room = reclaimable.capacity.with_idle(scope) if self.evicted else reach
+            nodes = reduce(np.logical_or, (one.nodes_for_one(room) for one in self._lacking()))
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
             def is_useful(allocation: RoleAllocation) -> bool:
@@ -281,9 +281,10 @@ def reserve_capacity(
         return True
     missing = reservation.missing
     wanted = [request.pods for request in missing]
-    reachable = pack(reclaimable.capacity.with_idle(scope), missing, Horizon.EMPTY)
-    if reachable != wanted:
-        reachable = reclaimable.gather_minimums(missing, scope) or reachable
+    reach = reclaimable.capacity.with_idle(scope)
+    reachable = pack(reach, missing, Horizon.EMPTY)
+    if reachable != wanted and (gathered := reclaimable.gather_minimums(missing, scope)):
+        reachable, reach = gathered, reclaimable.capacity.with_idle(scope)
     if not whole:
         found = zip(reservation.requests, reservation.nodes, reachable, strict=True)
         reservation.requests = [
@@ -292,7 +293,7 @@ def reserve_capacity(
     elif reachable != wanted:
         reservation.discard(reclaimable)
         return False
-    reservation.reclaim(reclaimable, scope)
+    reservation.reclaim(reclaimable, scope, reach)
     if whole and not reservation.complete():
         reservation.discard(reclaimable)
         return False

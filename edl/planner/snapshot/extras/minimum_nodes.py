@@ -45,8 +45,11 @@ def leaves_by_name(allocation: RoleAllocation) -> bool:
 
 def any_may_leave(allocation: RoleAllocation) -> bool:
     """Whether the plan chooses which replicas leave: by name, or by the nodes after a restart."""
-    restarts = allocation.restarts_to_resize and allocation.role.template.gated
-    return leaves_by_name(allocation) or (restarts and not allocation.unscheduled)
+    resizing = allocation.role.spec.resizing
+    if resizing is ResizePolicy.LIVE or allocation.unscheduled:
+        return False
+    restarts = resizing is ResizePolicy.RESTART and allocation.role.template.gated
+    return restarts or resizing is ResizePolicy.ITEMS
 
 
 class MinimumNodes:

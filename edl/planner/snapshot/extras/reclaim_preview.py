@@ -5,7 +5,7 @@ Only the usage of teams is changed meanwhile, as it decides which team yields ne
 
 from collections import defaultdict
 from collections.abc import Collection
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
@@ -15,8 +15,9 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
-    from edl.planner.snapshot.extras.yield_order import Rank, TeamRank
+    from edl.planner.snapshot.extras.yield_order import Rank, RankedTurn
     from edl.planner.snapshot.role_allocation import Placement
+    from edl.planner.teams.team_balance import TeamCharge
 
 
 class ReclaimPreview:
@@ -31,34 +32,47 @@ class ReclaimPreview:
         self._fewer: defaultdict[RoleAllocation, int] = defaultdict(int)
         self._entries: dict[RoleAllocation, Entry | None] = {}
         """The present entries of roles in `steps`; None if they are down to their minimum."""
+        self._charged: defaultdict[TeamCharge, int] = defaultdict(int)
+        """What they count in their teams, by the number of such replicas."""
         self._index: defaultdict[int, int] = defaultdict(int)
         """By team, how far its sequence was read."""
-        self._current: dict[int, tuple[YieldTurn, TeamRank | None]] = {}
-        """By team, its replica that yields next, and from what its rank was read."""
+        self._current: dict[int, RankedTurn] = {}
+        """By team, its replica that yields next."""
         self._turns: list[tuple[Rank, int]] = []
         """Heap of the teams' turns, which may be due later than that."""
-        for team in queue.begin(scope):
-            self._add_turn(team)
+        teams = queue.begin(scope)
+        self._cached = set(queue.independent)
+        """Teams whose turns are those of `YieldQueue.ranked_step`: none of theirs was left out."""
+        for team in teams:
+            if rank := self._turn_of(team):
+                heappush(self._turns, (rank, team))
 
     def next(self) -> RoleAllocation | None:
         """The role that yields next, or None."""
-        turns, queue = self._turns, self._queue
+        turns, queue, currents, cached = self._turns, self._queue, self._current, self._cached
         while turns:
             rank, team = turns[0]
-            current = self._current.get(team)
-            if current and current[1] is queue.team_rank(team):
+            current = currents.get(team)
+            if current and (team in cached or current.team_rank is queue.team_rank(team)):
                 queue.yielding = rank[:2]
-                return current[0].entry.allocation
-            heappop(turns)
-            self._add_turn(team)
+                return current.turn.entry.allocation
+            if later := self._turn_of(team):
+                heapreplace(turns, (later, team))
+            else:
+                heappop(turns)
         return None
 
-    def _add_turn(self, team: int) -> None:
-        if step := self._step(team):
-            team_rank = self._queue.team_rank(team)
-            if rank := self._queue.rank(step.entry, self._scope, team_rank):
-                self._current[team] = step, team_rank
-                heappush(self._turns, (rank, team))
+    def _turn_of(self, team: int) -> "Rank | None":
+        """Read the replica of a team that yields next. Its rank; None if none may be taken."""
+        if team in self._cached:
+            found = self._queue.ranked_step(team, self._index[team], self._scope)
+        else:
+            step = self._step(team)
+            found = step and self._queue.with_rank(step, self._scope)
+        if not (found and found.rank):
+            return None
+        self._current[team] = found
+        return found.rank
 
     def _step(self, team: int) -> YieldTurn | None:
         """The replica of a team that yields next."""
@@ -71,13 +85,14 @@ class ReclaimPreview:
     def pass_over(self, allocation: RoleAllocation) -> None:
         """Let no replica of the role that is next yield."""
         self.aside[allocation] = None
+        self._cached.discard(allocation.team)
         del self._current[allocation.team]
 
     def take(self, allocation: RoleAllocation) -> None:
         """Let a replica of the role that is next yield."""
-        step, _ = self._current.pop(allocation.team)
+        current = self._current.pop(allocation.team)
         self._index[allocation.team] += 1
-        self._yield(allocation, step.after)
+        self._yield(allocation, current.turn.after)
 
     def first_on(self, nodes: Collection[int]) -> RoleAllocation | None:
         """Like `next`, of the roles whose next replica is on these nodes.
@@ -103,20 +118,17 @@ class ReclaimPreview:
         return allocation.placements[-1 - self._fewer.get(allocation, 0)].node
 
     def _yield(self, allocation: RoleAllocation, after: Entry | None) -> None:
-        placement = allocation.placements[-1 - self._fewer[allocation]]
-        self._fewer[allocation] += 1
+        fewer = self._fewer[allocation]
+        placement = allocation.placements[-1 - fewer]
+        self._fewer[allocation] = fewer + 1
         self._entries[allocation] = after
         self.steps.append((allocation, placement))
-        _count_in_team(allocation, placement, -1)
+        charge = allocation.quota_request.team
+        if charge and placement.counts_in_quota:
+            charge.reserve(-1)
+            self._charged[charge] += 1
 
     def undo(self) -> None:
         """Give the replicas that have yielded back to their teams."""
-        for allocation, placement in self.steps:
-            _count_in_team(allocation, placement, 1)
-
-
-def _count_in_team(allocation: RoleAllocation, placement: "Placement", pods: int) -> None:
-    """Count a replica that has come back (1) or yielded (-1)."""
-    charge = allocation.quota_request.team
-    if charge and placement.counts_in_quota:
-        charge.reserve(pods)
+        for charge, pods in self._charged.items():
+            charge.reserve(pods)

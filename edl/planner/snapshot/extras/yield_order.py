@@ -5,7 +5,10 @@ its last replica. Between teams, borrowed capacity returns to its owner first, f
 furthest above its guarantee.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -56,6 +59,14 @@ class YieldTurn(NamedTuple):
     """Its role's entry afterwards; None if the role is then down to its minimum."""
 
 
+class RankedTurn(NamedTuple):
+    """A turn, with its rank and what that was read from; the rank is None if it cannot be taken."""
+
+    turn: YieldTurn
+    team_rank: TeamRank | None
+    rank: Rank | None
+
+
 class TeamRanks:
     """What the ranks of all roles of a team have in common, for claims with the same rights.
 
@@ -64,7 +75,8 @@ class TeamRanks:
     """
 
     def __init__(self, balance: TeamBalance, scope: ReclaimScope, teams: Collection[int]) -> None:
-        self._balance, self._scope, self.team_count = balance, scope, len(teams)
+        self._balance, self._scope, self._teams = balance, scope, teams
+        self.team_count = len(teams)
         # Shares of common levels are left out: they are equal for all teams.
         self._common = balance.common_levels(teams)
         claims = balance.common_levels([*teams, scope.right.team]) if scope.right else self._common
@@ -79,9 +91,7 @@ class TeamRanks:
         balance = self._balance
         used = self._used.get(team)
         if used is None:
-            path = balance.paths[team]
-            own = path[: max(len(path) - self._apart, 0)]
-            used = self._used[team] = [balance.used[one] for one in own]
+            used = self._used[team] = [balance.used[one] for one in self._own_path(team)]
         key = (team, *map(tuple, used))
         found = self._found.get(key)
         if found is None:
@@ -89,3 +99,16 @@ class TeamRanks:
             found = self._scope.reach(team), tuple([-balance.share(one) for one in above])
             self._found[key] = found
         return found
+
+    @cached_property
+    def independent(self) -> frozenset[int]:
+        """Teams whose ranks change only with their own replicas, not with those of other teams."""
+        sharing = Counter(chain.from_iterable(map(self._own_path, self._teams)))
+        return frozenset(
+            team for team in self._teams if all(sharing[one] == 1 for one in self._own_path(team))
+        )
+
+    def _own_path(self, team: int) -> tuple[int, ...]:
+        """The teams on its path that not all teams share."""
+        path = self._balance.paths[team]
+        return path[: max(len(path) - self._apart, 0)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from edl.planner.snapshot.extras.yield_order import (
     Entry,
     Rank,
+    RankedTurn,
     ReclaimOrder,
     TeamRank,
     TeamRanks,
@@ -35,6 +36,8 @@ class _Sequence:
     found: list[YieldTurn] = field(default_factory=list)
     deeper: list[Entry] = field(default_factory=list)
     """Heap of the next replicas of roles in `found`."""
+    ranked: list[RankedTurn] = field(default_factory=list)
+    """The first of `found`, each with its rank once those before it have yielded."""
 
 
 class YieldQueue:
@@ -98,11 +101,16 @@ class YieldQueue:
 
     def first_ranked(self, entries: Iterable[Entry], scope: ReclaimScope) -> RoleAllocation | None:
         """`first_of` these entries, without removing the role."""
-        ranked = ((self.rank(entry, scope), entry.allocation) for entry in entries)
-        first = min(
-            ((rank, one) for rank, one in ranked if rank and rank[:2] <= self.yielding),
-            default=None,
-        )
+        first: tuple[Rank, RoleAllocation] | None = None
+        team_ranks: dict[int, TeamRank | None] = {}
+        for entry in entries:
+            team = entry.allocation.team
+            if team not in team_ranks:
+                team_ranks[team] = self.team_rank(team)
+            rank = self.rank(entry, scope, team_ranks[team])
+            # Ranks are unique, so roles themselves are never compared.
+            if rank and rank[:2] <= self.yielding and (first is None or rank < first[0]):
+                first = rank, entry.allocation
         return first and first[1]
 
     def may_yield(self, allocation: RoleAllocation, scope: ReclaimScope) -> bool:
@@ -122,6 +130,9 @@ class YieldQueue:
         self._unsorted = ()
         if self._scope is not scope:
             known = self._ranks if scope == self._scope else None
+            if scope != self._scope:
+                for sequence in self._sequences.values():
+                    sequence.ranked.clear()
             if self._teams and not (known and known.team_count == len(self._heaps)):
                 self._ranks = TeamRanks(self._teams, scope, self._heaps)
             self._scope = scope
@@ -132,6 +143,31 @@ class YieldQueue:
     def team_rank(self, team: int) -> TeamRank | None:
         """What `rank` reads of a team: the same object until it changes; None without teams."""
         return self._ranks.of(team) if self._ranks else None
+
+    @property
+    def independent(self) -> Collection[int]:
+        """Teams of which `ranked_step` tells."""
+        return self._ranks.independent if self._ranks else self._heaps.keys()
+
+    def ranked_step(self, team: int, index: int, scope: ReclaimScope) -> RankedTurn | None:
+        """`step` of an independent team with its rank, once just those before it have yielded.
+
+        Ranks are cached while the team's usage before all of them is the same: `index` starts at 0.
+        """
+        step = self.step(team, index)
+        if step is None:
+            return None
+        ranked = self._sequences[team].ranked
+        if index == 0 and ranked and ranked[0].team_rank is not self.team_rank(team):
+            ranked.clear()
+        if index == len(ranked):
+            ranked.append(self.with_rank(step, scope))
+        return ranked[index]
+
+    def with_rank(self, turn: YieldTurn, scope: ReclaimScope) -> RankedTurn:
+        """A turn with its rank by the present usage of teams."""
+        team_rank = self.team_rank(turn.entry.allocation.team)
+        return RankedTurn(turn, team_rank, self.rank(turn.entry, scope, team_rank))
 
     def step(self, team: int, index: int) -> YieldTurn | None:
         """The replica of a team that would yield after `index` others; None if there are fewer."""

@@ -73,3 +73,35 @@ def test_replicas_yield_ahead_in_the_order_in_which_they_are_evicted(
             extras.queue.requeue(one)
         used = snapshot.teams and [list(used) for used in snapshot.teams.used]
         reached(len(found) > 1)
+
+
+@drawn(
+    state=st.one_of(any_state(runs=ALL_RUN), states(runs=ALL_RUN)),
+    policy=st.sampled_from(list(POLICIES.values())),
+    place=st.integers(0, 4),
+    claims=st.lists(st.tuples(st.sampled_from((1, 2, 2)), st.integers(0, 4)), min_size=3),
+)
+def test_each_claim_looks_ahead_as_if_no_other_had_done_so_before(
+    reached: Reached,
+    state: ClusterState,
+    policy: Policy,
+    place: int,
+    claims: list[tuple[int, int]],
+) -> None:
+    """Between claims the usage of a team grows, and sometimes a replica yields."""
+    snapshot = take_snapshot(state, policy, Limits())
+    movable = [one for one in snapshot.allocations if one.resizable]
+    extras, seen = Reclaimable(snapshot, movable, reclaim_order(snapshot)), 0
+    for priority, grows in claims:
+        scope = scope_of(snapshot, priority, place)
+        found = ahead(extras, scope)
+        assert found == ahead(Reclaimable(snapshot, movable, reclaim_order(snapshot)), scope)
+        seen = max(seen, len(found))
+        if teams := snapshot.teams:
+            teams.charge(grows % len(teams.names), [("cpu", 2000)]).reserve(1)
+        first = ReclaimPreview(extras, extras.queue, scope).next()
+        if first and grows % 2:
+            extras.evict(first)
+            for one in (one for one in movable if one.job is first.job):  # their keys may change
+                extras.queue.requeue(one)
+    reached(seen > 1)
