@@ -1,11 +1,12 @@
 """`kubectl edl history`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import click
 
 from edl.kube.event_facts import EventFacts
+from edl.model import TrainingJob
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
@@ -15,7 +16,7 @@ from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.optional_reads import read_if_allowed
 from kubectl_edl.history.view import history_report
-from kubectl_edl.job_views.role_history import past
+from kubectl_edl.job_views.role_history import forgotten, past
 from kubectl_edl.output.report import Report
 
 _WARNINGS: Final = 10
@@ -25,8 +26,9 @@ _EVICTED: Final = "TaintManagerEviction"
 _HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
 The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
-50 operations of each role. It is followed by the last ten Warning Events about its Jobs and pods,
-and the last three evictions by taints, as from a lost node; kubectl edl events shows the others.
+50 operations of each role, until its Job is deleted. It is followed by the last ten Warning Events
+about its Jobs and pods, and the last three evictions by taints, as from a lost node;
+kubectl edl events shows the others.
 Earlier training jobs of the same name are not shown.
 
 \b
@@ -71,9 +73,14 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
             "what Kubernetes warned of is missing",
         )
         report = history_report(found, past(found), now, _shown(seen))
-        return report.with_hints((*survey.hints_but_priorities, *hints))
+        return report.with_hints((*survey.hints_but_priorities, *hints, *_gaps(found)))
 
     show(cli, output, read)
+
+
+def _gaps(job: TrainingJob) -> Iterator[str]:
+    if names := ", ".join(forgotten(job)):
+        yield f"hint: operations of {names} from before its Job was deleted are gone with that Job"
 
 
 def _shown(seen: Iterable[EventFacts]) -> list[EventFacts]:

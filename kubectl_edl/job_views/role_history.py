@@ -106,6 +106,24 @@ def past(job: TrainingJob) -> tuple[PastOperation, ...]:
     return (*_current(job, found), *_end(job))
 
 
+def forgotten(job: TrainingJob) -> tuple[str, ...]:
+    """Roles whose Job was deleted, and its history with it; it may exist again."""
+    began = {role.name: _first_time(role) for role in job.roles}
+    first = min(filter(None, began.values()), default=None)
+    if first is None:
+        return ()
+    again = (
+        role.name
+        for role in job.roles
+        if role.created_at and first < role.created_at <= (began[role.name] or role.created_at)
+    )
+    return (*job.missing, *again)
+
+
+def _first_time(role: Role) -> datetime | None:
+    return next((one.at for one in known(role.record.history)), None)
+
+
 def _role_entries(role: Role) -> Iterator[_RoleEntry]:
     found = known(role.record.history)
     for before, entry, later in zip((None, *found), found, (*found[1:], None), strict=False):

@@ -55,6 +55,20 @@ def test_a_history_is_a_line_an_operation(stage: Stage) -> None:
     ]
 
 
+def test_the_operations_of_a_role_whose_job_was_deleted_are_said_to_be_gone(stage: Stage) -> None:
+    worker = stage.job("mnist-worker")
+    stage.delete("mnist-worker")
+    gone = "hint: operations of worker from before its Job was deleted are gone with that Job\n"
+    found = stage.run("history", "mnist")
+    assert (found.code, found.err) == (0, gone)
+    assert "chief=1,ps=2 " in found.out
+    del worker["metadata"]["annotations"][contract.HISTORY]
+    stage.create(worker)
+    assert stage.run("history", "mnist").err == gone
+    told(stage, "mnist-worker", "2026-11-21T11:59:00Z Started 1 1 its gang fits: 4 pods")
+    assert stage.run("history", "mnist").err == gone
+
+
 def test_a_requested_size_that_the_role_never_had_is_not_among_its_sizes(stage: Stage) -> None:
     up, down = WORKER.splitlines()[1], "reverted to 4: 12 not ready within 3 s"
     told(stage, "mnist-worker", f"{up}\n2026-11-21T11:21:00Z ScaleFailed 12 4 {down}")
