@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message, remedy
 from edl.messages.foreign_names import NameRedaction
 from edl.model import DEFAULT_TEAM, ClusterState, JobKey
+from edl.model.blockers import Blocker
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import (
@@ -111,7 +112,7 @@ def _job(
         position=held.position or None,
         ahead=ahead,
         estimate=_estimate(insight.estimate),
-        start=_stops(insight.start, reader) if insight.start else None,
+        start=stops(insight.start, reader.allowed) if insight.start else None,
         priority=priority,
     )
 
@@ -124,8 +125,9 @@ def _estimate(found: Estimate | None) -> PublishedEstimate | None:
     return PublishedEstimate(found.certainty, at)
 
 
-def _stops(found: Blockers, reader: NameRedaction) -> PublishedStops:
-    causes = [reader.allowed(one) for one in found.blockers[:_MOST_CAUSES]]
+def stops(found: Blockers, allowed: Callable[[Blocker], Blocker]) -> PublishedStops:
+    """The blockers as published; `allowed` leaves out what their reader may not see."""
+    causes = [allowed(one) for one in found.blockers[:_MOST_CAUSES]]
     return PublishedStops(
         found.complete and len(found.blockers) <= _MOST_CAUSES,
         tuple(

@@ -17,7 +17,7 @@ from edl.model.blockers import BlockerKind
 from edl.parsing.team_config_map import teams_of
 from edl.phases import waits_to_start
 from edl.planner.plan import StayingPods
-from edl.visibility.namespace_queue import PublishedJob
+from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
@@ -68,10 +68,11 @@ def job_detail(
     queue, team = _queue_and_team(found, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
     published_job = queue.job(found.key) if queue and waits_to_start(found) else None
+    start = published_job.start if published_job else _never_starts(shown, connection, now)
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
-        *_explained(shown, job_blockers(shown, pods, changes, lead, now), published_job),
+        *_explained(shown, job_blockers(shown, pods, changes, lead, now), start),
         *unready_pods(shown, nodes, now),
         *failure_blockers(shown, failed, now),
         *node_blockers(shown, nodes, staying, now),
@@ -124,13 +125,12 @@ def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
 
 
 def _explained(
-    shown: JobView, found: Iterable[JobBlocker], job: PublishedJob | None
+    shown: JobView, found: Iterable[JobBlocker], start: PublishedStops | None
 ) -> Iterator[JobBlocker]:
     """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy.
 
     An exceeded quota has its published usage, or names the command that shows it.
     """
-    start = job.start if job else None
     helps = [one.remediation for one in start.blockers] if start and start.complete else []
     blockers = start.blockers if start else ()
     usage = "; ".join(one.message for one in blockers if one.type == BlockerKind.QUOTA_EXCEEDED)
@@ -143,6 +143,30 @@ def _explained(
             yield replace(one, what=what, remedy=f"{helps[0]}; see {one.remedy}")
         else:
             yield replace(one, what=what)
+
+
+def _never_starts(
+    shown: JobView, connection: ClusterConnection, now: datetime
+) -> PublishedStops | None:
+    """Why a queued job never starts, before that is published; None if unknown or it may start."""
+    if shown.why.reason is not Code.NEVER_FITS or not waits_to_start(shown.job):
+        return None
+    from edl.planner.explain.explanation import explain
+    from edl.planner.explain.what_if_state import DecisionInput
+    from edl.visibility.queue_documents import stops
+
+    settings = deciding(connection, now).settings
+    try:
+        state, _ = survey_cluster(connection.cluster, now, settings)
+    except Forbidden:
+        return None
+    if len(state.nodes) > _MOST_PLANNED:
+        return None
+    found = explain(
+        DecisionInput(state, settings.policy_to_apply(), settings.limits), shown.job.key
+    )
+    blockers = found.start_blockers if found else None
+    return stops(blockers, lambda one: one) if blockers else None
 
 
 def _place(job: PublishedJob, now: datetime) -> str:

@@ -14,6 +14,7 @@ from edl.writes import Json
 from kubectl_edl.output.alternate_screen import LEAVE, cut, fitted
 from kubectl_edl.output.table import Layout
 from kubectl_edl.status.tree import CELLS, bar, sparkline
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 HISTORY = """2026-11-21T11:55:30Z Started 2 2 the gang fits
@@ -492,6 +493,20 @@ def test_a_new_job_shows_its_blockers_at_once(stage: Stage) -> None:
     assert blockers_section(stage, "huge") == [("too large", explain)]
     stage.patch("huge", notes(reason="PodsTerminating", message="99 pods wait"))
     assert blockers_section(stage, "huge") == []
+
+
+def test_a_job_that_never_fits_names_its_fix_before_the_queue_is_published(stage: Stage) -> None:
+    stage.create(node("node-1"))
+    huge = job("huge", framework="none", min="2", max="2")
+    huge["spec"]["parallelism"] = 2
+    huge["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "99"}}
+    stage.put(huge)
+    stage.patch("huge", notes(reason="NeverFits", message="too large"))
+    fix = "smaller pods, or 2 nodes with 99 CPU each; see kubectl edl explain huge -n default"
+    assert blockers_section(stage, "huge") == [("too large", fix)]
+    stage.wrapped = fenced("Node")
+    explain = "kubectl edl explain huge -n default"
+    assert blockers_section(stage, "huge") == [("too large", explain)]
 
 
 def test_a_problem_of_the_job_is_the_first_blocker(stage: Stage) -> None:
