@@ -8,6 +8,8 @@ WITHOUT_CLUSTERS := --ignore=tests/integration --ignore=tests/e2e
 # Each process has a sandbox of its own. With EDL_KUBECONFIG all tests share one cluster, so they run in one process.
 SIDE_BY_SIDE = $(if $(EDL_KUBECONFIG),-n 0,-n $(1) --dist loadfile --no-loadscope-reorder)
 READY := $(VENV)/ready
+# Seconds between two lines that show what pip does.
+PROGRESS := 20
 # A lane that ran fewer tests than this has lost some: it fails.
 LEAST_UNIT_EDL := 5200
 LEAST_UNIT_PLUGIN := 1850
@@ -170,7 +172,13 @@ binaries: $(READY)
 $(READY): pyproject.toml constraints.txt | check-tools
 	@echo "setting up $(VENV): Python packages; once, some minutes"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' >$(VENV)/setup.log 2>&1 & \
+		pip=$$!; seconds=0; \
+		while kill -0 $$pip 2>/dev/null; do \
+			sleep 1; seconds=$$((seconds + 1)); \
+			[ $$((seconds % $(PROGRESS))) -ne 0 ] || echo "  $$seconds s: $$(tail -n 1 $(VENV)/setup.log | cut -c 1-90)"; \
+		done; \
+		wait $$pip || { cat $(VENV)/setup.log; exit 1; }
 	@touch $@
 
 check-tools:
