@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from edl.model import ClusterState, JobKey, Team
-from edl.quantities import Resources
+from edl.model import ClusterState, JobKey, Node, Team, Teams
+from edl.quantities import Resources, amount_text
 from edl.visibility.usage_by_team import compared, lending, own_usage, weighted_shares
 
 _NONE: Final = Resources()
@@ -76,3 +76,23 @@ def _used(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, Res
         for name in state.teams.path(team):
             total[name] = total.get(name, _NONE) + counted
     return total
+
+
+class ExcessGuarantee(NamedTuple):
+    """A resource of which the teams are guaranteed more than the nodes have."""
+
+    resource: str
+    guaranteed: int
+    allocatable: int
+
+    def __str__(self) -> str:
+        owed, have = (amount_text(self.resource, amount) for amount in self[1:])
+        return f"teams are guaranteed {owed}, and the nodes have {have}"
+
+
+def excess_guarantees(teams: Teams, nodes: Iterable[Node]) -> tuple[ExcessGuarantee, ...]:
+    """The guarantees beyond the nodes, which may be temporary: nodes come and go."""
+    owed = sum((teams.guaranteed[name] for name in teams.children.get("", ())), _NONE)
+    there = sum((one.allocatable for one in nodes), _NONE)
+    found = (ExcessGuarantee(name, amount, there.get(name)) for name, amount in owed)
+    return tuple(one for one in found if one.guaranteed > one.allocatable)

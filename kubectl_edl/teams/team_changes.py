@@ -1,6 +1,6 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from edl import contract
@@ -8,7 +8,7 @@ from edl.errors import Denied, Forbidden, NotFound
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
 from edl.messages.scarcity_messages import listed
-from edl.model import NamespacePattern, ObjectRef, Teams
+from edl.model import NamespacePattern, Node, ObjectRef, Teams
 from edl.parsing.team_config_map import overlaps, teams_of
 from edl.parsing.team_document import parse_teams
 from edl.parsing.team_edits import taken_away
@@ -16,6 +16,7 @@ from edl.parsing.team_fields import resource_name
 from edl.parsing.yaml_edits import lost_comments
 from edl.quantities import DEVICE_CLASS, SHARED_GPU
 from edl.similar_names import did_you_mean, nearest
+from edl.visibility.team_figures import excess_guarantees
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -70,31 +71,38 @@ def change_teams(
 
 
 def _warnings(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
-    yield from _unknown_resources(cluster, before, after)
+    nodes, _ = read_if_allowed(
+        lambda: [node(raw) for raw in cluster.list(ListOptions("Node")).items], ""
+    )
+    if nodes:
+        yield from _unknown_resources(nodes, before, after)
+        yield from _above_nodes(nodes, before, after)
     yield from _overlaps(before, after)
     yield from _absent_namespaces(cluster, before, after)
 
 
-def _unknown_resources(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
+def _unknown_resources(nodes: Sequence[Node], before: Teams, after: Teams) -> Iterator[str]:
     """Warnings about resources that teams name only now, and that no node has.
 
-    They are allowed, as nodes come and go. None without the right to list nodes.
+    They are allowed, as nodes come and go.
     """
-    named = _resources(before)
+    named, there = _resources(before), {name for one in nodes for name, _ in one.allocatable}
     new = sorted(
         one for one in _resources(after) - named if one != SHARED_GPU and DEVICE_CLASS not in one
     )
-    if not new:
-        return
-    nodes, _ = read_if_allowed(
-        lambda: [node(raw) for raw in cluster.list(ListOptions("Node")).items], ""
-    )
-    there = {resource for one in nodes for resource, _ in one.allocatable}
-    for name in new if nodes else ():
+    for name in new:
         if name not in there:
             close = nearest(name, there, _SIMILAR) or nearest(name, named, _SIMILAR)
             meant = f": did you mean {resource_name(close)}?" if close else ""
             yield f"warning: no node has {name}, and no other team names it{meant}"
+
+
+def _above_nodes(nodes: Sequence[Node], before: Teams, after: Teams) -> Iterator[str]:
+    """Hints at guarantees that only now exceed the nodes that have the resource."""
+    known = excess_guarantees(before, nodes)
+    for one in excess_guarantees(after, nodes):
+        if one.allocatable and one not in known:
+            yield f"hint: {one}"
 
 
 def _overlaps(before: Teams, after: Teams) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Checks that the teams' ConfigMap is valid, and that the nodes cover the guarantees."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final
@@ -11,7 +10,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import namespace, node
 from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
-from edl.quantities import amount_text
+from edl.visibility.team_figures import excess_guarantees
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
@@ -65,29 +64,12 @@ def _edit(context: CheckContext) -> str:
 
 
 def _above_nodes(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
-    """Warn if guarantees exceed the nodes' capacity, which may be temporary: nodes come and go."""
-    owed: defaultdict[str, int] = defaultdict(int)
-    for name in found.children.get("", ()):
-        for resource, amount in found.guaranteed[name]:
-            owed[resource] += amount
-    if not owed:
+    """Warn if guarantees exceed the nodes' capacity."""
+    if not any(found.guaranteed[name] for name in found.children.get("", ())):
         return
-    there = _allocatable(context)
-    for resource, amount in sorted(owed.items()):
-        if amount > there.get(resource, 0):
-            have = amount_text(resource, there.get(resource, 0))
-            yield warning(
-                f"teams are guaranteed {amount_text(resource, amount)}, and the nodes have {have}",
-                FixCommand("kubectl edl teams; lower a guarantee, or add nodes"),
-            )
-
-
-def _allocatable(context: CheckContext) -> Mapping[str, int]:
-    sums: defaultdict[str, int] = defaultdict(int)
-    for raw in context.connection.cluster.list(ListOptions("Node")).items:
-        for resource, amount in node(raw).allocatable:
-            sums[resource] += amount
-    return sums
+    nodes = map(node, context.connection.cluster.list(ListOptions("Node")).items)
+    for one in excess_guarantees(found, nodes):
+        yield warning(str(one), FixCommand("kubectl edl teams; lower a guarantee, or add nodes"))
 
 
 def _left_behind(context: CheckContext) -> CheckResult | None:

@@ -285,6 +285,18 @@ def test_a_resource_is_warned_of_once_and_another_misspelling_is_not_suggested(
     assert (found.code, found.err) == (0, f"{what}: {meant}\n")
 
 
+def test_guarantees_beyond_the_nodes_are_hinted_at_once_and_written(stage: Stage) -> None:
+    put(stage, "teams: [{name: vision, guaranteed: {cpu: 10}}]")
+    change = ("teams", "set", "speech", "--guaranteed")
+    found = stage.run(*change, "cpu=7")
+    hint = "hint: teams are guaranteed 17 CPU, and the nodes have 16 CPU\n"
+    assert (found.code, found.out, found.err) == (0, "team speech written\n", hint)
+    assert stage.run("teams", "set", "speech", "--weight", "2").err == ""
+    assert stage.run(*change, "cpu=6", "--yes").err == ""
+    stage.wrapped = fenced("Node")
+    assert stage.run(*change, "cpu=99").err == ""
+
+
 def test_without_the_right_to_list_nodes_resources_are_not_warned_of(stage: Stage) -> None:
     put(stage)
     stage.wrapped = fenced("Node")
