@@ -46,7 +46,8 @@ _TEXTS: Final = (
     (CreateFailure.QUOTA, r"(exceeded|failed|status unknown for) quota: "),
     (
         CreateFailure.LIMIT_RANGE,
-        r"(maximum|minimum) \S+ usage per |max limit to request ratio per ",
+        # The last: a template with such a limit of its own is refused before any pod.
+        r"(max|min)imum \S+ usage per |max limit to request ratio per |or equal to \S+ limit of ",
     ),
     (CreateFailure.POD_SECURITY, r"violates PodSecurity "),
     (

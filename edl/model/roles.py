@@ -83,8 +83,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
     is_service: bool
     """Whether it never ends by itself and runs as long as the training job (a parameter server)."""
     indexed: bool
-    is_queue: bool = False
-    """A work queue, without `completions`: each pod takes items until none is left."""
+    is_queue: bool = False  # without `completions`: its pods take items until none is left
     slots: int = 1
     port: int = 0
     topology: Topology = Topology()
@@ -112,6 +111,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """The usage of one pod in the quotas of its namespace."""
     limits: Resources = Resources()
     """The limits of one pod; set only where its namespace has ResourceQuotas or LimitRanges."""
+    pod_refusals: tuple[str, ...] = ()  # why rules of its namespace refuse any further pod
     caveats: tuple[Caveat, ...] = ()
     """Why kube-scheduler may allocate other devices than the plan has counted."""
     device_template: DeviceTemplate | None = None
@@ -231,7 +231,7 @@ class Role(msgspec.Struct, frozen=True):
     reported_at: datetime | None = None
     """When the Job controller last changed the Job's status; None if unknown."""
     refused_pods: Reason | None = None
-    """The ResourceQuota that refuses pods that the started role lacks, where quotas were read."""
+    """The quota or LimitRange that refuses pods that the started role lacks, if it was read."""
     growth_awaited_since: datetime | None = None
     """Since when each plan has let its growth wait for terminating pods, where that is known."""
     previous_pods: tuple[Pod, ...] = ()

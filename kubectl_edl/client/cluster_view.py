@@ -21,7 +21,7 @@ from edl.kube.decode.namespace_quotas import limit_range, quota
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import observe
-from edl.kube.state.quota_usage import lacking_pods, with_unmet_quotas
+from edl.kube.state.quota_usage import lacking_pods, with_refused_pods
 from edl.lost_pods import why_any_missing
 from edl.messages import message
 from edl.model import ClusterState, JobKey, Quota, Role, TrainingJob
@@ -103,7 +103,7 @@ def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
     if any(job.problem for job in state.jobs) or any(lacks):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
-    jobs = with_unmet_quotas(state.jobs, state.quotas, at)
+    jobs = with_refused_pods(state.jobs, state.quotas, at)
     return _chosen(read, jobs, connection, selector)
 
 
@@ -141,7 +141,7 @@ def _survey(connection: ClusterConnection, given: _Read, now: datetime) -> Surve
     read = _with_quotas(connection, given)
     found = _observed(read.facts, now)
     return Survey(
-        with_unmet_quotas(found.jobs, found.quotas, server_time(connection.cluster, now)),
+        with_refused_pods(found.jobs, found.quotas, server_time(connection.cluster, now)),
         (*read.unranked, *read.hints),
         found.bare_jobs,
         frozenset(read.unranked),

@@ -79,6 +79,9 @@ def uncreated_pods(
     refused = refused_pods(view.job)
     if refused and isinstance(refused.about, Usage):
         yield JobBlocker(message(refused), _more_quota(view, refused.about))
+    elif refused:
+        where = f"kubectl describe limitrange,resourcequota {view.namespace_option}"
+        yield JobBlocker(message(refused), where)
     for shown in view.roles:
         role = shown.role
         refusals = [one for one in changes if one.reason == _REFUSED and one.name == role.job]
@@ -90,6 +93,7 @@ def uncreated_pods(
             continue  # the API server has accepted a pod since
         stated = {
             CreateFailure.QUOTA: role.refused_pods is not None,
+            CreateFailure.LIMIT_RANGE: role.refused_pods is not None,
             CreateFailure.NAMESPACE_TERMINATING: view.job.namespace_terminating,
         }
         if stated.get(create_failure(text)):

@@ -13,7 +13,7 @@ from edl.kube.cache.sorted_map import SortedMap
 from edl.kube.cluster import Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
-from edl.model import Quota, QuotaCharge, Role, TrainingJob
+from edl.model import Code, Quota, QuotaCharge, Role, TrainingJob
 from edl.model.quotas import GPUS, MOST_EXCEEDED, Excess
 from edl.quantities import SHARED_GPU
 
@@ -92,10 +92,10 @@ class QuotaIndex:
             yield replace(budget, others=self._bare[namespace])
 
 
-def with_unmet_quotas(
+def with_refused_pods(
     jobs: Sequence[TrainingJob], quotas: Iterable[Quota], now: datetime
 ) -> tuple[TrainingJob, ...]:
-    """The jobs; roles that lack pods have the ResourceQuota that refuses them.
+    """The jobs; roles that lack pods have the ResourceQuota or LimitRange that refuses them.
 
     `jobs`: all of the quotas' namespaces. `now`: the API server's.
     """
@@ -103,9 +103,7 @@ def with_unmet_quotas(
     for quota in quotas:
         if not quota.takes_back:
             limits[quota.namespace].append(quota)
-    if not limits:
-        return tuple(jobs)
-    used = _ours(jobs)
+    used = _ours(jobs) if limits else {}
     return tuple(_refused(job, limits.get(job.key.namespace, ()), used, now) for job in jobs)
 
 
@@ -139,6 +137,8 @@ def _refused(
     job: TrainingJob, quotas: Iterable[Quota], used: Mapping[_Key, int], now: datetime
 ) -> TrainingJob:
     lacking = {} if job.namespace_terminating else lacking_pods(job, now)
+    if any(role.template.pod_refusals for role in job.live if role.name in lacking):
+        return replace(job, roles=tuple(_out_of_range(role, lacking) for role in job.roles))
     refused, exceeded = set[str](), list[Excess]()
     for quota in quotas if lacking else ():
         if exceeded and exceeded[0].budget.source != quota.source:
@@ -157,6 +157,15 @@ def _refused(
         replace(role, refused_pods=why) if role.name in refused else role for role in job.roles
     )
     return replace(job, roles=tuple(roles))
+
+
+def _out_of_range(role: Role, lacking: Mapping[str, int]) -> Role:
+    """The role; if it lacks pods that no quota of any size would allow, with the reason."""
+    if not (role.name in lacking and role.template.pod_refusals):
+        return role
+    missing = f"{lacking[role.name]} of {role.status.size} {role.name} missing"
+    text = f"{missing}: {'; '.join(role.template.pod_refusals)}"
+    return replace(role, refused_pods=reasons.quoted(Code.PODS_MISSING, text))
 
 
 def charge(role: Role, quota: Quota) -> int:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, is_granted
 from edl.kube.cluster import find
-from edl.kube.state.quota_usage import with_unmet_quotas
+from edl.kube.state.quota_usage import with_refused_pods
 from edl.model import ClusterState, ObjectRef, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
@@ -230,7 +230,7 @@ def _surveyed(state: ClusterState, hints: Hints, namespace: str) -> Survey:
     def of_scope(jobs: Iterable[TrainingJob]) -> tuple[TrainingJob, ...]:
         return tuple(job for job in jobs if namespace in ("", job.key.namespace))
 
-    jobs = with_unmet_quotas(state.jobs, state.quotas, state.observed_at)
+    jobs = with_refused_pods(state.jobs, state.quotas, state.observed_at)
     return Survey(of_scope(jobs), hints, of_scope(state.bare_jobs))
 
 

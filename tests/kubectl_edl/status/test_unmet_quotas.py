@@ -57,6 +57,32 @@ def test_a_quota_that_was_lowered_under_a_running_job_is_the_reason_before_any_b
     assert f"{REASON}\n     fix: {fix}\n" in stage.run("explain", "mine").out
 
 
+def test_a_limit_range_that_refuses_the_pods_of_a_running_job_is_its_reason(stage: Stage) -> None:
+    """The API server has made its max the limit of containers without one."""
+    text = (
+        'Error creating: Pod "mine-x" is invalid: spec.containers[0].resources.requests: Invalid '
+        'value: "2": must be less than or equal to cpu limit of 100m'
+    )
+    stage.create(event("mine", "FailedCreate", text, minutes_ago=2, warning=True))
+    where = "kubectl describe limitrange -n default"
+    (blocker,) = json.loads(stage.run("status", "mine", "-o", "json").out)["blockers"]
+    assert blocker == {"message": f"mine: FailedCreate: {text}", "remediation": where}
+    bounds = {"type": "Container", "max": {"cpu": "100m"}, "default": {"cpu": "100m"}}
+    meta = {"name": "small", "namespace": "default"}
+    stage.create({"kind": "LimitRange", "metadata": meta, "spec": {"limits": [bounds]}})
+    why = (
+        '1 of 4 worker missing: LimitRange "small" refuses its pods: container "main": '
+        "requests.cpu 2 is above 100m (spec.limits[0].max.cpu)"
+    )
+    listed = json.loads(stage.run("status", "-o", "json").out)["items"][0]
+    shown = json.loads(stage.run("status", "mine", "-o", "json").out)
+    explained = json.loads(stage.run("explain", "mine", "-o", "json").out)
+    for found in (listed, shown, explained):
+        assert (found["reason"], found["message"]) == ("PodsMissing", why)
+    fix = "kubectl describe limitrange,resourcequota -n default"
+    assert shown["blockers"] == [{"message": why, "remediation": fix}]
+
+
 def test_scaling_down_is_offered_only_if_the_job_itself_holds_what_the_quota_lacks() -> None:
     """Ranks 1 to 3 run; rank 0 is lost, and comes back at no size while others hold the rest."""
     stage = Stage()

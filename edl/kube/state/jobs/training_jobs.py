@@ -205,7 +205,12 @@ def _ruled(
     shape = role.template.shape
     if not role.status.pods and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
-    return role.changed(shape=shape, charges=admitted.charges, limits=admitted.limits)
+    return role.changed(
+        shape=shape,
+        charges=admitted.charges,
+        limits=admitted.limits,
+        pod_refusals=admitted.refusals,
+    )
 
 
 def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
