@@ -68,7 +68,7 @@ def job_detail(
     queue, team = _queue_and_team(found, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
     published_job = queue.job(found.key) if queue and waits_to_start(found) else None
-    start = published_job.start if published_job else _never_starts(shown, connection, now)
+    start = (published_job and published_job.start) or _never_starts(shown, connection, now)
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     stuck = (
@@ -129,9 +129,13 @@ def _explained(
 ) -> Iterator[JobBlocker]:
     """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy.
 
+    Of a job that never fits, it is the first one.
+
     An exceeded quota has its published usage, or names the command that shows it.
     """
     helps = [one.remediation for one in start.blockers] if start and start.complete else []
+    if shown.why.reason is Code.NEVER_FITS:
+        helps = helps[:1]  # whatever would follow, it is needed
     blockers = start.blockers if start else ()
     usage = "; ".join(one.message for one in blockers if one.type == BlockerKind.QUOTA_EXCEEDED)
     for one in found:
@@ -148,7 +152,7 @@ def _explained(
 def _never_starts(
     shown: JobView, connection: ClusterConnection, now: datetime
 ) -> PublishedStops | None:
-    """Why a queued job never starts, before that is published; None if unknown or it may start."""
+    """Why a queued job never starts, if that is not published; None if it may, or unknown."""
     if shown.why.reason is not Code.NEVER_FITS or not waits_to_start(shown.job):
         return None
     from edl.planner.explain.explanation import explain

@@ -490,7 +490,8 @@ def test_a_new_job_shows_its_blockers_at_once(stage: Stage) -> None:
     explain = "kubectl edl explain huge -n default"
     assert blockers_section(stage, "huge") == [("not yet processed by the reconciler", explain)]
     stage.patch("huge", notes(reason="NeverFits", message="too large"))
-    assert blockers_section(stage, "huge") == [("too large", explain)]
+    fix = f"a node that worker may use, with 2 CPU free for each pod; see {explain}"
+    assert blockers_section(stage, "huge") == [("too large", fix)]
     stage.patch("huge", notes(reason="PodsTerminating", message="99 pods wait"))
     assert blockers_section(stage, "huge") == []
 
@@ -502,6 +503,8 @@ def test_a_job_that_never_fits_names_its_fix_before_the_queue_is_published(stage
     huge["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "99"}}
     stage.put(huge)
     stage.patch("huge", notes(reason="NeverFits", message="too large"))
+    huge["metadata"] = huge["metadata"] | {"name": "alike"}  # which comes first, by its name
+    stage.put(huge)
     fix = "smaller pods, or 2 nodes with 99 CPU each; see kubectl edl explain huge -n default"
     assert blockers_section(stage, "huge") == [("too large", fix)]
     stage.wrapped = fenced("Node")
