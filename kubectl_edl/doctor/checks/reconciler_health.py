@@ -23,6 +23,7 @@ from kubectl_edl.doctor.checks.check import (
 from kubectl_edl.output.age import duration
 
 _LOGS: Final = "kubectl logs -n {namespace} -l app.kubernetes.io/name=edl-reconciler --tail 50"
+_PODS: Final = "kubectl get pods -n {namespace} -l app.kubernetes.io/name=edl-reconciler -o wide"
 _STATUS: Final = ObjectRef("ConfigMap", "kube-system", "cluster-autoscaler-status")
 _LEASE: Final = ObjectRef("Lease", "kube-system", "cluster-autoscaler")
 """Two objects that cluster-autoscaler writes while it runs."""
@@ -52,7 +53,7 @@ def reconciler_remedy(
 
 def leads(context: CheckContext) -> CheckResults:
     """Check the Lease. Raises Forbidden if the user may not read it."""
-    lease = leadership(context.connection, context.now)
+    lease, here = leadership(context.connection, context.now), context.system_namespace
     if lease.refusal:
         raise lease.refusal
     if lease.stalled:
@@ -65,7 +66,11 @@ def leads(context: CheckContext) -> CheckResults:
         ahead = duration(-lease.silence)
         yield warning(
             f"{lease.holder} leads, its clock {ahead} ahead of the API server's",
-            FixCommand("date -u; kubectl get nodes  # set the clocks by NTP"),
+            reconciler_remedy(
+                context,
+                "set the clock by NTP",
+                FixCommand(f"{_PODS.format(namespace=here)}  # set the clock of its node by NTP"),
+            ),
         )
     elif lease.overdue:
         ago, lasts = duration(lease.silence), duration(lease.lasts)

@@ -34,7 +34,8 @@ _PROCESSED: Final = timedelta(minutes=1)
 _SHOWN: Final = 100
 """The most characters of a finalizer's or scheduler's name that are shown."""
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_SCHEDULER: Final = FixCommand("kubectl get pods -n kube-system -l component=kube-scheduler")
+_SCHEDULER: Final = FixCommand("kubectl get lease kube-scheduler -n kube-system -o yaml")
+"""Its renewTime shows whether a kube-scheduler leads, also of a managed control plane."""
 _Nodes = Mapping[str, Node] | None
 """By name; None if they may not be read."""
 

@@ -35,6 +35,14 @@ def test_the_leader_check_reads_the_lease(
     assert found[:2] == (verdict, says)
 
 
+def test_a_clock_that_is_ahead_is_that_of_the_reconcilers_node(stage: Stage) -> None:
+    stage.now = [NOW - timedelta(minutes=10)]
+    assert only(stage, "leader")[2] == (
+        "kubectl get pods -n edl-system -l app.kubernetes.io/name=edl-reconciler -o wide  "
+        "# set the clock of its node by NTP"
+    )
+
+
 def test_a_renewal_slightly_ahead_of_the_clock_is_recent(stage: Stage) -> None:
     stage.now = [NOW - timedelta(seconds=3)]
     assert only(stage, "leader")[:2] == ("ok", "one leads, and renewed its Lease 0s ago")

@@ -140,7 +140,7 @@ def test_pods_that_no_scheduler_processes_are_named_with_their_scheduler(stage: 
         (
             "warning",
             "kube-scheduler has not processed web/c for 5m",
-            "kubectl get pods -n kube-system -l component=kube-scheduler",
+            "kubectl get lease kube-scheduler -n kube-system -o yaml",
         ),
         (
             "warning",
