@@ -3,7 +3,7 @@
 import gc
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -121,10 +121,7 @@ class Controller:
         started = self._clocks.monotonic()
         state = self._refusals.with_refusals(self._pipeline.observe(self._clocks.now()))
         state = self._growth_waits.with_waits(state)
-        self._backoff.keep(
-            {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
-            | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
-        )
+        self._backoff.keep(_written(state))
         plan = self._pipeline.decide(state)
         self._growth_waits.note(plan, state.observed_at)
         steps = self._pipeline.steps(
@@ -206,6 +203,15 @@ class Controller:
                 self._backoff.failed(job, now)
             refused += found
         return refused
+
+
+def _written(state: ClusterState) -> Mapping[JobKey, str]:
+    """The keys of all steps that this state may need, each with the uid of its object."""
+    return (
+        {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
+        | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
+        | {found.key: found.uid for job in state.jobs for found in job.conflicting}
+    )
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:

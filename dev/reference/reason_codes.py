@@ -39,6 +39,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.FAILED: "The training job has failed.",
     Code.INCOMPLETE: "Jobs of its roles do not exist yet.",
     Code.INVALID: "Its Jobs or their annotations are invalid; the message says why.",
+    Code.JOB_CONFLICT: "Another Job with its `edl.dev/job` has started, and the two disagree.",
     Code.EXEC_NOT_ALLOWED: "Its namespace does not let launchers exec into their workers.",
     Code.WRITE_REFUSED: "The API server rejects a change of its Jobs; it is retried with back-off.",
     Code.START_REFUSED: "The API server rejects its start; it is retried with back-off.",

@@ -12,7 +12,7 @@ from edl.model.failures import (
     RequestedSize,
     WriteRefusal,
 )
-from edl.model.jobs import Phase, TrainingJob, job_of
+from edl.model.jobs import ConflictingJob, Phase, TrainingJob, job_of
 from edl.model.nodes import (
     Assignment,
     Domain,
@@ -68,6 +68,7 @@ __all__ = [
     "Clearing",
     "ClusterState",
     "Code",
+    "ConflictingJob",
     "Demand",
     "Device",
     "DeviceTemplate",

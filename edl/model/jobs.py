@@ -33,6 +33,18 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
+class ConflictingJob(msgspec.Struct, frozen=True):
+    """A Job that never started, and is left out because it conflicts with one that has."""
+
+    key: JobKey
+    """A key of its own: where writes to it fail, those to the training job do not back off."""
+    name: str
+    uid: str
+    reason: Reason
+    role: Role | None = None
+    """None if its labels are invalid."""
+
+
 class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     """One or more Jobs that start, resize and end together; `roles` as `edl.dev/roles` orders them.
 
@@ -54,11 +66,12 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     """Writes that the API server refused, one of each kind, as long as they have an effect."""
     provisioning: Provisioning = Provisioning()
     mode: str = ""
-    clean_up: CleanUp = CleanUp.RUNNING
     existing_dependents: Mapping[ObjectRef, str] = msgspec.field(default_factory=dict)
     """Uids of its dependents that exist: Service, PodDisruptionBudgets, RBAC of a launcher."""
     pods: tuple[Owner, ...] = ()
     """The pods of a training job without Jobs, which is neither queued nor resized."""
+    conflicting: tuple[ConflictingJob, ...] = ()
+    """Jobs with its `edl.dev/job` that its roles conflict with: no plan includes them."""
 
     @property
     def namespace_terminating(self) -> bool:
@@ -136,6 +149,12 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         first = [status for status in failed if not status.deadline_passed] or failed
         conditions = (status.end_condition for status in first)
         return min(filter(None, conditions), key=attrgetter("since"), default=None)
+
+    @cached_property
+    def clean_up(self) -> CleanUp:
+        """The setting of the completion role."""
+        leaders = (role.spec.clean_up for role in self.roles if role.spec.is_leader)
+        return next(leaders, CleanUp.RUNNING)
 
     @cached_property
     def topology(self) -> Topology:

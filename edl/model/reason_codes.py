@@ -43,6 +43,7 @@ class Code(StrEnum):
     # Why it waits, or does not grow.
     INCOMPLETE = "Incomplete"
     INVALID = "Invalid"
+    JOB_CONFLICT = "JobConflict"
     EXEC_NOT_ALLOWED = "ExecNotAllowed"
     WRITE_REFUSED = "WriteRefused"
     START_REFUSED = "StartRefused"
@@ -286,8 +287,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     code: Code
     about: About | None = None
     restart: Restart = Restart.NONE
-    attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """How many restarts preceded this one in quick succession."""
+    attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0  # restarts in quick succession
     failed_starts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
     """How many failed starts in a row preceded the last one."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from edl.contract import CleanUp
 from edl.model.devices import Caveat, DeviceTemplate
 from edl.model.failures import ExitCodeRule, WriteRefusal
 from edl.model.nodes import Assignment, Shape, Topology
@@ -68,8 +69,7 @@ class Clearing(msgspec.Struct, frozen=True):
     node: str
     times: int
     """Consecutive moves; kube-scheduler put another replica of the role there after each."""
-    at: datetime
-    """The time of the last move."""
+    at: datetime  # the time of the last move
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
@@ -86,8 +86,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
     is_queue: bool = False  # without `completions`: its pods take items until none is left
     slots: int = 1
     port: int = 0
-    topology: Topology = Topology()
-    """Used only if the pods are gated."""
+    topology: Topology = Topology()  # used only if the pods are gated
     exit_code_rules: tuple[ExitCodeRule, ...] = ()
     """In their order: the first that matches a failed container decides."""
     backoff_limit: int = 0
@@ -96,6 +95,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
     """The retries that our `backoffLimit` grants a role without failures; 0 if a user set it."""
     held_ttl: int | None = None
     """`edl.dev/ttl-seconds-after-finished`: the user's TTL, applied once all Jobs have ended."""
+    clean_up: CleanUp = CleanUp.RUNNING
 
 
 class PodTemplate(msgspec.Struct, frozen=True):

@@ -91,7 +91,7 @@ def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """The fields of a job on which the plan depends."""
     seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
-    return replace(job, roles=(), existing_dependents={}), roles
+    return replace(job, roles=(), existing_dependents={}, conflicting=()), roles
 
 
 def _role(role: Role, *, seen: bool) -> _View:

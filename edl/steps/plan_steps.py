@@ -60,6 +60,7 @@ def steps(
     provisioning_steps.add_steps(collector, plan, state)
     _add_starts(collector, plan, state)
     collector.extend(_waiting_reasons(plan, state), MOST_EXPLAINED)
+    collector.extend(_conflict_reasons(state), MOST_EXPLAINED)
     unchanged.retain(state.jobs)
     rechecks = [plan.recheck_after] if plan.recheck_after else []
     recheck_after = min(rechecks + collector.rechecks, default=None)
@@ -195,6 +196,17 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
         if job.just_resumed:
             annotations[contract.RESUMED_AT] = timestamp(state.observed_at)
         yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,))
+
+
+def _conflict_reasons(state: ClusterState) -> Iterator[Step]:
+    """Writes to Jobs that are left out of their training job why they are."""
+    for job in state.jobs:
+        for found in job.conflicting:
+            role, text = found.role, messages.lasting(found.reason)
+            if role and (role.record.reason, role.record.message) != (found.reason.code, text):
+                event = job_event(job.key, role, Action.WAITING, found.reason, text)
+                patch = job_patch(job.key, role, {}, reason_annotations(found.reason, text))
+                yield Step(found.key, (patch,), (event,))
 
 
 def _is_suspended(job: TrainingJob) -> bool:

@@ -13,6 +13,7 @@ from edl.writes import Action, JobEvent, Json, Patch
 _WARNINGS: Final = frozenset(
     {Code.INVALID, Code.EXEC_NOT_ALLOWED, Code.SCALE_FAILED, Code.START_REFUSED}
     | {Code.WRITE_REFUSED, Code.NODES_NOT_PROVISIONED, Code.NAMESPACE_TERMINATING}
+    | {Code.JOB_CONFLICT}
 )
 
 

@@ -8,6 +8,7 @@ from edl import contract
 from edl.contract.manifest_parts import labels
 from edl.errors import Forbidden
 from edl.kube.cluster import find
+from edl.messages import message
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused, no_such_job, not_elastic
@@ -28,7 +29,7 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
     """The training job of this name, or the one to which a Job of this name belongs.
 
     Raises Missing with the closest names or with the Jobs of a CronJob of this name, Refused for a
-    Job without our label or when several namespaces have one.
+    Job without our label or that is left out, or when several namespaces have one.
     """
     name = plain(name)
     found = [job for job in survey.jobs if job.key.name == name] or [
@@ -39,6 +40,10 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
     if found:
         places = ", ".join(job.key.namespace for job in found)
         raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
+    for job in survey.jobs:
+        for other in job.conflicting:
+            if other.name == name:
+                raise Refused(message(other.reason))
     if (plain_job := _found("Job", name, connection)) is not None:
         _refuse_unsurveyed(name, plain_job, connection)
     raise missing(name, sorted({job.key.name for job in survey.jobs}), connection)

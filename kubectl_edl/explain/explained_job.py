@@ -24,7 +24,7 @@ from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.safe_text import harmless
-from kubectl_edl.status.job_blockers import incomplete
+from kubectl_edl.status.job_blockers import incomplete, left_out
 
 _NAMED: Final = 3
 
@@ -171,10 +171,11 @@ def stop_lists(explained: Explained) -> Iterator[BlockerList]:
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
-    """Missing Jobs, unless the lists above name them, and why pods cannot be created."""
+    """Missing Jobs, unless the lists above name them, why pods cannot be created, left-out Jobs."""
     if not any(stop_lists(explained)):
         yield from incomplete(explained.view)
     yield from explained.uncreated
+    yield from left_out(explained.view)
 
 
 def _decided_stops(found: Explanation, explained: Explained) -> Iterator[BlockerList]:

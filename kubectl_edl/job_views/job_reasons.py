@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from edl import reasons
+from edl import contract, reasons
 from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
 from edl.messages import QUEUE_CLOSED, container_messages, message
 from edl.model import Code, JobEnd, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
@@ -41,6 +41,7 @@ _BEFORE_MANUAL: Final = frozenset(
     }
 )
 """Reasons of changes to a size that is manual since: a removal by name makes its size manual."""
+_MOST_CONFLICTS: Final = 3
 _ENDS: Final = {JobEnd.COMPLETE: Code.COMPLETE, JobEnd.FAILED: Code.FAILED}
 
 
@@ -84,6 +85,13 @@ def why(job: TrainingJob) -> Why:
 def problem_text(job: TrainingJob) -> str:
     """Why it cannot be planned; empty if it can."""
     return message(job.problem) if job.problem else ""
+
+
+def conflicts(job: TrainingJob) -> Iterator[str]:
+    """Why Jobs with its `edl.dev/job` are left out of it; any user could create thousands."""
+    yield from (message(found.reason) for found in job.conflicting[:_MOST_CONFLICTS])
+    if (more := len(job.conflicting) - _MOST_CONFLICTS) > 0:
+        yield f"{more} more with {contract.JOB}={job.key.name} {'is' if more == 1 else 'are'}, too"
 
 
 def refused_pods(job: TrainingJob) -> Reason | None:

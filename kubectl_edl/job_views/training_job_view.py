@@ -128,6 +128,7 @@ def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJo
         "cooldown": cooldown,
         "startTime": time_text(job.started_at),
         "missingRoles": list(job.missing),
+        "conflictingJobs": [found.name for found in job.conflicting],
         "roles": [_role_document(job, role) for role in shown.roles],
     }
 

@@ -14,7 +14,7 @@ from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.job_views.creation_failures import JobBlocker, uncreated_pods
-from kubectl_edl.job_views.job_reasons import stalled_pods
+from kubectl_edl.job_views.job_reasons import conflicts, stalled_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
@@ -47,7 +47,7 @@ def job_blockers(
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
     missing = uncreated_pods(view, changes, now)
     late = [*_of_waiting(view, waiting, now), *_stalled(view, now)]
-    return (*_problem(view), *_unattended(view, lead), *found, *missing, *late)
+    return (*_problem(view), *_unattended(view, lead), *found, *missing, *late, *left_out(view))
 
 
 def blockers_section(found: Iterable[JobBlocker]) -> str:
@@ -71,6 +71,11 @@ def _problem(view: JobView) -> Iterator[JobBlocker]:
     for refused in view.job.refused_writes:
         what = "the write is" if refused.size else "its start is"
         yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")
+
+
+def left_out(view: JobView) -> Iterator[JobBlocker]:
+    """Jobs that conflict with it; the message already contains the remedy."""
+    yield from (JobBlocker(text, "") for text in conflicts(view.job))
 
 
 def _unattended(view: JobView, lead: LeaseView) -> Iterator[JobBlocker]:

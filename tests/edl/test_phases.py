@@ -54,7 +54,7 @@ def test_a_phase_is_read_off_the_roles(
 
 
 def test_a_job_that_keeps_its_pods_is_done_at_once() -> None:
-    job = training(done(CHIEF), WORKER, clean_up=CleanUp.NONE)
+    job = training(done(CHIEF).changed(clean_up=CleanUp.NONE), WORKER)
     assert phase(job) is Phase.SUCCEEDED
 
 

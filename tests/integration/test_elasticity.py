@@ -320,3 +320,27 @@ def test_a_lost_pod_restarts_all_of_a_collective_job(installed: Stage) -> None:
     installed.until(lambda: installed.uids("solo").get("0") != before, "who was well stops too")
     installed.until_runs("solo", 3)
     assert "a pod was lost" in installed.message("solo")
+
+
+def test_a_copy_of_a_running_job_is_left_out_and_others_get_the_extras(installed: Stage) -> None:
+    """A copied manifest with another name, of which `edl.dev/job` was forgotten."""
+    words = {"framework": "pytorch", "job": "ra", "max": "16"}
+    original = elastic("ra", cpu="2", labels=words, parallelism=2)
+    installed.apply(original)
+    installed.until_runs("ra", 15)
+    copy = elastic("rb", cpu="2", labels=words, parallelism=2)
+    framework = words | {"framework": "none", "max": "1"}
+    installed.apply(copy, elastic("rc", labels=framework, completions=1))
+    installed.until(lambda: "left out of ra" in installed.message("rb"), "the copy says why")
+    installed.until(lambda: "left out of ra" in installed.message("rc"), "so does the other")
+    other = {"framework": "pytorch", "min": "4", "max": "4"}
+    installed.apply(elastic("other", cpu="2", labels=other, parallelism=4))
+    installed.until_runs("other", 4)
+    installed.apply(web(8))
+    installed.until(lambda: installed.web_running() == 8, "pending pods get their room")
+    assert installed.size("ra") >= 2
+    assert [installed.job(name)["spec"]["suspend"] for name in ("rb", "rc")] == [True, True]
+    installed.kubectl("delete", "job", "ra")
+    installed.until(lambda: "several Jobs are its" in installed.message("rb"), "none has started")
+    installed.kubectl("delete", "job", "rc")
+    installed.until(lambda: installed.running("rb") >= 2, "the copy is alone, and starts")

@@ -97,7 +97,7 @@ def impostor(at: Stage, owner: Json) -> Iterator[None]:
 
 
 def test_a_job_claiming_other_roles_ends_no_running_pod(installed: Stage) -> None:
-    """Within a namespace names are all there is: sizes stand still until the two agree."""
+    """Within a namespace names are all there is: what has started keeps them."""
     installed.apply(*tensorflow("mnist", "1..2"))
     installed.until_runs("mnist-worker", 2)
     running = installed.uids("mnist-worker") | installed.uids("mnist-chief")
@@ -105,14 +105,14 @@ def test_a_job_claiming_other_roles_ends_no_running_pod(installed: Stage) -> Non
     installed.apply(role_jobs("tensorflow", "mnist", other_roles)[-1])
     shell = Shell(installed.cluster, installed.namespace)
     installed.until(
-        lambda: "its Jobs disagree on edl.dev/roles" in shell.edl("status", "mnist").stdout,
+        lambda: "they disagree on edl.dev/roles" in shell.edl("status", "mnist").stdout,
         "its owner is told",
     )
-    installed.annotate("mnist-worker", replicas="1")
-    assert installed.size("mnist-evaluator") == 0
     assert installed.uids("mnist-worker") | installed.uids("mnist-chief") == running
-    installed.kubectl("delete", "job", "mnist-evaluator")
+    installed.annotate("mnist-worker", replicas="1")
     installed.until_runs("mnist-worker", 1)
+    assert installed.job("mnist-evaluator")["spec"]["suspend"]
+    assert installed.running("mnist-evaluator") == 0
 
 
 def test_a_job_with_another_name_is_refused_beside_other_roles(installed: Stage) -> None:

@@ -8,11 +8,13 @@ from weakref import ref
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.errors import ClusterError, Forbidden, Gone, Invalid, Unreachable
 from edl.kube.writer.executor import StepFailure, StepReport, never
 from edl.model import (
     ClusterState,
     Code,
+    ConflictingJob,
     JobKey,
     ObjectRef,
     Quota,
@@ -113,6 +115,8 @@ class World:
         self.uids: dict[JobKey, str] = {}
         self.bare: list[JobKey] = []
         self.orphans: tuple[tuple[ObjectRef, str], ...] = ()
+        self.conflicting: tuple[ConflictingJob, ...] = ()
+        """Jobs that each training job leaves out."""
         self.recheck: timedelta | None = None
         self.broken = 0
         self.odd: list[JobKey] = []
@@ -141,7 +145,10 @@ class World:
             raise ZeroDivisionError("a bug")
         self.time.seconds += self.deciding
         jobs, bare = (
-            tuple(TrainingJob(key, "none", (self._worker(key),), now) for key in keys)
+            tuple(
+                TrainingJob(key, "none", (self._worker(key),), now, conflicting=self.conflicting)
+                for key in keys
+            )
             for keys in (self.jobs, self.bare)
         )
         return ClusterState(now, (), jobs, bare_jobs=bare, orphans=self.orphans)
@@ -157,6 +164,7 @@ class World:
         keys = [
             *(job.key for job in everybody),
             *(JobKey(target.namespace, target.name) for target, _ in state.orphans),
+            *(one.key for job in state.jobs for one in job.conflicting),
         ]
         jobs = [key for key in keys if key not in self.odd and not waits(key)]
         good = tuple(
@@ -439,6 +447,16 @@ def test_so_are_provisional_pods_of_no_job(world: World) -> None:
     world.executor.fails[A] = Invalid("refused", 422)
     assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
     assert world.executor.rounds == [[A], [], []]
+
+
+def test_so_are_jobs_that_their_training_job_leaves_out(world: World) -> None:
+    """And it alone: no user delays the training job by a Job that takes no annotation."""
+    copy = JobKey("web", "a/copy")
+    why = reasons.quoted(Code.JOB_CONFLICT, "Job copy is left out of a")
+    world.jobs, world.conflicting = [A], (ConflictingJob(copy, "copy", "uid", why),)
+    world.executor.fails[copy] = Invalid("refused", 422)
+    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert world.executor.rounds == [[A, copy], [A], [A]]
 
 
 def test_a_job_that_succeeds_again_is_forgiven(world: World) -> None:

@@ -44,8 +44,6 @@ _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
     | {contract.COOLDOWN, contract.DURATION, contract.PROGRESS, contract.TTL}
 )
-
-
 _TOO_LATE: Final = (
     "its topology only takes effect if its Job was created with it and names no node itself: "
     "recreate the Job"
@@ -79,13 +77,25 @@ class JobFacts(msgspec.Struct, frozen=True, gc=False):
     execs: bool = False
     """Its pods run commands in workers' pods, which its namespace must allow."""
 
+    @property
+    def has_ended(self) -> bool:
+        return self.role is not None and self.role.status.ending is not None
+
+    @property
+    def awaits_start(self) -> bool:
+        return self.role is None or (self.role.status.suspended and not self.has_ended)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it was started, however it stands now: no user can write `edl.dev/started-at`."""
+        return self.started_at is not None or not self.awaits_start
+
 
 def job(raw: bytes, shapes: ShapeInterner) -> JobFacts:
     """The facts of a whole Job that carries `edl.dev/framework`."""
     manifest = cast("Json", _jobs.decode(raw))
     metadata = manifest["metadata"]
-    labels = metadata.get("labels") or {}
-    annotations = metadata.get("annotations") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     spec, problem = _read(manifest)
     return JobFacts(
         key=JobKey(metadata["namespace"], labels.get(contract.JOB) or metadata["name"]),
@@ -180,11 +190,12 @@ def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
         exit_code_rules=job_status.exit_code_rules(manifest),
         topology=spec.scheduling.topology if gated else Topology(),
         held_ttl=spec.lifecycle.ttl if held else None,
+        clean_up=spec.lifecycle.clean_up,
     )
 
 
 def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTemplate:
-    pod_spec, pod_labels = _pod_spec(manifest), _template_labels(manifest)
+    pod_spec, pod_labels = _pod_spec(manifest), labels_of(manifest["spec"]["template"])
     identity = shapes.identity(manifest["metadata"]["namespace"], pod_labels)
     shape = shapes.of_json(pod_spec, gpu_sharing.share(pod_labels), identity)
     gates = (gate["name"] for gate in pod_spec.get("schedulingGates") or ())
@@ -283,10 +294,6 @@ def _retries(manifest: Mapping[str, Any]) -> int:
     # The reconciler may have raised it since, by the number of failures.
     raised = _backoff_limit(manifest) - ours
     return ours if 0 <= raised <= _failures(manifest) else 0
-
-
-def _template_labels(manifest: Mapping[str, Any]) -> Mapping[str, str]:
-    return labels_of(manifest["spec"]["template"])
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

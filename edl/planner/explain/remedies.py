@@ -33,9 +33,18 @@ LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsati
 """Blockers of a role that room on nodes for `pods` more pods would remove."""
 _WITHOUT_NODES: Final = frozenset({NodeRule.TOPOLOGY_SPREAD, NodeRule.POD_AFFINITY})
 """Rules that labels or pods on the present nodes satisfy."""
+
+
+def _without_problem(job: TrainingJob) -> TrainingJob:
+    """The job without its problem, and with the first of several Jobs of one role alone."""
+    roles = {role.name: role for role in reversed(job.roles)}
+    first = tuple(role for role in job.roles if roles[role.name] is role)
+    return replace(job, problem=None, refusals=(), roles=first)
+
+
 _MENDED: Final[Mapping[JobCondition, Callable[[TrainingJob], TrainingJob]]] = {
     JobCondition.PAUSED: lambda job: replace(job, paused=False),
-    JobCondition.PROBLEM: lambda job: replace(job, problem=None, refusals=()),
+    JobCondition.PROBLEM: _without_problem,
     JobCondition.MISSING: lambda job: replace(job, missing=()),
 }
 """Each clears one condition only, so that the next one is reported as well."""

@@ -153,9 +153,9 @@ def _tracked(role: Role) -> Role:
 
 
 def simulate_job(training: Training, queued_at: datetime) -> SimulatedJob:
-    """The simulated job of a training job that arrives."""
+    """The simulated job of a training job that arrives, without Jobs that conflict with it."""
     job, waiting = replace(training.job, queued_at=queued_at), _waiting(training.job)
-    job = replace(job, roles=tuple(map(_tracked, job.roles)))
+    job = replace(job, roles=tuple(map(_tracked, job.roles)), conflicting=())
     parts = {
         role.name: SimulatedRole(
             role=role, gates=_gates(role, waiting), pods={pod.name: pod for pod in role.status.pods}

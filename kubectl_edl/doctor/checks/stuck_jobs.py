@@ -34,6 +34,7 @@ from kubectl_edl.doctor.checks.check import (
 from kubectl_edl.doctor.checks.stuck_phases import (
     PodFailures,
     explanation,
+    left_out,
     may_crash_loop,
     stuck_rules,
 )
@@ -57,6 +58,7 @@ def stuck(context: CheckContext) -> CheckResults:
         return next(filter(None, (rule(job, context.now) for rule in rules)), None)
 
     bad = [found for found in map(first_found, jobs) if found]
+    bad += [found for job in jobs for found in left_out(job)]
     yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
     none = f"no training job is stuck ({len(jobs)} checked)" if jobs else "there are none yet"
     yield from first(bad, _all(context), none)

@@ -1,7 +1,7 @@
 """Rules that report a training job which waits in its phase without progress."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
 from kubectl_edl.job_views.creation_failures import JobBlocker
-from kubectl_edl.job_views.job_reasons import stalled_pods, why
+from kubectl_edl.job_views.job_reasons import conflicts, stalled_pods, why
 from kubectl_edl.output.age import ago, duration
 
 _ROLES: Final = timedelta(minutes=2)
@@ -284,6 +284,12 @@ def _finishing(log: str, job: TrainingJob, now: datetime) -> CheckResult | None:
         return None
     left = ", ".join(role.name for role in job.live)
     return failure(f"{job.key} ended {ago(max(ended), now)}, but {left} has not been stopped", log)
+
+
+def left_out(job: TrainingJob) -> Iterator[CheckResult]:
+    """Jobs that never start, as they conflict with this one."""
+    its_jobs = f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}"
+    yield from (warning(f"{job.key}: {text}", FixCommand(its_jobs)) for text in conflicts(job))
 
 
 def explanation(job: TrainingJob) -> FixCommand:

@@ -63,6 +63,7 @@ class TrainingJobDocument(TypedDict):
     cooldown: Annotated[CooldownDocument | None, "How often it is resized; null: unknown, never."]
     startTime: Annotated[Timestamp | None, "When it first started; null before."]
     missingRoles: Annotated[list[str], "Roles whose Job does not exist."]
+    conflictingJobs: Annotated[list[str], "Jobs with its edl.dev/job that are left out of it."]
     roles: Annotated[list[RoleDocument], "Its roles."]
 
 

@@ -261,9 +261,9 @@ def test_another_policy_or_limit_decides_anew() -> None:
 def test_remaining_pods_of_an_ended_job_count_in_quotas_in_every_plan() -> None:
     """Nobody ends them (clean-up None), and the quota counts them as long as they are there."""
     charges, quota = (QuotaCharge("quota", "pods", 1),), Quota("ns", "quota", "pods", 3)
-    done = role("worker", charges=charges, on=["a"]).changed(ending=JobEnd.COMPLETE, pods=())
+    done = role("worker", charges=charges, on=["a"], clean_up=CleanUp.NONE)
+    done = done.changed(ending=JobEnd.COMPLETE, pods=())
     over = job("over", done, role("ps", 2, 2, on=["a", "a"], charges=charges))
-    over = replace(over, clean_up=CleanUp.NONE)
     state = replace(cluster(node("a", 64), over), quotas=(quota,))
     memory = PlanCache()
     decide(state, POLICIES["fair"], Limits(), memory)

@@ -26,7 +26,7 @@ NOTHING_LEFT = {"parallelism": 0, "completions": 0}
 
 
 def ended(*roles: Role, clean_up: CleanUp = CleanUp.RUNNING) -> Step:
-    (step,), recheck = upkeep(training(*roles, clean_up=clean_up), (), NOW)
+    (step,), recheck = upkeep(training(*(one.changed(clean_up=clean_up) for one in roles)), (), NOW)
     assert recheck is None
     return step
 
@@ -108,7 +108,7 @@ def test_all_waits_for_the_others() -> None:
 
 def test_a_pod_is_deleted_in_the_version_that_was_seen() -> None:
     over = pods("chief", [0], ready=False, phase=PodPhase.SUCCEEDED)
-    step = finish(training(CHIEF.changed(pods=over), clean_up=CleanUp.ALL), JobEnd.COMPLETE, NOW)
+    step = finish(training(CHIEF.changed(pods=over, clean_up=CleanUp.ALL)), JobEnd.COMPLETE, NOW)
     (delete,) = step.writes
     assert isinstance(delete, Delete)
     assert delete.version == over[0].version

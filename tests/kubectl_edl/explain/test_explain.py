@@ -518,14 +518,15 @@ def test_an_unknown_name_is_refused(stage: Stage) -> None:
     assert "did you mean bert?" in found.err
 
 
-def test_a_copy_that_joins_a_running_job_is_why_it_is_not_started_as_a_whole(stage: Stage) -> None:
-    copy = job("copy", framework="none", min="1", max="12")
-    copy["metadata"]["labels"][contract.JOB] = "small"
-    stage.put(copy)
+def test_a_copy_that_joins_a_waiting_job_is_why_it_does_not_start(stage: Stage) -> None:
+    for name in ("copy", "waits"):
+        one = job(name, framework="none", min="1", max="12")
+        one["metadata"]["labels"][contract.JOB] = "waits"
+        stage.put(one)
     assert (
-        "Why small does not start as a whole:\n"
-        "  1. several Jobs are its worker: copy, small; delete all but one\n"
-    ) in stage.run("explain", "small").out
+        "Why waits does not start:\n"
+        "  1. several Jobs are its worker: copy, waits; delete all but one\n"
+    ) in stage.run("explain", "waits").out
 
 
 def test_a_manual_size_that_is_not_reached_names_its_blocker(stage: Stage) -> None:

@@ -191,6 +191,7 @@ def test_json_and_yaml_say_the_same_in_the_documented_shape(stage: Stage) -> Non
         "cooldown": {"periodSeconds": 10, "source": "reconciler"},
         "startTime": None,
         "missingRoles": [],
+        "conflictingJobs": [],
     }
     assert one["metadata"] == {
         "name": "mnist",

@@ -14,6 +14,7 @@ from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts
 from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.jobs.bare_training_jobs import bare_training_job
+from edl.kube.state.jobs.job_conflicts import conflicting_jobs
 from edl.kube.state.jobs.job_pods import JobPods
 from edl.kube.state.jobs.pending_demands import PendingDemands
 from edl.kube.state.jobs.training_job_inputs import ClusterScope, TrainingJobInputs
@@ -145,7 +146,10 @@ class JobIndex:
 
     def _gathered(self, key: JobKey) -> TrainingJob | None:
         """The training job of a key; None if no Job of it remains."""
-        jobs = staying(sorted(self._jobs.of(key).values(), key=lambda job: job.name))
+        named = sorted(self._jobs.of(key).values(), key=lambda job: job.name)
+        conflicting = conflicting_jobs(key, named)
+        left_out = {found.uid for found in conflicting}
+        jobs = staying([job for job in named if job.uid not in left_out])
         if not jobs:
             return None
         scope = self._scope
@@ -161,6 +165,7 @@ class JobIndex:
             devices=self._devices,
             previous_pods=[*self._pods.previous(key, jobs, self._ours)],
             requests=[one for job in jobs for one in _within(key, self._requests.of(job.uid))],
+            conflicting=conflicting,
         )
         try:
             return gather(key, parts)

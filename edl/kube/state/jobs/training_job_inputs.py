@@ -1,7 +1,7 @@
 """The inputs of one training job, and the problems for which it cannot be planned or started."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -27,8 +27,8 @@ from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.jobs import pod_admission
-from edl.messages.scarcity_messages import listed
-from edl.model import JobKey, Reason, Role
+from edl.kube.state.jobs.job_conflicts import disagreements, never_meet
+from edl.model import ConflictingJob, JobKey, Reason, Role
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
 from edl.spec.job_spec import JobSpec
@@ -59,6 +59,8 @@ class TrainingJobInputs(msgspec.Struct, frozen=True):
     """The ProvisioningRequests that its Jobs own."""
     previous_pods: Sequence[PodFacts] = ()
     """Pods of deleted Jobs of it that use nodes."""
+    conflicting: tuple[ConflictingJob, ...] = ()
+    """Jobs that are not among `jobs` because they conflict with them."""
 
 
 class ClusterScope(msgspec.Struct, frozen=True):
@@ -129,26 +131,18 @@ def _rules_of(
 
 def problem(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Reason | None:
     """Why it cannot be planned; a job that has ended keeps its own problems alone."""
-    rules = NO_RULES if all(map(has_ended, around.jobs)) else around.rules
-    execs = any(map(awaits_start, around.jobs)) and any(job.execs for job in around.jobs)
+    rules = NO_RULES if all(job.has_ended for job in around.jobs) else around.rules
+    execs = any(job.awaits_start for job in around.jobs) and any(job.execs for job in around.jobs)
     denied = namespace_policy.no_kubexec(key.namespace) if execs and not around.kubexec else ""
     return rules.problem(_problems(key, around, specs), denied)
 
 
 def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     yield from (job.problem for job in around.jobs if job.problem)
-    yield from _disagreements(around, specs)
+    yield from disagreements(around.jobs, specs)
     # Requirements of a start are checked for waiting jobs only: running jobs are still resized.
-    if any(awaits_start(job) for job in around.jobs):
+    if any(job.awaits_start for job in around.jobs):
         yield from _obstacles(key, around, specs)
-
-
-def has_ended(job: JobFacts) -> bool:
-    return job.role is not None and job.role.status.ending is not None
-
-
-def awaits_start(job: JobFacts) -> bool:
-    return job.role is None or (job.role.status.suspended and job.role.status.ending is None)
 
 
 def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
@@ -157,7 +151,7 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
     yield from _too_few(around)
     yield from _ended_before(around)
     if not any(job.started_at for job in around.jobs):  # jobs that have started may continue
-        yield from _never_meet(specs)
+        yield from never_meet(specs)
     if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
         for owned in around.owned_objects:
             if owned.kind == "Service" and owned.name == key.name and owned.job != key.name:
@@ -205,13 +199,6 @@ def resolution(role: Role, namespace: str, devices: DeviceView | None) -> Resolv
     return resolve(shape, devices, role.spec.max)
 
 
-def _never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
-    """Differences between Jobs by which their pods would never find each other."""
-    same = "recreate them with the same"
-    yield from _differing(contract.MODE, specs, lambda spec: spec.mode, same)
-    yield from _differing(contract.PORT, specs, lambda spec: str(spec.port), same)
-
-
 def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
     """Jobs that ended in an earlier run: recreated Jobs would start without them."""
     roles = [(job, job.role) for job in around.jobs if job.role]
@@ -230,47 +217,6 @@ def _ended_before(around: TrainingJobInputs) -> Iterator[str]:
 
 def share(job: JobFacts) -> int:
     return job.role.template.shape.requests.get(SHARED_GPU) if job.role else 0
-
-
-def _disagreements(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
-    same, again = "write the same on each", "recreate them with the same"
-    yield from _differing(contract.FRAMEWORK, specs, lambda spec: spec.framework, again)
-    names = [spec.role for spec in specs]
-    if several := sorted({name for name in names if names.count(name) > 1}):
-        for name in several:
-            jobs = [job.name for job in around.jobs if job.spec and job.spec.role == name]
-            yield f"several Jobs are its {name}: {', '.join(jobs)}; delete all but one"
-        return
-    if found := [*_differing(contract.ROLES, specs, _roles_text, again)]:
-        yield from found
-        return
-    either = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
-    near = [spec for spec in specs if spec.scheduling.topology]
-    yield from _differing(either, near, _topology_text, f"{same} that has one")
-
-
-def _differing(
-    key: str, specs: Sequence[JobSpec], value: Callable[[JobSpec], str], remedy: str
-) -> Iterator[str]:
-    """The problem of Jobs with different values of one key, with each value and its Jobs."""
-    jobs: defaultdict[str, list[str]] = defaultdict(list)
-    for spec in specs:
-        jobs[value(spec)].append(spec.name)
-    if len(jobs) > 1:
-        values = [f"{text or 'none'} on {listed(names)}" for text, names in sorted(jobs.items())]
-        yield f"its Jobs disagree on {key}: {listed(values, '; ')}: {remedy}"
-
-
-def _roles_text(spec: JobSpec) -> str:
-    """The roles as in `edl.dev/roles`: `chief=1,worker=1..4`."""
-    return ",".join(bounds.entry for bounds in spec.all_roles)
-
-
-def _topology_text(spec: JobSpec) -> str:
-    """The topology as in the annotations: `rack`, `worker=rack`."""
-    found = spec.scheduling.topology
-    required = (f"{role}={label}" if role else label for role, label in found.required)
-    return ",".join((*required, *found.preferred))
 
 
 def grouped(role: Role) -> Role:

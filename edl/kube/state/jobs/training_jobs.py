@@ -20,9 +20,7 @@ from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state.jobs import pod_admission, replaced_pods
 from edl.kube.state.jobs.training_job_inputs import (
     TrainingJobInputs,
-    awaits_start,
     grouped,
-    has_ended,
     problem,
     resolution,
 )
@@ -80,16 +78,16 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         queued_at=first.created_at,
         missing=tuple(name for name in all_roles if name not in {role.name for role in roles}),
         priority=max(_priorities(around), default=0),
-        paused=any(job.paused for job in around.jobs if not has_ended(job)),
+        paused=any(job.paused for job in around.jobs if not job.has_ended),
         started_at=max((job.started_at for job in around.jobs if job.started_at), default=None),
         problem=problem(key, around, specs),
         provisioning=_provisioning(around, specs),
         mode=specs[0].mode if specs else "",
-        clean_up=_clean_up(around),
         existing_dependents={
             one.target: one.uid for one in around.owned_objects if one.job == key.name
         }
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
+        conflicting=around.conflicting,
     )
     return replaced_pods.with_replacements(write_refusals.with_refusals(found))
 
@@ -111,7 +109,7 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
         (one.request for one in around.requests if one.request),
         key=attrgetter("created_at", "name"),
     )
-    failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and awaits_start(job))
+    failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and job.awaits_start)
     return Provisioning(
         provision=next(settings, Provision.MINIMUM),
         pods=tuple(sorted(pods, key=attrgetter("name"))),
@@ -153,7 +151,7 @@ def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, .
     roles = sorted(roles, key=lambda role: (all_roles.index(role.name), role.job))
     return (
         _succeeding(roles, around.previous_pods)
-        if any(map(awaits_start, around.jobs))
+        if any(job.awaits_start for job in around.jobs)
         else (*roles,)
     )
 
@@ -234,13 +232,3 @@ def _priorities(around: TrainingJobInputs) -> Iterator[int]:
     """Priorities of the Jobs; those of existing pods if the PriorityClass was deleted."""
     for pods, priority in zip(around.pods, around.priorities, strict=True):
         yield from [pod.priority for pod in pods] if priority is None else [priority.value]
-
-
-def _clean_up(around: TrainingJobInputs) -> contract.CleanUp:
-    """The setting of the leader role."""
-    chosen = [
-        job.spec.lifecycle.clean_up
-        for job in around.jobs
-        if job.spec and job.role and job.role.spec.is_leader
-    ]
-    return chosen[0] if chosen else contract.CleanUp.RUNNING

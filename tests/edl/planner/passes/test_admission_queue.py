@@ -501,7 +501,8 @@ def test_pods_that_the_end_of_their_job_ends_free_their_room_for_the_queue(
 ) -> None:
     """Else another job grows in the room of the chief, and gives it back a moment later."""
     chief = role("chief", pods=(), size=1, suspended=False, ending=JobEnd.COMPLETE)
-    over = job("over", chief, role("ps", on=["a"]), clean_up=clean_up)
+    chief = chief.changed(clean_up=clean_up)
+    over = job("over", chief, role("ps", on=["a"]))
     waits = worker("waits", 3, 3, queued=-9)
     runs = worker("runs", 1, 2, on=["a"], queued=-99)
     assert sizes(plan_for(cluster(node("a", 4), over, runs, waits))) == growth

@@ -1,0 +1,117 @@
+"""Jobs that disagree, although they have the same `edl.dev/job`."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from edl import contract, reasons
+from edl.kube.decode.job_facts import JobFacts
+from edl.messages.scarcity_messages import listed
+from edl.model import Code, ConflictingJob, JobKey
+from edl.spec.job_spec import JobSpec
+
+_EITHER_TOPOLOGY: Final = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
+
+
+def conflicting_jobs(key: JobKey, jobs: Sequence[JobFacts]) -> tuple[ConflictingJob, ...]:
+    """The Jobs to leave out: they never started, and conflict with some that have.
+
+    None is left out before a Job has started. A role that is created again conflicts with none, so
+    it joins the others; of two such Jobs of one role, the first does.
+    """
+    there = [job for job in jobs if not job.leaving]
+    whole = [job for job in there if job.has_started]
+    if len(whole) in (0, len(there)):
+        return ()
+    causes = list[tuple[JobFacts, str]]()
+    new = (job for job in there if not job.has_started)
+    for job in sorted(new, key=lambda job: (job.created_at, job.name)):
+        if cause := _conflict(key, job, whole):
+            causes.append((job, cause))
+        else:
+            whole.append(job)
+    over = all(job.has_ended for job in whole)
+    return tuple(_left_out(key, job, cause, over=over) for job, cause in causes)
+
+
+def _left_out(key: JobKey, job: JobFacts, cause: str, *, over: bool) -> ConflictingJob:
+    other = f"recreate it with another {contract.JOB}"
+    remedy = f"; delete {job.name}, or {other}"
+    if over:
+        remedy = f"; {key.name} has ended: delete its Jobs and apply {job.name} again, or {other}"
+    if job.problem:  # the findings contain their remedy
+        remedy = ""
+    text = f"Job {job.name} is left out of {key.name}: {cause}{remedy}"
+    own = JobKey(key.namespace, f"{key.name}/{job.name}")
+    return ConflictingJob(own, job.name, job.uid, reasons.quoted(Code.JOB_CONFLICT, text), job.role)
+
+
+def _conflict(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> str:
+    """Why a Job that never started does not join these; empty if it does."""
+    if job.problem or job.spec is None:
+        return job.problem
+    for other in (one.spec for one in others if one.spec):
+        if other.role == job.spec.role and other.framework == job.spec.framework:
+            return f"Job {other.name} is the {other.role} of {key.name}"
+        for name, value in _SAME.items():
+            own, theirs = value(job.spec), value(other)
+            optional = name == _EITHER_TOPOLOGY and not (own and theirs)
+            if own != theirs and not optional:
+                on = f"{own or 'none'} on {job.name}, {theirs or 'none'} on {other.name}"
+                return f"they disagree on {name}: {on}"
+    return ""
+
+
+def disagreements(jobs: Sequence[JobFacts], specs: Sequence[JobSpec]) -> Iterator[str]:
+    """The problems of Jobs of which no role can be planned."""
+    same, again = "write the same on each", "recreate them with the same"
+    yield from _differing(contract.FRAMEWORK, specs, again)
+    names = [spec.role for spec in specs]
+    if several := sorted({name for name in names if names.count(name) > 1}):
+        for name in several:
+            same_role = [job.name for job in jobs if job.spec and job.spec.role == name]
+            yield f"several Jobs are its {name}: {', '.join(same_role)}; delete all but one"
+        return
+    if found := [*_differing(contract.ROLES, specs, again)]:
+        yield from found
+        return
+    near = [spec for spec in specs if spec.scheduling.topology]
+    yield from _differing(_EITHER_TOPOLOGY, near, f"{same} that has one")
+
+
+def never_meet(specs: Sequence[JobSpec]) -> Iterator[str]:
+    """Differences between Jobs by which their pods would never find each other."""
+    for name in (contract.MODE, contract.PORT):
+        yield from _differing(name, specs, "recreate them with the same")
+
+
+def _differing(key: str, specs: Sequence[JobSpec], remedy: str) -> Iterator[str]:
+    """The problem of Jobs with different values of one key, with each value and its Jobs."""
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    for spec in specs:
+        jobs[_SAME[key](spec)].append(spec.name)
+    if len(jobs) > 1:
+        values = [f"{text or 'none'} on {listed(names)}" for text, names in sorted(jobs.items())]
+        yield f"its Jobs disagree on {key}: {listed(values, '; ')}: {remedy}"
+
+
+def _roles_text(spec: JobSpec) -> str:
+    """The roles as in `edl.dev/roles`: `chief=1,worker=1..4`."""
+    return ",".join(bounds.entry for bounds in spec.all_roles)
+
+
+def _topology_text(spec: JobSpec) -> str:
+    """The topology as in the annotations: `rack`, `worker=rack`."""
+    found = spec.scheduling.topology
+    required = (f"{role}={label}" if role else label for role, label in found.required)
+    return ",".join((*required, *found.preferred))
+
+
+_SAME: Final[dict[str, Callable[[JobSpec], str]]] = {
+    contract.FRAMEWORK: lambda spec: spec.framework,
+    contract.ROLES: _roles_text,
+    contract.MODE: lambda spec: spec.mode,
+    contract.PORT: lambda spec: str(spec.port),
+    _EITHER_TOPOLOGY: _topology_text,
+}
+"""What all Jobs of a training job have in common, and its text."""

@@ -1,0 +1,100 @@
+"""Jobs that are left out of a running training job: which commands name them, and what they do."""
+
+import json
+
+import pytest
+
+from edl import contract
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
+from tests.kubectl_edl.doctor.findings import checked
+from tests.kubectl_edl.stage import Stage, job, lease, node, pod
+
+CAUSE = (
+    "Job copy is left out of small: Job small is the worker of small; delete copy, or recreate it "
+    "with another edl.dev/job"
+)
+
+
+NAMES = ("small", "copy")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A training job that runs with 6 pods, and a copy of its Job."""
+    stage = Stage()
+    lease(stage)
+    for name in ("node-1", "node-2"):
+        stage.create(node(name, cpu="8"))
+    runs = stage.put(job("small", framework="none", min="1", max="8"), suspend=False, parallelism=6)
+    for index in range(6):
+        stage.create(pod(runs, index, f"node-{index % 2 + 1}"))
+    put_copy(stage, "copy")
+    return stage
+
+
+def put_copy(stage: Stage, name: str) -> None:
+    copy = job(name, framework="none", min="1", max="12")
+    copy["metadata"]["labels"][contract.JOB] = "small"
+    stage.put(copy)
+
+
+def test_the_list_names_it_beside_the_state_of_the_running_job(stage: Stage) -> None:
+    found = stage.run("status")
+    assert found.err == f"hint: default/small: {CAUSE}\n"
+    assert "Running   worker=6/1..8 " in found.out
+    (shown,) = json.loads(stage.run("status", "-o", "json").out)["items"]
+    assert shown["conflictingJobs"] == ["copy"]
+
+
+@pytest.mark.parametrize("command", ["status", "explain"])
+def test_it_is_a_blocker_of_the_running_job(stage: Stage, command: str) -> None:
+    assert f"Blockers:\n  1. {CAUSE}\n" in stage.run(command, "small").out
+
+
+def test_a_running_job_is_explained_as_it_is(stage: Stage) -> None:
+    assert "\nworker   6     7      1     8 " in stage.run("explain", "small").out
+    assert (
+        "small   worker   1..8       6     7       started\n" in stage.run("simulate", "--live").out
+    )
+
+
+def test_only_the_first_ones_are_named(stage: Stage) -> None:
+    for number in range(4):
+        put_copy(stage, f"copy-{number}")
+    err = stage.run("status").err.splitlines()
+    assert len(err) == 4
+    assert err[-1] == "hint: default/small: 2 more with edl.dev/job=small are, too"
+
+
+def test_doctor_warns_of_it(stage: Stage) -> None:
+    installed(stage, FakeApi())
+    (one,) = checked(stage, "-n", "default")["stuck"]
+    assert (one["result"], one["message"]) == ("warning", f"default/small: {CAUSE}")
+    assert one["remediation"] == "kubectl get jobs -n default -l edl.dev/job=small"
+
+
+@pytest.mark.parametrize(
+    "command", [["status", "copy"], ["explain", "copy"], ["resume", "copy"], ["scale", "copy", "2"]]
+)
+def test_a_command_that_names_it_fails_with_the_cause(stage: Stage, command: list[str]) -> None:
+    found = stage.run(*command)
+    assert (found.code, found.err) == (1, f"error: {CAUSE}\n")
+
+
+def test_a_pause_stops_the_running_job_alone(stage: Stage) -> None:
+    stage.run("pause", "small", "--yes")
+    paused = [stage.job(name)["metadata"]["annotations"].get(contract.PAUSED) for name in NAMES]
+    assert paused == ["true", None]
+
+
+def test_the_running_job_is_resized(stage: Stage) -> None:
+    found = stage.run("scale", "small", "3")
+    assert (found.code, found.err) == (0, "")
+    notes = [stage.job(name)["metadata"]["annotations"].get(contract.REPLICAS) for name in NAMES]
+    assert notes == ["3", None]
+
+
+def test_a_deletion_deletes_it_too(stage: Stage) -> None:
+    """Else it would start in the place of the deleted one."""
+    found = stage.run("delete", "small", "--yes")
+    assert found.out.startswith("small: deleted with its Jobs copy, small")
