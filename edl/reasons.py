@@ -10,13 +10,11 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role, TrainingJob
-from edl.model.nodes import SplitDomains
-from edl.model.quotas import Excess
-from edl.model.reason_codes import (
+from edl.model.causes.reason_codes import Code, Reason, Restart
+from edl.model.causes.reason_subjects import (
     Attempt,
     Attempted,
     Awaiting,
-    Code,
     FixedSize,
     ForeignJob,
     Growth,
@@ -33,13 +31,20 @@ from edl.model.reason_codes import (
     Pods,
     PodsOf,
     QuotedText,
-    Reason,
-    Restart,
     Roles,
     Size,
     Usage,
 )
-from edl.model.scarcity import Lack, NodePoolLimit, NodeRule, NoEligibleNode, NoRoom, Shortage
+from edl.model.causes.scarcity import (
+    Lack,
+    NodePoolLimit,
+    NodeRule,
+    NoEligibleNode,
+    NoRoom,
+    Shortage,
+)
+from edl.model.nodes import SplitDomains
+from edl.model.quotas import Excess
 from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
@@ -80,14 +85,6 @@ FIXED_SIZE: Final = Reason(Code.FIXED_SIZE)
 SCALE_SUCCEEDED: Final = Reason(Code.SCALE_SUCCEEDED)
 UNOBSERVED: Final = Reason(Code.UNOBSERVED)
 UNKNOWN: Final = Reason(Code.UNKNOWN)
-
-TIMED: Final = frozenset({Code.COOLDOWN, Code.BACK_OFF})
-"""Reasons that end when their time is over."""
-PROMISING: Final = frozenset(
-    {Code.PODS_TERMINATING, Code.PLACEMENT_ORDER, Code.REBALANCING, Code.MINIMUM_FIRST}
-    | {Code.WAITING_FOR_NODES}
-)
-"""Reasons that announce the wanted change: operations in progress will bring it about."""
 
 
 def started(pods: int, *, manual: bool = False) -> Reason:

@@ -2,7 +2,7 @@
 
 from edl.messages import message
 from edl.model import Code, Reason, TrainingJob
-from edl.model.reason_codes import QuotedText
+from edl.model.causes.reason_subjects import QuotedText
 
 
 def because(text: str, code: Code = Code.IDLE_CAPACITY) -> Reason:

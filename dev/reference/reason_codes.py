@@ -7,8 +7,8 @@ from typing import Final
 from dev.reference import table
 from edl.annotations.job_history import OperationPhase
 from edl.model import Code
-from edl.model.blockers import BlockerKind, JobCondition, SizeBound
-from edl.model.scarcity import NodeRule, Scarce
+from edl.model.causes.blockers import BlockerKind, JobCondition, SizeBound
+from edl.model.causes.scarcity import NodeRule, Scarce
 
 _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.ADMITTED: "All pods of its minimum fit: it was started.",

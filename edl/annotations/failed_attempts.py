@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from edl.annotations.json_text import read_json
 from edl.backoff import Backoff
 from edl.model import FailedAttempt, WriteRefusal
+from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import MOST_EXCEEDED, Excess
-from edl.model.reason_codes import Usage
 
 MOST_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""

@@ -13,7 +13,7 @@ import msgspec
 
 from edl import contract
 from edl.model import Code, Role
-from edl.model.reason_codes import code_of
+from edl.model.causes.reason_codes import code_of
 from edl.parsing.yaml_values import timestamp, whole
 
 MOST: Final = 50

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from edl.annotations.json_text import read_json
 from edl.model import JobKey
-from edl.model.reason_codes import ForeignJob, Minimum, Other, Reason
+from edl.model.causes.reason_codes import Reason
+from edl.model.causes.reason_subjects import ForeignJob, Minimum, Other
 
 _LONGEST: Final = 65_536
 """Characters. The reason is on a Job twice, as JSON and as a sentence, and all annotations of a Job

@@ -7,7 +7,7 @@ from edl import contract
 from edl.annotations import assigned_nodes, cleared_nodes, failed_attempts
 from edl.annotations.last_change import read_reason
 from edl.model import RoleRecord
-from edl.model.reason_codes import code_of
+from edl.model.causes.reason_codes import code_of
 from edl.parsing.yaml_values import timestamp, whole
 
 RECORDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {

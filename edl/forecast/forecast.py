@@ -19,14 +19,15 @@ from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import Basis, RemainingWork, left
 from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
-from edl.model.scarcity import NoRoom, Shortage
+from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
+from edl.model.causes.scarcity import NoRoom, Shortage
 from edl.phases import blocked, ending
 from edl.planner.plan import Plan, is_never
 from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
 
 _NAMED: Final = 2
-_PASSING: Final = reasons.TIMED | reasons.PROMISING
+_PASSING: Final = TIMED_CODES | PROMISING_CODES
 _TRIED: Final = 20
 """Most jobs without a simulated start to try in an empty cluster, at a decision each."""
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from edl.kube.decode.namespace_quotas import base
 from edl.model import Quota
+from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import MOST_EXCEEDED, Excess
-from edl.model.reason_codes import Usage
 from edl.quantities import Resources
 
 

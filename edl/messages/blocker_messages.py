@@ -16,7 +16,7 @@ from edl.messages.scarcity_messages import (
     node_rule,
     resource,
 )
-from edl.model.blockers import (
+from edl.model.causes.blockers import (
     OF_WORK,
     AtBound,
     Blocker,
@@ -33,9 +33,10 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
+from edl.model.causes.reason_codes import Code, Reason
+from edl.model.causes.reason_subjects import Attempt, Attempted, FixedSize, Roles
+from edl.model.causes.scarcity import NodeRule, Scarce, Shortage
 from edl.model.quotas import Quota
-from edl.model.reason_codes import Attempt, Attempted, Code, FixedSize, Reason, Roles
-from edl.model.scarcity import NodeRule, Scarce, Shortage
 from edl.quantities import amount_text, shown_amounts
 
 _EXCLUDING: Final[Mapping[Scarce, str]] = {

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl.model.reason_codes import Attempted, Code, Restart
+from edl.model.causes.reason_codes import Code, Restart
+from edl.model.causes.reason_subjects import Attempted
 
 RESTART: Final[Mapping[Restart, str]] = {
     Restart.NONE: "",

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from edl.messages.code_texts import UNNAMED_POD, unnamed_jobs
 from edl.model import JobKey
-from edl.model.blockers import Outranked
-from edl.model.reason_codes import PendingPods
+from edl.model.causes.blockers import Outranked
+from edl.model.causes.reason_subjects import PendingPods
 
 T = TypeVar("T", bound=msgspec.Struct)
 

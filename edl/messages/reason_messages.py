@@ -32,14 +32,12 @@ from edl.messages.scarcity_messages import (
     required,
     resource,
 )
-from edl.model.nodes import SplitDomains
-from edl.model.quotas import Excess
-from edl.model.reason_codes import (
+from edl.model.causes.reason_codes import Code, Reason
+from edl.model.causes.reason_subjects import (
     About,
     AboutCapacity,
     Attempt,
     Awaiting,
-    Code,
     FixedSize,
     ForeignJob,
     Growth,
@@ -56,12 +54,13 @@ from edl.model.reason_codes import (
     Pods,
     PodsOf,
     QuotedText,
-    Reason,
     Roles,
     Size,
     Usage,
 )
-from edl.model.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
+from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
+from edl.model.nodes import SplitDomains
+from edl.model.quotas import Excess
 from edl.quantities import number_text
 
 

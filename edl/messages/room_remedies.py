@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from edl.messages.scarcity_messages import kept_to, lacking
-from edl.model.blockers import ConstraintsUnsatisfied, InsufficientResources, TooLarge
+from edl.model.causes.blockers import ConstraintsUnsatisfied, InsufficientResources, TooLarge
 from edl.model.nodes import Domain, existing_name, is_added, is_one_node
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
+from edl.model.causes.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
 from edl.model.nodes import Domain
-from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
 from edl.quantities import CPU, DEVICE_CLASS, Resources, devices_text, shown_amounts
 
 NAMED: Final = 3

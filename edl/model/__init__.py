@@ -3,6 +3,7 @@
 Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aware UTC datetimes.
 """
 
+from edl.model.causes.reason_codes import Code, Reason, Restart
 from edl.model.cluster_state import ClusterState, Demand
 from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
 from edl.model.failures import (
@@ -41,17 +42,14 @@ from edl.model.pods import (
     RequestState,
 )
 from edl.model.quotas import Quota, QuotaCharge
-from edl.model.reason_codes import Code, Reason, Restart
+from edl.model.role_specs import PodTemplate, ResizePolicy, RoleSpec
 from edl.model.roles import (
     Clearing,
     EndCondition,
     JobEnd,
-    PodTemplate,
-    ResizePolicy,
     Role,
     RoleRecord,
     RoleRequest,
-    RoleSpec,
     RoleStatus,
     ScaleDeadline,
 )

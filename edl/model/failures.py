@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from edl.model.reason_codes import Usage
+from edl.model.causes.reason_subjects import Usage
 
 
 class FailedAttempt(msgspec.Struct, frozen=True):

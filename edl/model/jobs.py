@@ -11,12 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.contract import CleanUp
+from edl.model.causes.reason_codes import Code, Reason
 from edl.model.failures import RefusedSize, WriteRefusal
 from edl.model.nodes import Topology
 from edl.model.object_refs import JobKey, ObjectRef, Owner
 from edl.model.pods import Leaving, Provisioning
-from edl.model.reason_codes import Code, Reason
-from edl.model.roles import EndCondition, JobEnd, ResizePolicy, Role
+from edl.model.role_specs import ResizePolicy
+from edl.model.roles import EndCondition, JobEnd, Role
 
 
 class Phase(StrEnum):

@@ -7,9 +7,9 @@ from enum import StrEnum
 import msgspec
 
 from edl import contract
+from edl.model.causes.reason_codes import Reason
 from edl.model.failures import FailedAttempt
 from edl.model.quotas import QuotaCharge
-from edl.model.reason_codes import Reason
 from edl.quantities import Resources
 
 

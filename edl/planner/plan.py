@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from edl.model import Code, JobKey, Reason
-from edl.model.reason_codes import Usage
-from edl.model.scarcity import NodeRule, NoEligibleNode
+from edl.model.causes.reason_subjects import Usage
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode
 
 
 class Admission(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.messages.foreign_names import NameRedaction
 from edl.model import ClusterState, JobKey, Reason
-from edl.model.reason_codes import Minimum, Other
+from edl.model.causes.reason_subjects import Minimum, Other
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 
 _Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)

@@ -45,7 +45,7 @@ class TeamCount(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PublishedCause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One blocker: a type of `edl.model.blockers.CauseKind`, and messages for users."""
+    """One blocker: a type of `edl.model.causes.blockers.CauseKind`, and messages for users."""
 
     type: _Name
     message: _Text

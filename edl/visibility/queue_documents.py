@@ -12,7 +12,7 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message, remedy
 from edl.messages.foreign_names import NameRedaction
 from edl.model import DEFAULT_TEAM, ClusterState, JobKey
-from edl.model.blockers import Blocker
+from edl.model.causes.blockers import Blocker
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import (

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from edl.messages import cause, remedy
-from edl.model.blockers import (
+from edl.model.causes.blockers import (
     AtBound,
     Blocker,
     ConstraintsUnsatisfied,

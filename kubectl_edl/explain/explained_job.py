@@ -9,7 +9,7 @@ from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.messages import cause, remedy
 from edl.model import Caveat, JobKey, TrainingJob
-from edl.model.blockers import BlockerKind, JobCondition, OwnCondition
+from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.planner.explain.explanation import Blockers, Explanation
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from edl import reasons
 from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
+from edl.model.causes.reason_codes import TIMED_CODES
 from edl.planner.explain.explanation import Explanation
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.explain.blocker_documents import published_document, stops_document
@@ -170,7 +170,7 @@ def _until(explained: Explained) -> datetime | None:
     """The end of the job's own cooldown or back-off, from the plan."""
     found, key = explained.explanation, explained.view.job.key
     held = found.plan.held if found else ()
-    own = (one for one in held if one.job == key and one.reason.code in reasons.TIMED)
+    own = (one for one in held if one.job == key and one.reason.code in TIMED_CODES)
     return next((one.until for one in own), None)
 
 

@@ -12,8 +12,8 @@ from edl.kube.state.quota_usage import charge
 from edl.messages import message
 from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey
+from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
-from edl.model.reason_codes import Usage
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
 from kubectl_edl.client.optional_reads import Hints, read_if_allowed

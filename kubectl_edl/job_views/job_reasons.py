@@ -10,7 +10,7 @@ from edl import contract, reasons
 from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
 from edl.messages import QUEUE_CLOSED, container_messages, message
 from edl.model import Code, JobEnd, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.reason_codes import Size
+from edl.model.causes.reason_subjects import Size
 from edl.phases import (
     below_minimum,
     ending,

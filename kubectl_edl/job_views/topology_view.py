@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 from edl.domain_counts import DomainCounts
 from edl.messages.scarcity_messages import listed
 from edl.model import Code, Domain, Reason, Topology
+from edl.model.causes.scarcity import Shortage
 from edl.model.nodes import is_added
-from edl.model.scarcity import Shortage
 from kubectl_edl.output.documents.shared_documents import (
     DomainDocument,
     DomainPodsDocument,

@@ -8,7 +8,7 @@ from typing import Final
 from edl.domain_counts import DomainCounts, NodeLabels, counted, labels_of
 from edl.messages import message, messages
 from edl.model import ClusterState, Code, JobKey, Reason, Topology, TrainingJob
-from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.model.causes.reason_subjects import Minimum, Other, PendingPods
 from edl.planner.plan import Admission, Plan, Resize, Suspension
 from kubectl_edl.job_views.role_history import ReplicasChange
 from kubectl_edl.job_views.training_job_view import job_names

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, message, remedy
 from edl.model import Reason, Role, TrainingJob, job_of
-from edl.model.blockers import QuotaExceeded
+from edl.model.causes.blockers import QuotaExceeded
 from kubectl_edl.client.cluster_view import Survey
 
 

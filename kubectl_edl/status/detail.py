@@ -13,7 +13,7 @@ from edl.kube.cache.team_source import last_applied
 from edl.kube.cluster import ListOptions, PluginCluster, find, server_time
 from edl.kube.decode.object_facts import node
 from edl.model import Code, Node, ObjectRef, TrainingJob
-from edl.model.blockers import BlockerKind
+from edl.model.causes.blockers import BlockerKind
 from edl.parsing.team_config_map import teams_of
 from edl.phases import waits_to_start
 from edl.planner.plan import StayingPods

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from edl import reasons
 from edl.kube.event_facts import EventFacts
 from edl.messages import container_messages, message
 from edl.model import Code, Node, Phase, Pod, PodPhase, Role
+from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.phases import blocked
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
@@ -116,7 +116,7 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
 
 def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     why, new = view.why, now - view.job.queued_at <= _SOON
-    if blocked(view.job) or (new and why.reason in reasons.PROMISING):
+    if blocked(view.job) or (new and why.reason in PROMISING_CODES):
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new

@@ -11,7 +11,7 @@ from edl.errors import Forbidden
 from edl.kube.create_failures import exceeded_quota
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.model.reason_codes import Usage
+from edl.model.causes.reason_subjects import Usage
 
 if TYPE_CHECKING:
     from edl.model import WriteRefusal

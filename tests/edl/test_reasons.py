@@ -14,9 +14,10 @@ from edl.annotations.job_history import OperationPhase
 from edl.annotations.json_text import json_text
 from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.blockers import Blocker, BlockerKind, JobCondition, SizeBound
-from edl.model.reason_codes import About, Attempt, Minimum, code_of
-from edl.model.scarcity import NodeRule, Scarce
+from edl.model.causes.blockers import Blocker, BlockerKind, JobCondition, SizeBound
+from edl.model.causes.reason_codes import code_of
+from edl.model.causes.reason_subjects import About, Attempt, Minimum
+from edl.model.causes.scarcity import NodeRule, Scarce
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("edl", "reconciler", "kubectl_edl", "webhook", "certs")

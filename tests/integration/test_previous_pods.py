@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edl.model import ObjectRef
-from edl.model.reason_codes import Code
+from edl.model.causes.reason_codes import Code
 from tests.integration.support.plugin import printed
 from tests.integration.support.stage import elastic
 from tests.integration.test_silent_nodes import preferring, say, silent_node, where

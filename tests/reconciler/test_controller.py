@@ -24,7 +24,7 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
-from edl.model.reason_codes import Usage
+from edl.model.causes.reason_subjects import Usage
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError

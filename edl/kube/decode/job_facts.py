@@ -36,7 +36,7 @@ from edl.model import (
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.quantities import Resources
-from edl.spec.job_spec import HELD_TTL, RETRIES, JobSpec
+from edl.spec.job_spec import HELD_TTL, JobSpec
 from edl.writes import Json
 
 _jobs: Final = msgspec.json.Decoder(JobObject)
@@ -185,8 +185,8 @@ def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
         is_queue=not spec.indexed and manifest["spec"].get("completions") is None,
         slots=spec.resources.slots,
         port=spec.port,
-        backoff_limit=_backoff_limit(manifest),
-        retries=_retries(manifest),
+        backoff_limit=job_status.backoff_limit(manifest),
+        retries=job_status.retries(manifest),
         exit_code_rules=job_status.exit_code_rules(manifest),
         topology=spec.scheduling.topology if gated else Topology(),
         held_ttl=spec.lifecycle.ttl if held else None,
@@ -220,7 +220,7 @@ def _status(manifest: Json, spec: JobSpec) -> RoleStatus:
         keeps_completions=job_status.keeps_completions(manifest),
         remaining=None if spec.indexed else job_status.remaining(manifest),
         finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),
-        failures=_failures(manifest),
+        failures=job_status.failures(manifest),
         ignores=job_status.ignores(manifest),
         lost=_lost(manifest, spec),
         suspended_at=job_status.suspended_at(manifest),
@@ -269,31 +269,12 @@ def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
     return 1 - (job_status.remaining(manifest) or 0) / completions
 
 
-def _failures(manifest: Mapping[str, Any]) -> int:
-    status = manifest.get("status", {})
-    uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
-    return (status.get("failed") or 0) + len(uncounted)
-
-
 def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
     then = whole(annotations_of(manifest).get(contract.FAILURES_AT_START, ""))
-    if then is None or _failures(manifest) <= then:
+    if then is None or job_status.failures(manifest) <= then:
         return False
     roles = [bounds.role for bounds in spec.all_roles]
     return frameworks.resizing(spec.framework, spec.mode, roles) is ResizePolicy.RESTART
-
-
-def _backoff_limit(manifest: Mapping[str, Any]) -> int:
-    found: int | None = manifest["spec"].get("backoffLimit")
-    return RETRIES if found is None else found
-
-
-def _retries(manifest: Mapping[str, Any]) -> int:
-    """The `backoffLimit` that the webhook set; 0 if the user set another one."""
-    ours = RETRIES * (whole(annotations_of(manifest).get(contract.INJECTED_MAX, "")) or 0)
-    # The reconciler may have raised it since, by the number of failures.
-    raised = _backoff_limit(manifest) - ours
-    return ours if 0 <= raised <= _failures(manifest) else 0
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

@@ -5,9 +5,12 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
+from edl import contract
+from edl.contract.manifest_parts import annotations as annotations_of
 from edl.model import EndCondition, ExitCodeRule, JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
+from edl.spec.job_spec import RETRIES
 
 _ENDINGS: Final = {
     "Complete": JobEnd.COMPLETE,
@@ -151,3 +154,24 @@ def is_settled(manifest: Mapping[str, Any]) -> bool:
     status = manifest.get("status", {})
     stopped = "Suspended" in true_conditions(manifest)
     return not status.get("active") and (stopped or not status.get("startTime"))
+
+
+def failures(manifest: Mapping[str, Any]) -> int:
+    """Failed or deleted pods as the Job controller counts them."""
+    status = manifest.get("status", {})
+    uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
+    return (status.get("failed") or 0) + len(uncounted)
+
+
+def backoff_limit(manifest: Mapping[str, Any]) -> int:
+    """The failed pods after which the Job controller fails the Job, with the API's default."""
+    found: int | None = manifest["spec"].get("backoffLimit")
+    return RETRIES if found is None else found
+
+
+def retries(manifest: Mapping[str, Any]) -> int:
+    """The `backoffLimit` that the webhook set; 0 if the user set another one."""
+    ours = RETRIES * (whole(annotations_of(manifest).get(contract.INJECTED_MAX, "")) or 0)
+    # The reconciler may have raised it since, by the number of failures.
+    raised = backoff_limit(manifest) - ours
+    return ours if 0 <= raised <= failures(manifest) else 0

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl import lost_pods, phases, reasons
 from edl.frameworks import resizes
 from edl.model import DEFAULT_TEAM, Code, JobKey, Reason, Reclaim, Role, Teams, TrainingJob
-from edl.model.blockers import (
+from edl.model.causes.blockers import (
     OF_WORK,
     AtBound,
     Blocker,
@@ -22,7 +22,8 @@ from edl.model.blockers import (
     SizeBound,
     TimedHold,
 )
-from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
+from edl.model.causes.reason_subjects import Minimum, Other, PendingPods
 from edl.planner.decide import snapshot_at_turn
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
@@ -67,7 +68,7 @@ def start_blockers(now: DecisionInput, builder: PlanBuilder, key: JobKey) -> Seq
     reason = builder.results.held.get(key)
     if reason and (said := _said(reason)):
         return [said]
-    timed = reason and reason.code in reasons.TIMED
+    timed = reason and reason.code in TIMED_CODES
     rooms = () if timed else _gang_shortage(now, job)
     return rooms or [_timed(now, builder, lambda later: later.results.held.get(key))]
 
@@ -192,7 +193,7 @@ def _bound(role: Role) -> AtBound:
 
 def _said(reason: Reason) -> Blocker | None:
     """The blocker for a plan's reason that names other jobs or a reservation; else None."""
-    if reason.code in reasons.PROMISING:
+    if reason.code in PROMISING_CODES:
         return InProgress(reason)
     match reason.about:
         case Other(job):
@@ -229,7 +230,7 @@ def _held(builder: PlanBuilder, key: JobKey, role: str) -> Reason | None:
 def gets_room(builder: PlanBuilder, key: JobKey) -> bool:
     """Whether a waiting training job starts in this plan, or has capacity reserved."""
     held = builder.results.held.get(key)
-    return key in builder.results.admitted or (held is not None and held.code in reasons.PROMISING)
+    return key in builder.results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 
 def reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.blockers import Blocker, InProgress, Outranked
+from edl.model.causes.blockers import Blocker, InProgress, Outranked
+from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.counted_demands import with_counted_demands
 from edl.planner.explain.diagnosis import (
     Subject,
@@ -274,7 +275,7 @@ def _holdings(builder: PlanBuilder) -> dict[Subject, int]:
     """
     held = builder.results.held
     waiting: dict[Subject, int] = {
-        (key, ""): 1 for key in held if held[key].code in reasons.PROMISING
+        (key, ""): 1 for key in held if held[key].code in PROMISING_CODES
     }
     return waiting | {
         (one.job.key, one.role.name): one.size for one in builder.snapshot.allocations

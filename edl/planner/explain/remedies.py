@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import JobKey, Quota, Role, Teams, TrainingJob
-from edl.model.blockers import (
+from edl.model.causes.blockers import (
     OF_WORK,
     AtBound,
     Blocker,
@@ -25,8 +25,8 @@ from edl.model.blockers import (
     TimedHold,
     TooLarge,
 )
+from edl.model.causes.scarcity import NodeRule
 from edl.model.nodes import NEW, added_name, is_one_node
-from edl.model.scarcity import NodeRule
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
 LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge

@@ -9,7 +9,7 @@ import numpy as np
 from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import JobKey, Role, Taint
-from edl.model.blockers import (
+from edl.model.causes.blockers import (
     Blocker,
     ConstraintsUnsatisfied,
     InsufficientResources,
@@ -19,7 +19,7 @@ from edl.model.blockers import (
     StartSizes,
     TooLarge,
 )
-from edl.model.scarcity import Scarce
+from edl.model.causes.scarcity import Scarce
 from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang

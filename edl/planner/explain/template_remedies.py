@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import Role, Shape, TrainingJob
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode
 from edl.model.nodes import Node, Taint, Toleration
-from edl.model.scarcity import NodeRule, NoEligibleNode
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.drain import INTERRUPTED

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from edl.model import Domain, JobKey, Role, Topology, TrainingJob
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import MOST_TOPOLOGY_LABELS
-from edl.model.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan_builder import PlanBuilder

@@ -12,7 +12,7 @@ from edl import reasons
 from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.model import Reason, Shape
-from edl.model.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
+from edl.model.causes.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
 from edl.planner.fit_errors.unmet_constraint import unmet_constraint
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, closest_fit, fits_empty_cluster

@@ -7,7 +7,7 @@ import numpy as np
 from edl.feasibility.constraints import ConstraintCount
 from edl.feasibility.eligibility import Ints, Mask
 from edl.model import PodAffinityTerm, Selector
-from edl.model.scarcity import NodeRule, NoEligibleNode
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 

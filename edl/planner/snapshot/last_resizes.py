@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from edl.model import Code, JobKey, Restart, Role
-from edl.model.reason_codes import About, Attempt, Attempted, ForeignJob, LostPods, Minimum, Other
+from edl.model.causes.reason_subjects import (
+    About,
+    Attempt,
+    Attempted,
+    ForeignJob,
+    LostPods,
+    Minimum,
+    Other,
+)
 
 JobReference: TypeAlias = JobKey | str
 """A training job, by its key or by the uid of one of its Jobs."""

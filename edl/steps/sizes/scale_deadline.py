@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl import contract, messages, reasons
 from edl.model import Reason, ResizePolicy, Role, TrainingJob
-from edl.model.reason_codes import Growth
+from edl.model.causes.reason_subjects import Growth
 from edl.planner.plan import Resize
 from edl.steps.preconditioned_patches import timestamp
 

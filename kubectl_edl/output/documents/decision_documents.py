@@ -3,8 +3,8 @@
 from typing import Annotated, Required, TypedDict
 
 from edl.model import CaveatCode, Phase
-from edl.model.blockers import BlockerKind, JobCondition, SizeBound
-from edl.model.scarcity import NodeRule, Scarce
+from edl.model.causes.blockers import BlockerKind, JobCondition, SizeBound
+from edl.model.causes.scarcity import NodeRule, Scarce
 from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
     DomainDocument,

@@ -12,8 +12,8 @@ from edl.annotations import failed_attempts
 from edl.annotations.failed_attempts import MOST, NODES
 from edl.annotations.json_text import json_text
 from edl.model import FailedAttempt, Quota, RefusedSize, WriteRefusal
+from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import MOST_EXCEEDED, Excess
-from edl.model.reason_codes import Usage
 from tests.edl.trainings import NOW
 
 BUDGET = Quota("ns", 'ResourceQuota "team"', "services", 2)

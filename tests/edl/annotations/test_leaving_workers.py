@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from edl.annotations import leaving_workers
 from edl.model import Code, Leaving, Reason
-from edl.model.reason_codes import QuotedText
+from edl.model.causes.reason_subjects import QuotedText
 
 REASONS = st.builds(Reason, st.sampled_from(Code), st.none() | st.builds(QuotedText, st.text()))
 LEAVING = st.builds(Leaving, st.frozensets(st.text()), st.integers(0, 9999), REASONS)

@@ -10,8 +10,8 @@ from edl.kube.create_failures import (
     refusal,
 )
 from edl.model import Quota
+from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
-from edl.model.reason_codes import Usage
 
 FORBIDDEN = 'Error creating: pods "a-0-x" is forbidden: '
 MESSAGES = {

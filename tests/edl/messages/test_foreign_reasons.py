@@ -12,9 +12,9 @@ from edl.annotations import leaving_workers
 from edl.annotations.json_text import json_text
 from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.blockers import Outranked
+from edl.model.causes.blockers import Outranked
+from edl.model.causes.reason_subjects import About, OverQuota
 from edl.model.quotas import Quota
-from edl.model.reason_codes import About, OverQuota
 from tests.edl.reached import Reached, drawn
 
 _HUGE = 10**4000

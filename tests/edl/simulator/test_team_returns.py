@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, Reason, Teams
-from edl.model.reason_codes import Minimum, Other
+from edl.model.causes.reason_subjects import Minimum, Other
 from edl.planner.plan import Plan
 from edl.simulator import (
     Scenario,

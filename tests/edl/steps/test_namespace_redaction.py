@@ -11,7 +11,7 @@ from edl.annotations.last_change import read_reason
 from edl.contract import LAST_CHANGE, MESSAGE
 from edl.messages import message
 from edl.model import Code, Demand, JobKey, Reason, ScaleDeadline, Team, Teams
-from edl.model.reason_codes import ForeignJob
+from edl.model.causes.reason_subjects import ForeignJob
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 from edl.steps.namespace_redaction import without_foreign_names
 from edl.steps.plan_steps import steps

@@ -19,8 +19,8 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
-from edl.model.reason_codes import Usage
 from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
 from edl.steps.plan_steps import Steps, steps
 from edl.steps.sizes import resize_patch

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.model import ClusterState, Code, JobEnd, JobKey, PodPhase, Reason, TrainingJob
-from edl.model.reason_codes import Other
-from edl.model.scarcity import Lack, ResourceNeed, Scarce, Shortage
+from edl.model.causes.reason_subjects import Other
+from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, StayingPods, Suspension
 from edl.quantities import Resources
 from edl.steps.host_lists import LEAVE

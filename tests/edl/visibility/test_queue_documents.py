@@ -13,8 +13,9 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message
 from edl.messages.foreign_names import NameRedaction, UnnamedJobs
 from edl.model import JobKey, Reason, Team, Teams
-from edl.model.blockers import Blocker, Outranked, TimedHold
-from edl.model.reason_codes import About, Code, Minimum, Other, PendingPods
+from edl.model.causes.blockers import Blocker, Outranked, TimedHold
+from edl.model.causes.reason_codes import Code
+from edl.model.causes.reason_subjects import About, Minimum, Other, PendingPods
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
 from edl.quantities import CPU, Resources

@@ -16,7 +16,7 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
-from edl.model.reason_codes import Growth
+from edl.model.causes.reason_subjects import Growth
 from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
 from kubectl_edl.job_views.training_job_view import document, view
 from tests.edl.trainings import LONG_AGO, NOW, pod, role, training

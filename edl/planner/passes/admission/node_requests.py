@@ -15,8 +15,8 @@ from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import Reason, Role, Shape, TrainingJob
+from edl.model.causes.scarcity import NodePoolLimit
 from edl.model.failures import FailedAttempt
-from edl.model.scarcity import NodePoolLimit
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity

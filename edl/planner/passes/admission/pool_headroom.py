@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edl.feasibility.eligibility import Ints
 from edl.model import NodePoolHeadroom
-from edl.model.scarcity import NodePoolLimit
+from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pod_class import PodSetRequest, still_missing
 from edl.quantities import Resources

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from edl import reasons
 from edl.feasibility.horizon import Horizon
 from edl.model import Reason
-from edl.model.scarcity import ResourceNeed, Shortage
+from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import scarcest
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot

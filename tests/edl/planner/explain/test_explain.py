@@ -24,7 +24,7 @@ from edl.model import (
     TopologySpread,
     TrainingJob,
 )
-from edl.model.blockers import (
+from edl.model.causes.blockers import (
     AtBound,
     Blocker,
     ConstraintsUnsatisfied,
@@ -39,8 +39,8 @@ from edl.model.blockers import (
     SizeBound,
     TimedHold,
 )
-from edl.model.reason_codes import Code
-from edl.model.scarcity import Shortage
+from edl.model.causes.reason_codes import Code
+from edl.model.causes.scarcity import Shortage
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.diagnosis import forbids_preemption

@@ -8,9 +8,9 @@ from hypothesis import example
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl import reasons
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.model.blockers import InProgress, OwnCondition
+from edl.model.causes.blockers import InProgress, OwnCondition
+from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
@@ -68,7 +68,7 @@ def gets_more(given: DecisionInput, found: Explanation, role: str, stops: Blocke
 def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
     results = given.run_passes().results
     held = results.held.get(key)
-    return key in results.admitted or (held is not None and held.code in reasons.PROMISING)
+    return key in results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 
 def is_promised(stops: Blockers) -> bool:

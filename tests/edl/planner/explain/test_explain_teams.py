@@ -3,9 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from edl import messages, reasons
+from edl import messages
 from edl.model import JobKey, ResizePolicy, Teams, TrainingJob
-from edl.model.blockers import Blocker, InProgress, InsufficientResources, TooLarge
+from edl.model.causes.blockers import Blocker, InProgress, InsufficientResources, TooLarge
+from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
@@ -30,7 +31,7 @@ def runs(low: int, size: int = 16) -> TrainingJob:
 def gets_room(given: DecisionInput) -> bool:
     results = given.run_passes().results
     held = results.held.get(WAITS)
-    return WAITS in results.admitted or (held is not None and held.code in reasons.PROMISING)
+    return WAITS in results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 
 def blocker(given: DecisionInput) -> Blocker:

@@ -6,9 +6,15 @@ from msgspec.structs import replace
 from edl import messages
 from edl.messages import message
 from edl.model import Domain, JobKey, Topology
-from edl.model.blockers import Blocker, InProgress, InsufficientResources, NoUsableNode, TooLarge
+from edl.model.causes.blockers import (
+    Blocker,
+    InProgress,
+    InsufficientResources,
+    NoUsableNode,
+    TooLarge,
+)
+from edl.model.causes.scarcity import NodeRule, NoRoom
 from edl.model.nodes import added_name
-from edl.model.scarcity import NodeRule, NoRoom
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import without_blockers

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl.feasibility.gpu_shares import GpusByNode, ShareAllocator
 from edl.feasibility.horizon import Horizon
 from edl.model import ClusterState, Code, Device, GpuUsage, Node, Shape, Share, TrainingJob
-from edl.model.scarcity import Lack, Scarce, Shortage
+from edl.model.causes.scarcity import Lack, Scarce, Shortage
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults

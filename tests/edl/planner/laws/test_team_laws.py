@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import ClusterState, Code, JobKey, Reclaim, Team, Teams, TrainingJob
-from edl.model.reason_codes import Minimum, Other, PendingPods
+from edl.model.causes.reason_subjects import Minimum, Other, PendingPods
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults

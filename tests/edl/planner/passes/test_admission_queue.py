@@ -28,8 +28,8 @@ from edl.model import (
     TrainingJob,
     WriteRefusal,
 )
+from edl.model.causes.reason_subjects import Roles
 from edl.model.nodes import CORDONED
-from edl.model.reason_codes import Roles
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Held, Plan, Suspension

@@ -10,7 +10,7 @@ from edl import reasons
 from edl.lost_pods import delayed_until
 from edl.messages import message
 from edl.model import Code, JobKey, TrainingJob
-from edl.model.reason_codes import Reason, Restart
+from edl.model.causes.reason_codes import Reason, Restart
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told

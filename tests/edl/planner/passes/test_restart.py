@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.reason_codes import Minimum
+from edl.model.causes.reason_subjects import Minimum
 from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.messages import message
 from edl.model import Code, JobKey, Pod, PodPhase, ResizePolicy, TrainingJob
-from edl.model.reason_codes import Reason, Restart
+from edl.model.causes.reason_codes import Reason, Restart
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, job, node, pod, role, room, shape, worker

@@ -21,7 +21,7 @@ from edl.model import (
     ScaleDeadline,
     TrainingJob,
 )
-from edl.model.blockers import TimedHold
+from edl.model.causes.blockers import TimedHold
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started, told

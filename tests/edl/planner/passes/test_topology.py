@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from edl.contract import PLACEMENT_GATE
 from edl.messages import cause
 from edl.model import ClusterState, Node, ResizePolicy, Role, Topology, TrainingJob
-from edl.model.reason_codes import Code
-from edl.model.scarcity import NodeRule, NoEligibleNode, Shortage
+from edl.model.causes.reason_codes import Code
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import NodeAssignment, Plan

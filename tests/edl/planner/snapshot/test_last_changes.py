@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from edl.model import Code, JobKey, Reason, Restart, Role
-from edl.model.reason_codes import ForeignJob, Minimum, Other, PendingPods, Size
+from edl.model.causes.reason_subjects import ForeignJob, Minimum, Other, PendingPods, Size
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.states import role
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Node, Role, Topology, TrainingJob
-from edl.model.scarcity import Shortage
+from edl.model.causes.scarcity import Shortage
 from edl.planner.plan import Plan
 from edl.quantities import Resources
 from tests.edl.planner.plans import plan_for

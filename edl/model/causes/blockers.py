@@ -10,11 +10,11 @@ from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
+from edl.model.causes.reason_codes import Code, Reason
+from edl.model.causes.scarcity import Lack, NoEligibleNode, Scarce
 from edl.model.nodes import Domain, Taint
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Quota
-from edl.model.reason_codes import Code, Reason
-from edl.model.scarcity import Lack, NoEligibleNode, Scarce
 from edl.quantities import Resources
 
 

@@ -1,0 +1,1 @@
+"""Why jobs wait, start or change their size, and what they lack."""
