@@ -59,11 +59,18 @@ def unready(job: TrainingJob) -> Reason | None:
     return blocked(job) or (reasons.incomplete(job.missing) if job.missing else None)
 
 
+def why_paused(job: TrainingJob) -> Reason:
+    """The reason of a pause, or why it is not carried out."""
+    return reasons.PAUSE_REFUSED if job.ends_if_stopped else reasons.PAUSED
+
+
 def why_kept(job: TrainingJob, role: str = "") -> Reason | None:
-    """Why roles keep their sizes: the API server still refuses new ones; None if it does not.
+    """Why roles keep their sizes: a pause, or a size that the API server refuses, is not applied.
 
     The refusal of `role` comes first, if it has one.
     """
+    if job.paused and job.ends_if_stopped:
+        return reasons.PAUSE_REFUSED
     sizes = [one for one in job.refused_writes if one.size]
     refused = next((one for one in sizes if one.kind[0] == role), next(iter(sizes), None))
     return reasons.quoted(Code.WRITE_REFUSED, str(refused)) if refused else None

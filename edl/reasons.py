@@ -48,6 +48,7 @@ from edl.model.quotas import Excess
 from edl.quantities import Resources
 
 PAUSED: Final = Reason(Code.PAUSED)
+PAUSE_REFUSED: Final = Reason(Code.PAUSE_REFUSED)
 MANUAL_SIZE: Final = Reason(Code.MANUAL_SIZE)
 ABOVE_MAX: Final = Reason(Code.ABOVE_MAX)
 UNSCHEDULABLE: Final = Reason(Code.UNSCHEDULABLE)

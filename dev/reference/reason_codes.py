@@ -23,6 +23,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.PREEMPTED: "It was suspended for a higher priority (`--preempt`) and waits in the queue.",
     Code.GUARANTEE_RECLAIMED: "It was suspended: a team with `reclaim: jobs` needed its guarantee.",
     Code.PAUSED: "`kubectl edl pause` suspended it.",
+    Code.PAUSE_REFUSED: "A pause would end it: a pod of its work queue has succeeded.",
     Code.UNSCHEDULABLE: "Pods above its minimum were unschedulable or refused, and were removed.",
     Code.GANG_UNSCHEDULABLE: "Pods of its minimum were unschedulable, refused or lost: requeued.",
     Code.GROWTH_UNSCHEDULABLE: "It restarted smaller: its new size could not be scheduled.",
@@ -114,7 +115,7 @@ _BOUNDS: Final[Mapping[StrEnum, str]] = {
     SizeBound.MAX: "Its max.",
     SizeBound.MANUAL: "Its manual size.",
     SizeBound.ITEMS: "The number of remaining work items.",
-    SizeBound.QUEUE: "A pod of its work queue has succeeded: Kubernetes adds none.",
+    SizeBound.QUEUE: "A pod of its work queue has succeeded: no pod is added, none removed.",
 }
 _CONDITIONS: Final[Mapping[StrEnum, str]] = {
     JobCondition.PAUSED: "It is paused.",

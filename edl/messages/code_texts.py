@@ -12,11 +12,18 @@ RESTART: Final[Mapping[Restart, str]] = {
     Restart.STARTED: "restarted: ",
 }
 
+QUEUE_CLOSED: Final = (
+    "a pod of this work queue has succeeded: Kubernetes adds none, and removes none"
+)
+QUEUE_ENDS: Final = (
+    "a pod of this work queue has succeeded: Kubernetes takes the job as complete once no pod runs"
+)
 PLAIN: Final[Mapping[Code, str]] = {
     Code.MANUAL_SIZE: "manual size",
     Code.IDLE_CAPACITY: "idle capacity",
     Code.ABOVE_MAX: "scaled down to its max",
     Code.PAUSED: "paused",
+    Code.PAUSE_REFUSED: f"not paused, as that would end it: {QUEUE_ENDS}",
     Code.UNSCHEDULABLE: "pods above its minimum remained unschedulable",
     Code.GANG_UNSCHEDULABLE: "pods of its minimum remained unschedulable: requeued",
     Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size could be scheduled",
@@ -74,7 +81,6 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.COMPLETION: "its remaining roles do not fit beside those that run",
     Attempted.PLACEMENT: "its nodes were removed or taken by other pods",
 }
-QUEUE_CLOSED: Final = "a pod of this work queue has succeeded: Kubernetes adds none"
 NEVER_CREATED: Final = "pods above its minimum could not be created"
 UNNAMED_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod that the reader may not see."""

@@ -90,12 +90,14 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         return any(one.size is None for one in self.refused_writes)
 
     def refuses(self, role: Role, size: int) -> bool:
-        """Whether the API server still refuses sizes of this kind for a running role.
+        """Whether a running role keeps its size, as the API server refuses sizes of this kind.
 
-        A restart for a new size stops all roles.
+        A restart for a new size stops all roles. A new size of a closed work queue has no effect.
         """
         if size == role.status.size:
             return False
+        if role.queue_closed:
+            return True
         if self.keeps_running and role.spec.resizing is ResizePolicy.RESTART:
             return True
         wanted = RefusedSize(role.name, size, size > role.status.size)
@@ -103,8 +105,14 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def keeps_running(self) -> bool:
-        """Whether the API server still refuses to stop one of its roles."""
-        return any(one.size and not one.size.size for one in self.refused_writes)
+        """Whether it is not stopped: that would end it, or the API server still refuses it."""
+        refused = any(one.size and not one.size.size for one in self.refused_writes)
+        return refused or self.ends_if_stopped
+
+    @property
+    def ends_if_stopped(self) -> bool:
+        """Whether a suspension would complete a Job of it, and lose the work that is left."""
+        return any(role.queue_closed for role in self.live)
 
     @cached_property
     def owners(self) -> tuple[Owner, ...]:

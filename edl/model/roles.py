@@ -187,6 +187,15 @@ class Role(msgspec.Struct, frozen=True):
         return tuple(pod for pod in self.status.pods if pod.containers.waits)
 
     @property
+    def queue_closed(self) -> bool:
+        """Whether a pod of its work queue has succeeded: no size adds or removes pods any longer.
+
+        The Job is complete once none is active: a suspension ends it (docs/kubernetes.md 31).
+        """
+        done = (pod.phase is PodPhase.SUCCEEDED and not pod.untracked for pod in self.status.pods)
+        return self.spec.is_queue and (self.status.remaining is not None or any(done))
+
+    @property
     def pods_in_quotas(self) -> int:
         """The number of its pods that quotas count, also of a deleted Job until they are gone."""
         own = sum(not pod.ended for pod in self.status.pods)

@@ -25,11 +25,6 @@ def most_replicas(role: Role) -> int:
     return role.spec.max if wanted is None else wanted
 
 
-def adds_no_pods(role: Role) -> bool:
-    """Whether a pod of its work queue has succeeded: Kubernetes then creates no more."""
-    return role.spec.is_queue and role.status.remaining is not None
-
-
 def with_work(role: Role, replicas: int) -> int:
     """`replicas`, but no more than work items remain."""
     remaining = role.status.remaining

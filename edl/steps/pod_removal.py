@@ -42,9 +42,13 @@ def _with_drained_pods(
 
 
 def pods_to_remove(role: Role) -> tuple[Pod, ...]:
-    """The named pods that are still active, whether or not their removal is recorded."""
-    names = role.removed_by_name
-    return tuple(pod for pod in role.status.pods if pod.name in names and pod.active)
+    """The named pods that are still active, whether or not their removal is recorded.
+
+    Without the last pod of a closed work queue: Kubernetes takes it as complete without one.
+    """
+    names, active = role.removed_by_name, [pod for pod in role.status.pods if pod.active]
+    found = [pod for pod in active if pod.name in names]
+    return tuple(found[1:] if role.queue_closed and len(found) == len(active) else found)
 
 
 def removal_annotations(role: Role) -> dict[str, str | None]:

@@ -20,7 +20,6 @@ from edl.phases import (
     why_kept,
     why_unscheduled,
 )
-from edl.spec.allowed_sizes import adds_no_pods
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import WhyDocument
@@ -162,7 +161,7 @@ def _why_sized(role: Role) -> Why:
     and none when a manual size is removed, or when fewer work items are left than the role has had
     replicas: the code then is None. Growth up to another max than now is shown without it.
     """
-    if adds_no_pods(role) and (left := _work_left(role)):
+    if role.queue_closed and (left := _work_left(role)):
         return left
     superseded = _is_superseded(role)
     if (
@@ -192,7 +191,7 @@ def _work_left(role: Role) -> Why | None:
     remaining = role.status.remaining
     if not remaining or remaining >= role.status.size or role.status.suspended:
         return None
-    if adds_no_pods(role):
+    if role.queue_closed:
         pods = "1 pod is" if remaining == 1 else f"{remaining} pods are"
         return Why(None, f"{pods} left; {QUEUE_CLOSED}")
     items = "1 work item is" if remaining == 1 else f"{remaining} work items are"

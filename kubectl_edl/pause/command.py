@@ -8,6 +8,7 @@ import click
 from edl import contract
 from edl.kube.option_group import group, option_group, shared_option
 from edl.lost_pods import pods_delayed_until
+from edl.messages import QUEUE_ENDS
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
@@ -109,8 +110,8 @@ def _named(
 
 
 def _agreed(cli: CliContext, scope: Scope, chosen: Sequence[TrainingJob]) -> bool:
-    """Ask before jobs that are not paused yet; without such a job nothing changes."""
-    jobs = [job for job in chosen if not job.paused]
+    """Ask before jobs that are not paused yet, and can be; without such a job nothing changes."""
+    jobs = [job for job in chosen if not (job.paused or job.ends_if_stopped)]
     roles = [role for job in jobs for role in job.live]
     pods = {
         job.key: sum(pod.active for role in job.live for pod in role.status.pods) for job in jobs
@@ -127,6 +128,12 @@ def _flip(
     if not job.roles:
         raise Refused(f"{name} cannot be paused or resumed as it is: {problem_text(job)}")
     named = f"{job.key.name}{flags(job.key, scope)}"
+    if switch.paused and job.ends_if_stopped:
+        ways = f"kubectl edl status {named} --for Succeeded waits for them, or to end it: "
+        raise Refused(
+            f"{name} is not paused, as that would end it: {QUEUE_ENDS}; "
+            f"{ways}kubectl edl delete {named}"
+        )
     if job.paused is switch.paused:
         return f"{name}: {switch.already.format(job=named)}", []
     manifests = [patcher.patch(_patch(job, role, switch)) for role in job.live]
@@ -159,6 +166,8 @@ _PAUSE_HELP: Final = """Suspend training jobs until they are resumed.
 
 All of their pods are terminated now, with their grace period; unsaved work is lost. The Jobs are
 kept. With -l or --all you are asked for confirmation, unless --yes is given.
+
+A work queue of which a pod has succeeded is not paused, as Kubernetes would take it as complete.
 
 \b
 Examples:

@@ -13,7 +13,7 @@ from edl.kube.cluster import ListOptions
 from edl.messages import QUEUE_CLOSED
 from edl.model import Code, JobKey, Role, TrainingJob, job_of
 from edl.phases import ending
-from edl.spec.allowed_sizes import adds_no_pods, with_work
+from edl.spec.allowed_sizes import with_work
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import survey_training
@@ -72,10 +72,10 @@ def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
         now = "sized automatically" if manual is None else f"set to {manual}"
         raise Refused(f"{name}: another client has changed it: {role_name} is {now}")
     size = with_work(role, role.status.size)
-    if adds_no_pods(role) and size < (resize.size or 0) and not resize.shrinks:
+    if role.queue_closed and size != resize.size and not resize.removed:
         raise Refused(f"{name}: {role_name} has {size}, not {resize.size}: {QUEUE_CLOSED}")
     leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
-    if role.request.removing or leaving or not _is_there(role, resize.size):
+    if role.request.removing or leaving or not (role.queue_closed or _is_there(role, resize.size)):
         return None
     return f"{name}: {role_name} has {size}, all of them ready"
 

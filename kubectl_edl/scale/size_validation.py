@@ -11,11 +11,10 @@ from edl.contract.manifest_parts import annotations
 from edl.durations import duration_text
 from edl.frameworks import FRAMEWORKS
 from edl.kube.option_group import option, option_group
-from edl.messages import QUEUE_CLOSED, message
+from edl.messages import QUEUE_CLOSED, QUEUE_ENDS, message
 from edl.model import Code, ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.parsing.yaml_values import whole
 from edl.phases import phase
-from edl.spec.allowed_sizes import adds_no_pods
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
@@ -111,10 +110,10 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     if role.status.ending is not None:
         raise Refused(f"{name} has ended ({role.status.ending.value}): nothing is left to resize")
     removed = named_pods(job, role, request.remove) if request.remove else ()
+    if role.queue_closed:
+        _check_closed_queue(name, role, request, removed)
     if removed and request.size is None:
         request = replace(request, size=_left(role, len(removed)))
-    elif adds_no_pods(role) and (request.size or 0) > (left := role.status.remaining or 0):
-        raise Refused(f"{name} cannot have {request.size}, {left} run: {QUEUE_CLOSED}")
     bounds = low, high = request.min or role.spec.min, request.max or role.spec.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
@@ -143,8 +142,21 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     )
 
 
+def _check_closed_queue(
+    name: str, role: Role, request: SizeRequest, removed: Sequence[Pod]
+) -> None:
+    """Refuse sizes, which have no effect, and the removal of all pods, which ends the job."""
+    if request.size is not None:
+        raise Refused(f"{name} keeps the pods that run, until they end: {QUEUE_CLOSED}")
+    active = [pod for pod in role.status.pods if pod.active]
+    if removed and len(removed) == len(active):
+        raise Refused(f"{name} keeps at least one of its pods: {QUEUE_ENDS}")
+
+
 def _left(role: Role, removed: int) -> int:
     """The size after a removal, from the smaller of the current and the manual size."""
+    if role.queue_closed:
+        return sum(pod.active for pod in role.status.pods) - removed
     size, manual = role.status.size, role.request.replicas
     return min(size, size if manual is None else manual) - removed
 
@@ -263,8 +275,8 @@ def next_step(job: TrainingJob, found: Scaling, *, attended: bool) -> str:
         return "it has that size now"
     if found.stays:
         return f"it keeps its size, {role.status.size}"
-    if adds_no_pods(role) and not found.shrinks:
-        return f"it gets no more pods: {QUEUE_CLOSED}"
+    if role.queue_closed and not found.removed:
+        return f"it keeps the pods that run, until they end: {QUEUE_CLOSED}"
     when = "" if found.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:
         what = f"the whole job restarts from its checkpoint {when}".strip()

@@ -30,6 +30,23 @@ def test_two_labels_make_a_job_grow_to_its_max(installed: Stage) -> None:
     )
 
 
+def test_a_work_queue_is_neither_suspended_nor_resized_after_its_first_success(
+    installed: Stage,
+) -> None:
+    """Suspended, it would be complete; for a smaller size Kubernetes would remove no pod."""
+    installed.apply(elastic("trials", labels={"min": "2", "max": "3"}, parallelism=2))
+    installed.until_runs("trials", 3)
+    first, *others = [pod["metadata"]["name"] for pod in installed.pods("trials")]
+    installed.kubectl("annotate", "pod", first, "sandbox.edl.dev/complete-after=1ms")
+    installed.until(lambda: installed.job("trials")["status"].get("succeeded"), "one is counted")
+    installed.annotate("trials", paused="true", replicas="2")
+    installed.apply(elastic("next", parallelism=2))
+    installed.until_runs("next", 2)
+    assert (installed.size("trials"), installed.is_complete("trials")) == (3, False)
+    left = [pod for pod in installed.pods("trials") if pod["status"]["phase"] == "Running"]
+    assert [pod["metadata"]["name"] for pod in left] == others
+
+
 def test_nothing_starts_before_the_listed_roles_is_complete(installed: Stage) -> None:
     chief, ps, worker = tensorflow("mnist", "2..4")
     installed.apply(chief, worker)

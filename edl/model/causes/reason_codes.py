@@ -38,6 +38,7 @@ class Code(StrEnum):
     COMPLETE = "Complete"
     FAILED = "Failed"
     # Why it waits, or does not grow.
+    PAUSE_REFUSED = "PauseRefused"
     INCOMPLETE = "Incomplete"
     INVALID = "Invalid"
     JOB_CONFLICT = "JobConflict"

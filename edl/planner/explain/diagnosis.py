@@ -30,7 +30,7 @@ from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.gangs.gang import gang_to_start, is_restarting
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.spec.allowed_sizes import RESIZABLE, adds_no_pods, manual_size
+from edl.spec.allowed_sizes import RESIZABLE, manual_size
 
 _KEEPING: Final[Mapping[Code, JobCondition]] = {
     Code.PODS_SUCCEEDED: JobCondition.NEARLY_DONE,
@@ -149,7 +149,7 @@ def is_last(cause: Blocker, job: TrainingJob) -> bool:
 
 def _itself(job: TrainingJob) -> OwnCondition | None:
     if job.paused:
-        return OwnCondition(JobCondition.PAUSED, reasons.PAUSED, job.paused_by)
+        return OwnCondition(JobCondition.PAUSED, phases.why_paused(job), job.paused_by)
     if why := phases.blocked(job):
         terminating = job.namespace_terminating
         return OwnCondition(JobCondition.NAMESPACE if terminating else JobCondition.PROBLEM, why)
@@ -161,7 +161,7 @@ def _itself(job: TrainingJob) -> OwnCondition | None:
 def _work_bound(allocation: RoleAllocation) -> AtBound | None:
     """The bound of work items, if each that remains has a pod, or of a work queue that ends."""
     role, remaining = allocation.role, allocation.role.status.remaining
-    if adds_no_pods(role):
+    if role.queue_closed:
         return AtBound(role.name, SizeBound.QUEUE, remaining or 0)
     if remaining is None or remaining > allocation.planned_size:
         return None

@@ -25,11 +25,12 @@ from edl.spec.allowed_sizes import most_replicas
 def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
     """Suspend paused jobs, failed starts and jobs that lost a pod; they leave the plan.
 
-    A job that the API server refuses to suspend keeps its capacity.
+    A job that a suspension would end, or that the API server refuses to suspend, keeps its
+    capacity.
     """
     for job in snapshot.jobs:
         if job.paused:
-            results.hold(job.key, reasons.PAUSED)
+            results.hold(job.key, phases.why_paused(job))
     for allocation in snapshot.unsettled:
         job = allocation.job
         if job.keeps_running:

@@ -18,7 +18,7 @@ from edl.planner.snapshot.restart_backoff import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import restricted_to_started, why_split
-from edl.spec.allowed_sizes import adds_no_pods, most_replicas, with_work
+from edl.spec.allowed_sizes import most_replicas, with_work
 
 
 def started_role(
@@ -42,8 +42,6 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     allocation.min_replicas = min(role.spec.min, role.status.size)
     allocation.hold.patience = _patience(snapshot, allocation)
     most = with_work(role, most_replicas(role))
-    if adds_no_pods(role):
-        most = min(most, role.status.size)
     allocation.max_replicas = max(allocation.min_replicas, most)
     if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
         allocation.min_replicas = role.status.size

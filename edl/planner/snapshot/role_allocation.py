@@ -172,8 +172,12 @@ class RoleAllocation:
 
     @property
     def resizable(self) -> bool:
-        """Whether a plan may resize it; not if its job has a problem, as no step would run."""
-        return self.role.spec.resizing in RESIZABLE and not self.job.problem
+        """Whether a plan may resize it; not if its job has a problem, as no step would run.
+
+        Nor a closed work queue, whose pods Kubernetes does not remove for a smaller size.
+        """
+        live = not (self.job.problem or self.role.queue_closed)
+        return live and self.role.spec.resizing in RESIZABLE
 
     @property
     def may_donate(self) -> bool:

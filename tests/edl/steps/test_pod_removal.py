@@ -186,6 +186,17 @@ def test_a_named_work_item_is_ended_whatever_its_index() -> None:
     assert [target.name for target in deleted(step)] == [named]
 
 
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_last_pod_of_a_closed_work_queue_is_not_removed(*, closed: bool) -> None:
+    """Kubernetes would take its Job as complete."""
+    found = pods("worker", range(3))
+    named = frozenset(one.name for one in found)
+    fields = {"is_queue": True, "remaining": 3 if closed else None, "removing": named}
+    queue = role("worker", 1, 4, indexed=False, size=4, pods=found, **fields)
+    (step,), _ = upkeep(training(queue, framework="none"), [], NOW)
+    assert len(deleted(step)) == (2 if closed else 3)
+
+
 @pytest.mark.parametrize("by_plan", [True, False], ids=["by the plan", "by its user"])
 def test_only_named_work_items_end_whenever_the_job_controller_counts(*, by_plan: bool) -> None:
     """It counts at once when the size changes, and deletes the youngest that are too many."""

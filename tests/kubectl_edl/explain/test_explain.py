@@ -279,7 +279,7 @@ def test_a_work_queue_that_ends_never_grows_and_says_why(stage: Stage) -> None:
     stage.create(node("node-3"))
     stage.patch("small", {"status": {"succeeded": 1, "active": 3}})
     out = stage.run("explain", "small").out
-    ends = "a pod of this work queue has succeeded: Kubernetes adds none"
+    ends = "a pod of this work queue has succeeded: Kubernetes adds none, and removes none"
     assert f"Reason:      3 pods are left; {ends}\n" in out
     assert "\nGrows:       never\n" in out
     assert f"Why not one more worker (now 3, next 3):\n  1. {ends}\n" in out

@@ -140,7 +140,7 @@ def test_a_role_with_fewer_work_items_than_it_had_replicas_says_so() -> None:
 
     assert items(6) == "idle capacity: 6 of 6 fit"
     assert items(2) == "2 work items are left, with one pod each"
-    ends = "a pod of this work queue has succeeded: Kubernetes adds none"
+    ends = "a pod of this work queue has succeeded: Kubernetes adds none, and removes none"
     assert items(2, is_queue=True) == f"2 pods are left; {ends}"
     assert items(1, is_queue=True) == f"1 pod is left; {ends}"
     manual = {"reason": Code.MANUAL_SIZE, "message": "manual size"}

@@ -73,6 +73,35 @@ def test_a_partly_paused_job_is_paused_completely(stage: Stage) -> None:
     assert paused(stage) == [None] * 3
 
 
+def closed_queue(stage: Stage) -> None:
+    """A work queue of which one pod has succeeded, and two run."""
+    stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=3)
+    stage.patch("trials", {"status": {"succeeded": 1, "active": 2}})
+
+
+def test_a_work_queue_is_not_paused_once_a_pod_has_succeeded(stage: Stage) -> None:
+    closed_queue(stage)
+    found = stage.run("pause", "trials", "mnist", "-n", "default")
+    assert (found.code, paused(stage)) == (1, ["true"] * 3), "the others are"
+    assert contract.PAUSED not in stage.job("trials")["metadata"]["annotations"]
+    assert found.err == (
+        "error: trials is not paused, as that would end it: a pod of this work queue has succeeded:"
+        " Kubernetes takes the job as complete once no pod runs; "
+        "kubectl edl status trials -n default --for Succeeded waits for them, or to end it: "
+        "kubectl edl delete trials -n default\n"
+    )
+
+
+def test_a_pause_that_is_not_carried_out_is_withdrawn_by_resume(stage: Stage) -> None:
+    closed_queue(stage)
+    stage.patch("trials", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    assert stage.run("pause", "trials").code == 1
+    shown = stage.run("status", "trials").out
+    assert "not paused, as that would end it: a pod of this work queue has succeeded" in shown
+    assert stage.run("resume", "trials").code == 0
+    assert contract.PAUSED not in stage.job("trials")["metadata"]["annotations"]
+
+
 def test_an_ended_job_is_neither_paused_nor_resumed(stage: Stage) -> None:
     for name in ROLES:
         stage.patch(name, COMPLETE)

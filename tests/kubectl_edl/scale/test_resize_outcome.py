@@ -319,20 +319,21 @@ def test_the_first_success_in_a_work_queue_ends_the_wait_for_more_pods(stage: St
     assert found.code == 1
     assert found.err == (
         "error: trials: worker has 2, not 6: a pod of this work queue has succeeded: "
-        "Kubernetes adds none\n"
+        "Kubernetes adds none, and removes none\n"
     )
 
 
 def test_a_smaller_size_of_work_items_is_reached_with_a_pod_for_each_that_is_left(
     stage: Stage,
 ) -> None:
-    owner = stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=5)
-    stage.patch("trials", {"status": {"succeeded": 1, "active": 4}})
+    trials = job("trials", framework="none", max="8")
+    owner = stage.put(trials, suspend=False, parallelism=5, completions=9)
+    stage.patch("trials", {"status": {"succeeded": 5, "active": 4}})
     for index in range(2):
         stage.create(pod(owner, index))
 
     def shrunk() -> None:
-        stage.patch("trials", {"spec": {"parallelism": 3}, "status": {"active": 2}})
+        stage.patch("trials", {"spec": {"parallelism": 3}, "status": {"succeeded": 7, "active": 2}})
 
     stage.between = [lambda: None, shrunk]
     found = stage.run("scale", "trials", "3", "--wait")

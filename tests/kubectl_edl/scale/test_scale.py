@@ -131,24 +131,32 @@ def ending_queue(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["--wait"], ["--wait", "--timeout", "5s"]])
-@pytest.mark.parametrize("size", [4, 6])
-def test_a_work_queue_that_ends_gets_no_more_pods(stage: Stage, size: int, more: list[str]) -> None:
+@pytest.mark.parametrize("size", [2, 4, 6])
+def test_a_work_queue_that_ends_gets_no_other_size(
+    stage: Stage, size: int, more: list[str]
+) -> None:
     ending_queue(stage)
     found = stage.run("scale", "trials", str(size), *more)
     assert (found.code, found.out, held(stage, "trials")) == (1, "", None)
     assert found.err == (
-        f"error: trials: worker cannot have {size}, 3 run: a pod of this work queue has succeeded: "
-        "Kubernetes adds none\n"
+        "error: trials: worker keeps the pods that run, until they end: a pod of this work queue "
+        "has succeeded: Kubernetes adds none, and removes none\n"
     )
+    keeps = "; it keeps the pods that run, until they end: a pod of this work queue has succeeded: "
+    assert keeps in stage.run("scale", "trials", "--auto").out
 
 
-def test_a_work_queue_that_ends_is_scaled_down_and_waits_for_no_growth(stage: Stage) -> None:
+def test_pods_of_a_work_queue_that_ends_are_removed_by_name_but_not_all(stage: Stage) -> None:
     ending_queue(stage)
-    found = stage.run("scale", "trials", "2", "--remove", "trials-0-x0")
-    assert (found.code, held(stage, "trials")) == (0, "2")
-    assert "; the reconciler will apply it: kubectl" in found.out
-    ends = "; it gets no more pods: a pod of this work queue has succeeded: Kubernetes adds none: "
-    assert ends in stage.run("scale", "trials", "--auto").out
+    names = [f"trials-{index}-x{index}" for index in range(3)]
+    found = stage.run("scale", "trials", "--remove", ",".join(names))
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: trials: worker keeps at least one of its pods: a pod of this work queue has "
+        "succeeded: Kubernetes takes the job as complete once no pod runs\n"
+    )
+    found = stage.run("scale", "trials", "--remove", ",".join(names[:2]))
+    assert (found.code, held(stage, "trials")) == (0, "1")
 
 
 def test_completed_indexes_need_no_pods(stage: Stage) -> None:

@@ -62,7 +62,7 @@ class Victim:
 def victim_candidates(
     allocations: Iterable[RoleAllocation], movable: AbstractSet[RoleAllocation]
 ) -> Iterator[Victim]:
-    """Completely started jobs that the API server does not refuse to suspend, in total order."""
+    """Completely started jobs that may be suspended, in total order."""
     started = (
         found
         for found in allocations
