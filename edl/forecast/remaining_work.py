@@ -1,5 +1,6 @@
 """The remaining work of a training job: from its progress and history, else as declared."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -49,6 +50,8 @@ def left(job: TrainingJob, now: datetime) -> RemainingWork:
     role, ran = counted(job), _ran(job, now)
     done = job.progress
     if done is not None and done >= _TOLD and ran.replicas > 0:
+        if done < 1 and items(role) and not role.spec.is_queue:
+            return _of_items(role, ran, done, _ages(job, role, now))
         return _from_progress(role, ran, min(done, 1.0))
     if job.duration is None:
         return RemainingWork(None, Basis.UNKNOWN)
@@ -67,6 +70,25 @@ def _from_progress(role: Role, ran: _Ran, done: float) -> RemainingWork:
     if pieces := items(role):
         return RemainingWork(Work(rest / pieces, SPEED), Basis.ITEMS)
     return RemainingWork(Work(rest, SPEED), Basis.PROGRESS)
+
+
+def _of_items(role: Role, ran: _Ran, done: float, ages: Sequence[float]) -> RemainingWork:
+    """Extrapolates the time of completed items to the others, of which some have begun.
+
+    The time of items that run does not count for completed ones. Short items end first, so an item
+    takes no less than those that run have taken so far, on average.
+    """
+    left, begun = items(role), sum(ages)
+    completed = left * done / (1 - done)
+    each = max((ran.replicas - begun) / completed, begun / max(len(ages), 1))
+    return RemainingWork(Work(max(each * left - begun, 1.0) / left, SPEED), Basis.ITEMS)
+
+
+def _ages(job: TrainingJob, role: Role, now: datetime) -> list[float]:
+    """For how many seconds each work item of the role has run that runs now."""
+    pods = [pod for pod in role.status.pods if pod.active and pod.node]
+    since = [max(pod.created_at, job.started_at or pod.created_at) for pod in pods]
+    return [max((now - moment).total_seconds(), 0.0) for moment in since]
 
 
 def _ran(job: TrainingJob, now: datetime) -> _Ran:

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from edl.forecast.remaining_work import Basis, left
 from edl.model import JobEnd, ResizePolicy, TrainingJob
 from edl.simulator import CONSTANT, Work
-from tests.edl.planner.states import NOON, at, job, role, worker
+from tests.edl.planner.states import NOON, at, job, pod, role, worker
 
 HOUR = 3600.0
 
 
 def running(**fields: object) -> TrainingJob:
     """2 workers since half an hour ago."""
-    return worker("mnist", 1, 4, on=["a", "a"], started_at=at(-HOUR / 2), **fields)
+    return worker("mnist", 1, 4, **{"on": ["a", "a"], "started_at": at(-HOUR / 2), **fields})
 
 
 def test_without_any_word_nothing_is_known() -> None:
@@ -69,12 +69,33 @@ def test_pauses_and_other_sizes_are_in_the_history() -> None:
 
 
 def test_work_items_are_counted() -> None:
-    items = running(resizing=ResizePolicy.ITEMS, indexed=False, remaining=30, progress=0.25)
-    found = left(items, NOON)
+    pods = tuple(pod(index, "a", created_at=NOON) for index in (10, 11))
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "pods": pods}
+    found = left(running(remaining=30, progress=0.25, **items), NOON)
     # 10 of 40 took 2 workers half an hour: 6 minutes each.
     assert found.basis is Basis.ITEMS
     assert found.work is not None
     assert found.work.seconds == pytest.approx(360)
+
+
+def test_the_time_of_running_items_does_not_count_for_completed_ones() -> None:
+    """Of 54 items, 18 have run for 25 s, and the first two are complete."""
+    pods = tuple(pod(index, "a", created_at=at(-25)) for index in range(16))
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 52, "progress": 1 / 27}
+    sweep = worker("sweep", 1, 18, size=18, suspended=False, pods=pods, started_at=at(-25), **items)
+    found = left(sweep, NOON)
+    assert found.work is not None
+    # 36 items of 25 s are still to begin.
+    assert found.work.seconds * 52 == pytest.approx(36 * 25)
+
+
+def test_an_item_takes_no_less_than_those_that_run() -> None:
+    """The first to end are short ones."""
+    pods = tuple(pod(index, "a", created_at=at(-HOUR / 2)) for index in range(2))
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 4, "progress": 0.2}
+    found = left(running(pods=pods, **items), NOON)
+    assert found.work is not None
+    assert found.work.seconds * 4 == pytest.approx(2 * HOUR / 2)
 
 
 def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
