@@ -29,9 +29,13 @@ def findings(job: Json, spec: JobSpec, fewer: str = _FEWER) -> list[Finding]:
 
 
 def sizes(job: Json, framework: str) -> tuple[int, int | None]:
-    """The fewest and the most pods for which the template of a Job was completed."""
+    """The fewest and the most pods for which the template of a Job was completed.
+
+    Any number where pods have no ranks: they do not depend on each other.
+    """
     most = whole(annotations(job).get(contract.INJECTED_MAX, ""))
-    return awaited(job, FRAMEWORKS[framework].min_peers_env), most
+    kind = FRAMEWORKS[framework]
+    return awaited(job, kind.min_peers_env), most if kind.ranked else None
 
 
 def awaited(job: Json, variable: str) -> int:

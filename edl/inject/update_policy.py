@@ -282,7 +282,7 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
             raise Denied(findings) from None
         return
     most = whole(annotations(old).get(contract.INJECTED_MAX, ""))
-    if most is not None and spec.scaling.max > most:
+    if most is not None and spec.scaling.max > most and is_ranked(old):
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {most}: its pods were completed for that many; recreate it for more"
         raise Denied([Finding(path, f"{spec.scaling.max}", allowed)])

@@ -54,7 +54,7 @@ Examples:
   kubectl edl scale mnist 6 --remove worker-3 --wait
   # Run a script in the launcher
   kubectl edl scale mnist 4 --script '/app/scaler.sh --quiet' --env LEVEL=1
-  # Change min and max; max is limited by edl.dev/injected-max
+  # Change min and max; max is limited by edl.dev/injected-max, except of work items
   kubectl edl scale mnist --min 2 --max 8
   # Scale one of several elastic roles
   kubectl edl scale ctr worker=4

@@ -117,7 +117,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     bounds = low, high = request.min or role.spec.min, request.max or role.spec.max
     if low > high:
         raise Refused(f"{name} cannot have min {low} above max {high}")
-    _check_injected(name, role, request, manifest)
+    if FRAMEWORKS[job.framework].ranked:  # work items have no addresses
+        _check_injected(name, role, request, manifest)
     asked = role.request.replicas if request.size is None else request.size
     held = None if request.auto else asked
     if held is not None and not low <= held <= high:

@@ -311,6 +311,13 @@ def test_work_items_are_put_back_too() -> None:
     assert sizes(verdict.manifest) == sizes(old)
 
 
+def test_the_max_of_work_items_may_be_raised() -> None:
+    """Their pods have no ranks: none was completed for a number of others."""
+    old = created(job("r", framework="none", max="1", spec={"parallelism": 1}))
+    new = changed(old, f"metadata labels {contract.MAX}", "4")
+    assert update(new, old).manifest == new
+
+
 def test_suspending_a_running_job_pauses_it() -> None:
     verdict = update(changed(RUNNING, "spec suspend", value=True), RUNNING)
     assert verdict.manifest["spec"]["suspend"] is False

@@ -566,11 +566,15 @@ def test_sizes_for_which_the_pods_were_not_made_need_a_new_job(stage: Stage) -> 
     found = stage.run("explain", "ring").out
     assert "would help: a new Job with fewer worker replicas (" in found
     assert "; these pods wait for 9), or " in found
-    ran = stage.put(job("items", framework="none", min="1", max="2"), suspend=False, parallelism=2)
-    for index in range(2):
-        stage.create(pod(ran, index, f"node-{index + 1}"))
     new_job = "a new Job with a larger max of worker, as these pods were made for 2\n"
-    assert f"would help: {new_job}" in stage.run("explain", "items").out
+    for name, framework in (("pair", "pytorch"), ("items", "none")):
+        manifest = job(name, framework=framework, min="1", max="2")
+        ranked = {"completions": 2} if framework == "pytorch" else {}
+        ran = stage.put(manifest, suspend=False, parallelism=2, **ranked)
+        for index in range(2):
+            stage.create(pod(ran, index, f"node-{index + 1}"))
+    assert f"would help: {new_job}" in stage.run("explain", "pair").out
+    assert "would help: a larger max of worker\n" in stage.run("explain", "items").out
     stage.patch("small", {"metadata": {"labels": {contract.MAX: "6"}}})
     assert "would help: a larger max of worker\n" in stage.run("explain", "small").out
 

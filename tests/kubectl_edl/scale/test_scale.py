@@ -122,6 +122,14 @@ def test_completed_work_items_need_no_pods(stage: Stage) -> None:
     )
 
 
+def test_a_work_queue_of_one_size_gets_another_max(stage: Stage) -> None:
+    owner = stage.put(job("trials", framework="none", max="2"), suspend=False, parallelism=2)
+    assert owner["metadata"]["annotations"][contract.INJECTED_MAX] == "2"
+    found = stage.run("scale", "trials", "4", "--max", "8")
+    assert (found.code, held(stage, "trials")) == (0, "4")
+    assert stage.job("trials")["metadata"]["labels"][contract.MAX] == "8"
+
+
 def ending_queue(stage: Stage) -> None:
     """A work queue of which one pod has succeeded, and three run."""
     owner = stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=4)
@@ -352,15 +360,22 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
         (
             ["resnet", "9"],
             (
-                "resnet: worker takes 4 at most, its pods were made for that many "
+                "resnet: worker takes 2..4, not 9; change the bound: "
+                "kubectl edl scale resnet 9 --max 9"
+            ),
+        ),
+        (
+            ["pt", "9"],
+            (
+                "pt: worker takes 4 at most, its pods were made for that many "
                 "(edl.dev/injected-max); more takes a new Job, from its file: "
                 "kubectl edl adopt -f FILE --max 9 | kubectl replace --force -f -"
             ),
         ),
         (
-            ["resnet", "--max", "9", "-n", "default"],
+            ["pt", "--max", "9", "-n", "default"],
             (
-                "resnet: worker takes 4 at most, its pods were made for that many "
+                "pt: worker takes 4 at most, its pods were made for that many "
                 "(edl.dev/injected-max); more takes a new Job, from its file: "
                 "kubectl edl adopt -f FILE --max 9 | kubectl replace --force -f - -n default"
             ),
@@ -385,6 +400,7 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
 def test_a_size_that_cannot_be_is_refused_with_the_way_out(
     stage: Stage, arguments: list[str], words: str
 ) -> None:
+    stage.put(job("pt", framework="pytorch", min="2", max="4"))
     found = stage.run("scale", *arguments)
     assert found.code == 1
     assert found.out == ""
@@ -395,10 +411,12 @@ def test_a_size_that_cannot_be_is_refused_with_the_way_out(
 def test_the_way_to_a_larger_max_works_for_a_job_that_was_not_made_by_apply(
     stage: Stage, tmp_path: Path
 ) -> None:
-    assert stage.run("adopt", "resnet", "--max", "9", "--recreate", "-y").code == 1
-    command = stage.run("scale", "resnet", "9").err.split("kubectl edl ")[1].split(" |")[0]
+    pytorch = job("pt", framework="pytorch", min="2", max="4")
+    stage.put(pytorch)
+    assert stage.run("adopt", "pt", "--max", "9", "--recreate", "-y").code == 1
+    command = stage.run("scale", "pt", "9").err.split("kubectl edl ")[1].split(" |")[0]
     file = tmp_path / "FILE"
-    file.write_text(dump(job("resnet", framework="none", min="2", max="4")))
+    file.write_text(dump(pytorch))
     found = stage.run(*command.replace("FILE", str(file)).split())
     assert (found.code, found.err) == (0, "")
     assert yaml.safe_load(found.out)["metadata"]["labels"]["edl.dev/max"] == "9"
