@@ -23,7 +23,7 @@ from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.job_selection import each
 from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.client.cluster_view import survey_jobs
-from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.job_lookup import left_out, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES, owning_jobs
 from kubectl_edl.client.prefetched_lists import jobs_of
@@ -109,17 +109,20 @@ def _metadata(manifest: Json) -> Iterator[Json]:
 
 
 def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[Json]:
-    """The Jobs of a training job, found by its name or by a Job's name; includes malformed Jobs."""
+    """The Jobs of a training job, by its name or a Job's; includes malformed Jobs.
+
+    The name of a Job that is left out of its training job stands for it alone.
+    """
     name = plain(name)
-    selection = jobs_of(connection)
-    listed = connection.cluster.list(selection).manifests()
-    whole = next(
-        (training_job_name(job) for job in listed if job["metadata"]["name"] == name), name
-    )
-    found = [job for job in listed if training_job_name(job) == whole]
-    if not found:
+    listed = connection.cluster.list(jobs_of(connection)).manifests()
+    if whole := [job for job in listed if training_job_name(job) == name]:
+        return whole
+    named = [job for job in listed if job["metadata"]["name"] == name]
+    if not named:
         training_job(name, survey_jobs(connection, cli.now()), connection)
-    return found
+        return []
+    whole = [job for job in listed if training_job_name(job) == training_job_name(named[0])]
+    return named if name in left_out(whole) else whole
 
 
 def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]:

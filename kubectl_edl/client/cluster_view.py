@@ -4,7 +4,7 @@ A user who may read only the Jobs and pods of one namespace still gets a survey,
 what is missing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -111,7 +111,7 @@ def _chosen(
     read: _Read, jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
 ) -> Survey:
     return Survey(
-        selected(_named(jobs), connection, selector),
+        selected(tuple(_named(jobs)), connection, selector),
         (*read.hints, *read.unranked),
         unranked=frozenset(read.unranked),
     )
@@ -283,10 +283,16 @@ def _with_name(role: Role, keys: Mapping[str, JobKey]) -> Role:
 
 
 def selected(
-    jobs: Iterable[TrainingJob], connection: ClusterConnection, selector: str
+    jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
 ) -> tuple[TrainingJob, ...]:
-    """A training job is selected as a whole if any of its Jobs matches."""
+    """A training job is selected as a whole if any of its Jobs matches.
+
+    A Job that is left out of it, or is being deleted, does not select it.
+    """
     if not selector:
         return tuple(jobs)
-    chosen = {job.key for job in _jobs(connection, selector)}
-    return tuple(job for job in jobs if job.key in chosen)
+    chosen = {(job.key, job.name) for job in _jobs(connection, selector) if not job.leaving}
+    for job in jobs:
+        chosen.difference_update((job.key, other.name) for other in job.conflicting)
+    keys = {key for key, _ in chosen}
+    return tuple(job for job in jobs if job.key in keys)

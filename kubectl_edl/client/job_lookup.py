@@ -4,10 +4,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from edl import contract
 from edl.contract.manifest_parts import labels
 from edl.errors import Forbidden
 from edl.kube.cluster import find
+from edl.kube.decode import job_facts
+from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.state.jobs.job_conflicts import conflicting_jobs
 from edl.messages import message
 from edl.model import ObjectRef, TrainingJob
 from edl.writes import Json
@@ -47,6 +52,13 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
     if (plain_job := _found("Job", name, connection)) is not None:
         _refuse_unsurveyed(name, plain_job, connection)
     raise missing(name, sorted({job.key.name for job in survey.jobs}), connection)
+
+
+def left_out(jobs: Sequence[Json]) -> frozenset[str]:
+    """The names of those Jobs of one training job that are left out of it."""
+    shapes = ShapeInterner()
+    facts = [job_facts.job(msgspec.json.encode(job), shapes) for job in jobs]
+    return frozenset(one.name for one in conflicting_jobs(facts[0].key, facts))
 
 
 def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -31,7 +31,7 @@ from kubectl_edl.cli.job_selection import (
     shown,
 )
 from kubectl_edl.cli.options import DeletionOptions, all_namespaces_options
-from kubectl_edl.client.job_lookup import missing
+from kubectl_edl.client.job_lookup import left_out, missing
 from kubectl_edl.client.patcher import REMARKS
 
 
@@ -58,8 +58,9 @@ def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptio
     if choice.everything:
         return listed
     if choice.selector:
-        chosen = {key for key, _ in _list(connection, f"{contract.FRAMEWORK},{choice.selector}")}
-        return {key: jobs for key, jobs in listed.items() if key in chosen}
+        matching = _list(connection, f"{contract.FRAMEWORK},{choice.selector}")
+        uids = {job["metadata"]["uid"] for _, job in matching}
+        return {key: jobs for key, jobs in listed.items() if _selects(uids, jobs)}
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
     own = {job["metadata"]["name"] for jobs in there.values() for job in jobs}
@@ -69,6 +70,16 @@ def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptio
     if unknown:
         _refuse(unknown[0], there, connection, "; nothing was deleted" if len(names) > 1 else "")
     return {JobKey(connection.namespace, name): there[name] for name in names if name in there}
+
+
+def _selects(uids: Collection[str], jobs: Sequence[Json]) -> bool:
+    """Whether one of these uids is of a Job that still belongs to the training job of `jobs`."""
+    others = left_out(jobs)
+    staying = [job for job in jobs if "deletionTimestamp" not in job["metadata"]]
+    return any(
+        job["metadata"]["uid"] in uids and job["metadata"]["name"] not in others
+        for job in staying or jobs
+    )
 
 
 _ByName = Mapping[str, Sequence[Json]]
@@ -102,6 +113,11 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     flags, edl_flags = connection.scope.flags, connection.scope.job_flags
     for whole, jobs in listed.items():
         if any(name == job["metadata"]["name"] for job in jobs):
+            if name in left_out(jobs):
+                raise Refused(
+                    f'Job "{name}" is left out of the training job {whole}: '
+                    f"kubectl delete job {name}{flags} deletes it alone{spared}"
+                )
             raise Refused(
                 f'"{name}" is one Job of the training job {whole}: kubectl edl delete '
                 f"{whole}{edl_flags} deletes all of them, kubectl delete job {name}{flags} this one"

@@ -16,6 +16,7 @@ CAUSE = (
 
 
 NAMES = ("small", "copy")
+CONFIRMED = ["pause", "delete"]
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def stage() -> Stage:
 
 def put_copy(stage: Stage, name: str) -> None:
     copy = job(name, framework="none", min="1", max="12")
-    copy["metadata"]["labels"][contract.JOB] = "small"
+    copy["metadata"]["labels"] |= {contract.JOB: "small", "app": "mine"}
     stage.put(copy)
 
 
@@ -98,3 +99,50 @@ def test_a_deletion_deletes_it_too(stage: Stage) -> None:
     """Else it would start in the place of the deleted one."""
     found = stage.run("delete", "small", "--yes")
     assert found.out.startswith("small: deleted with its Jobs copy, small")
+
+
+@pytest.mark.parametrize("command", ["pause", "delete", "status"])
+def test_its_labels_do_not_select_the_running_job(stage: Stage, command: str) -> None:
+    before = stage.job("small")
+    found = stage.run(command, "-l", "app=mine", *(["--yes"] if command in CONFIRMED else []))
+    assert (found.code, found.out) == (0, "")
+    assert stage.job("small") == before
+
+
+@pytest.mark.parametrize("command", CONFIRMED)
+def test_nor_do_they_while_it_is_being_deleted(stage: Stage, command: str) -> None:
+    deleted = {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["example.com/kept"]}
+    stage.patch("copy", {"metadata": deleted})
+    before = stage.job("small")
+    assert stage.run(command, "-l", "app=mine", "--yes").out == ""
+    assert stage.job("small") == before
+
+
+def test_labels_of_the_running_job_select_it(stage: Stage) -> None:
+    stage.patch("small", {"metadata": {"labels": {"app": "theirs"}}})
+    assert stage.run("pause", "-l", "app=theirs", "--yes").out.startswith("small: paused")
+    assert stage.run("delete", "-l", "app=theirs", "--yes").out.startswith("small: deleted")
+
+
+def test_the_deletion_of_its_name_is_refused_with_the_command_for_it_alone(stage: Stage) -> None:
+    found = stage.run("delete", "copy", "--yes")
+    why = 'Job "copy" is left out of the training job small'
+    assert found.code == 1
+    assert found.err == f"error: {why}: kubectl delete job copy deletes it alone\n"
+
+
+def test_its_release_leaves_the_running_job_as_it_is(stage: Stage) -> None:
+    before = stage.job("small")
+    assert stage.run("release", "copy").out.startswith("copy: an ordinary Job again; it stays ")
+    assert (stage.job("small"), contract.FRAMEWORK in stage.job("copy")["metadata"]["labels"]) == (
+        before,
+        False,
+    )
+
+
+def test_a_release_of_the_training_job_releases_all_of_its_jobs(stage: Stage) -> None:
+    """Else the copy would start in the place of the released one."""
+    assert [line.split(":")[0] for line in stage.run("release", "small").out.splitlines()] == [
+        "copy",
+        "small",
+    ]
