@@ -99,8 +99,8 @@ def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
     if not copied or joined == spec.name:
         return ()
     warning = (
-        f"{contract.JOB}: {joined} puts this copy into the training job {joined}, which is blocked "
-        "while two Jobs have the same role; apply the original's file instead, without this label"
+        f"{contract.JOB}: {joined} puts this copy into {joined}, which leaves it out if started, "
+        "else both wait; apply the original's file instead, without this label"
     )
     return (warning,)
 
@@ -252,6 +252,8 @@ def is_ranked(job: Json) -> bool:
 
 
 def _why_suspended(old: Json) -> str:
+    if annotations(old).get(contract.REASON) == Code.JOB_CONFLICT:
+        return annotations(old).get(contract.MESSAGE, "")
     if _is_paused(old):
         return f"{name_of(old)} is paused; {_resume(old)}"
     return f"{name_of(old)} waits for its turn; see kubectl edl queue{namespace_option(old)}"
@@ -263,8 +265,7 @@ def _resume(old: Json) -> str:
 
 def name_of(manifest: Json) -> str:
     """The name of the training job to which this Job belongs."""
-    name = metadata(manifest).get("name", "")
-    return labels(manifest).get(contract.JOB) or name
+    return labels(manifest).get(contract.JOB) or metadata(manifest).get("name", "")
 
 
 def check(new: Json, old: Json, policy: NamespacePolicy) -> None:

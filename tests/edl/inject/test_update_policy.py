@@ -351,6 +351,16 @@ def test_a_queued_job_cannot_jump_the_queue() -> None:
     )
 
 
+def test_a_job_that_is_left_out_of_its_training_job_is_told_why() -> None:
+    """The training job may run, and be in no queue."""
+    why = "Job copy is left out of mnist: Job mnist is the worker of mnist"
+    notes = {contract.REASON: Code.JOB_CONFLICT.value, contract.MESSAGE: why}
+    old = changed(QUEUED, "metadata annotations", annotations(QUEUED) | notes)
+    verdict = update(changed(old, "spec suspend", value=False), old)
+    assert verdict.manifest == old
+    assert verdict.warnings == (f"spec.suspend stays true: {why}",)
+
+
 def test_a_paused_job_is_told_how_to_resume() -> None:
     old = changed(QUEUED, "metadata annotations edl.dev/paused", "true")
     verdict = update(changed(old, "spec suspend", value=False), old)
