@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from edl import reasons
 from edl.annotations.job_history import entries
 from edl.contract import CleanUp
@@ -56,7 +58,15 @@ def blocked(job: TrainingJob) -> Reason | None:
 
 def unready(job: TrainingJob) -> Reason | None:
     """Why plans leave the job out, whatever capacity is free; None if they do not."""
-    return blocked(job) or (reasons.incomplete(job.missing) if job.missing else None)
+    return blocked(job) or incomplete(job)
+
+
+def incomplete(job: TrainingJob) -> Reason | None:
+    """Why it lacks a role: its Job is left out, or does not exist; None if it lacks none."""
+    for one in job.conflicting:
+        if one.fills in job.missing:
+            return replace(one.reason, code=Code.INCOMPLETE)
+    return reasons.incomplete(job.missing) if job.missing else None
 
 
 def why_paused(job: TrainingJob) -> Reason:

@@ -240,7 +240,9 @@ def _own(job: TrainingJob) -> str:
         return "it is paused" if job.suspended else "its pause is requested"
     if why := blocked(job):
         return messages.message(why)
-    return f"its Jobs of {', '.join(job.missing)} do not exist yet" if job.missing else ""
+    if job.absent:
+        return f"its Jobs of {', '.join(job.absent)} do not exist yet"
+    return f"its Jobs of {', '.join(job.missing)} are left out of it" if job.missing else ""
 
 
 def _names(keys: list[JobKey]) -> str:

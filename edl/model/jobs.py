@@ -44,6 +44,8 @@ class ConflictingJob(msgspec.Struct, frozen=True):
     reason: Reason
     role: Role | None = None
     """None if its labels are invalid."""
+    fills: str = ""
+    """The role that no other Job has; empty for a copy."""
 
 
 class TrainingJob(msgspec.Struct, frozen=True, dict=True):
@@ -73,6 +75,12 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     """The pods of a training job without Jobs, which is neither queued nor resized."""
     conflicting: tuple[ConflictingJob, ...] = ()
     """Jobs with its `edl.dev/job` that its roles conflict with: no plan includes them."""
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Its missing roles of which no Job exists, not even one that is left out."""
+        filled = {one.fills for one in self.conflicting}
+        return tuple(name for name in self.missing if name not in filled)
 
     @property
     def namespace_terminating(self) -> bool:

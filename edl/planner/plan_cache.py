@@ -91,7 +91,8 @@ def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """The fields of a job on which the plan depends."""
     seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
-    return replace(job, roles=(), existing_dependents={}, conflicting=()), roles
+    filling = tuple(replace(one, role=None) for one in job.conflicting if one.fills)
+    return replace(job, roles=(), existing_dependents={}, conflicting=filling), roles
 
 
 def _role(role: Role, *, seen: bool) -> _View:

@@ -172,10 +172,11 @@ def stop_lists(explained: Explained) -> Iterator[BlockerList]:
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
     """Missing Jobs, unless the lists above name them, why pods cannot be created, left-out Jobs."""
-    if not any(stop_lists(explained)):
+    above = {sentence for found in stop_lists(explained) for sentence, _ in found.lines}
+    if not above:
         yield from incomplete(explained.view)
     yield from explained.uncreated
-    yield from left_out(explained.view)
+    yield from (one for one in left_out(explained.view) if one.what not in above)
 
 
 def _decided_stops(found: Explanation, explained: Explained) -> Iterator[BlockerList]:

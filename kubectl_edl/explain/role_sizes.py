@@ -31,7 +31,9 @@ def _rows(explained: Explained) -> Iterator[tuple[str, ...]]:
             yield role.name, *numbers, why_this_size(explained.view.job, role, one).message
     whole = len(explained.roles) == len(explained.view.roles)
     for name in explained.view.job.missing if whole else ():
-        yield name, "0", "0", "?", "?", "its Job does not exist"
+        there = name not in explained.view.job.absent
+        why = "its Job is left out" if there else "its Job does not exist"
+        yield name, "0", "0", "?", "?", why
 
 
 def why_this_size(job: TrainingJob, role: Role, one: RoleExplanation | None) -> Why:

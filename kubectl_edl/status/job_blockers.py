@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from edl.kube.event_facts import EventFacts
@@ -47,7 +48,11 @@ def job_blockers(
         found = [JobBlocker(one.what, doctor) if one.remedy else one for one in found]
     missing = uncreated_pods(view, changes, now)
     late = [*_of_waiting(view, waiting, now), *_stalled(view, now)]
-    return (*_problem(view), *_unattended(view, lead), *found, *missing, *late, *left_out(view))
+    others = (*_unattended(view, lead), *found, *missing, *late)
+    more = tuple(left_out(view))
+    # The Job of a role that it lacks comes first.
+    rest = (others, more) if view.job.missing == view.job.absent else (more, others)
+    return (*_problem(view), *chain.from_iterable(rest))
 
 
 def blockers_section(found: Iterable[JobBlocker]) -> str:
@@ -97,10 +102,10 @@ def _unattended(view: JobView, lead: LeaseView) -> Iterator[JobBlocker]:
 def incomplete(view: JobView) -> Iterator[JobBlocker]:
     """Blockers for missing Jobs, before the start or while it runs."""
     job = view.job
-    if not job.missing:
+    if not job.absent:
         return
-    names = ", ".join(f"{job.key.name}-{role}" for role in job.missing)
-    one = len(job.missing) == 1
+    names = ", ".join(f"{job.key.name}-{role}" for role in job.absent)
+    one = len(job.absent) == 1
     noun, they, them = ("Job", "is", "it") if one else ("Jobs", "are", "them")
     if job.suspended:
         yield JobBlocker(

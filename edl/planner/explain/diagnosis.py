@@ -153,8 +153,8 @@ def _itself(job: TrainingJob) -> OwnCondition | None:
     if why := phases.blocked(job):
         terminating = job.namespace_terminating
         return OwnCondition(JobCondition.NAMESPACE if terminating else JobCondition.PROBLEM, why)
-    if job.missing:
-        return OwnCondition(JobCondition.MISSING, reasons.incomplete(job.missing))
+    if why := phases.incomplete(job):
+        return OwnCondition(JobCondition.MISSING, why)
     return None
 
 

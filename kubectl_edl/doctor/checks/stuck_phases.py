@@ -93,11 +93,11 @@ def _unplannable(job: TrainingJob, now: datetime) -> CheckResult | None:
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
     waits = now - job.queued_at
-    if phase(job) is not Phase.INCOMPLETE:
+    if phase(job) is not Phase.INCOMPLETE or not job.absent:  # left-out Jobs are reported anyway
         return None
     if not job.suspended:
         return warning(
-            f"{job.key} runs without the Jobs of {', '.join(job.missing)}, which were deleted: "
+            f"{job.key} runs without the Jobs of {', '.join(job.absent)}, which were deleted: "
             "it holds its nodes and cannot complete",
             FixCommand(
                 f"apply them again, or: kubectl edl delete {job.key.name} -n {job.key.namespace}"
@@ -106,7 +106,7 @@ def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
     if waits < _ROLES:
         return None
     return warning(
-        f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.missing)}: "
+        f"{job.key} has waited {duration(waits)} for the Jobs of {', '.join(job.absent)}: "
         "no role starts before the Jobs of all roles exist",
         FixCommand(f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}"),
     )

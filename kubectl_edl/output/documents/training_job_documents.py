@@ -62,7 +62,7 @@ class TrainingJobDocument(TypedDict):
     paused: Annotated[bool, "Whether it is paused (kubectl edl pause)."]
     cooldown: Annotated[CooldownDocument | None, "How often it is resized; null: unknown, never."]
     startTime: Annotated[Timestamp | None, "When it first started; null before."]
-    missingRoles: Annotated[list[str], "Roles whose Job does not exist."]
+    missingRoles: Annotated[list[str], "Roles whose Job does not exist, or is left out."]
     conflictingJobs: Annotated[list[str], "Jobs with its edl.dev/job that are left out of it."]
     roles: Annotated[list[RoleDocument], "Its roles."]
 

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.model import (
     ClusterState,
     Code,
+    ConflictingJob,
     JobEnd,
+    JobKey,
     ObjectRef,
     Pod,
     PodPhase,
@@ -233,6 +236,17 @@ def test_what_stands_around_a_job_asks_for_no_plan() -> None:
     around = {ObjectRef("Service", "ns", "one"): "uid"}
     later = with_job(state, replace(state.jobs[0], existing_dependents=around))
     assert memory.get(later, FAIR, LIMITS) is plan
+
+
+def test_why_a_role_is_missing_is_part_of_a_plan_and_a_copy_is_not() -> None:
+    state, memory = settled(), PlanCache()
+    lacking = with_job(state, replace(state.jobs[0], missing=("chief",)))
+    plan = decide(lacking, FAIR, LIMITS, memory)
+    why = reasons.quoted(Code.JOB_CONFLICT, "Job x is left out")
+    for fills, kept in (("", True), ("chief", False)):
+        other = ConflictingJob(JobKey("ns", "one/x"), "x", "uid-x", why, fills=fills)
+        later = with_job(lacking, replace(lacking.jobs[0], conflicting=(other,)))
+        assert (memory.get(later, FAIR, LIMITS) is plan) is kept
 
 
 def test_time_alone_asks_for_a_plan_when_it_is_due() -> None:

@@ -7,7 +7,7 @@ import pytest
 from edl import contract
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.doctor.findings import checked
-from tests.kubectl_edl.stage import Stage, job, lease, node, pod
+from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod, role_manifests
 
 CAUSE = (
     "Job copy is left out of small: Job small is the worker of small; delete copy, or recreate it "
@@ -145,4 +145,47 @@ def test_a_release_of_the_training_job_releases_all_of_its_jobs(stage: Stage) ->
     assert [line.split(":")[0] for line in stage.run("release", "small").out.splitlines()] == [
         "copy",
         "small",
+    ]
+
+
+ROLES = "chief=1,ps=2,worker=1..12"
+LACKING = (
+    f"Job mnist-chief is left out of mnist: they disagree on edl.dev/roles: chief=1,ps=2,worker=1.."
+    f"16 on mnist-chief, {ROLES} on mnist-ps; recreate it with the same edl.dev/roles as mnist-ps"
+)
+
+
+@pytest.fixture
+def recreated() -> Stage:
+    """A running training job of which the chief was created again with other bounds."""
+    stage = Stage()
+    lease(stage)
+    for name in ("node-1", "node-2"):
+        stage.create(node(name))
+    mnist(stage)
+    stage.delete("mnist-chief")
+    stage.put(role_manifests("mnist", "chief=1,ps=2,worker=1..16")[0])
+    return stage
+
+
+def test_the_job_of_a_missing_role_is_the_cause_in_status(recreated: Stage) -> None:
+    found = recreated.run("status", "mnist").out
+    assert f"\nReason:     {LACKING}\n" in found
+    assert f"Blockers:\n  1. {LACKING}\n  2. mnist-worker-3" in found
+    assert "gone" not in found
+
+
+def test_the_job_of_a_missing_role_is_the_cause_in_explain(recreated: Stage) -> None:
+    found = recreated.run("explain", "mnist").out
+    assert "\nGrows:       unknown: its Jobs of chief are left out of it\n" in found
+    assert "its Job is left out\n" in found
+    assert f"next 3):\n  1. {LACKING}\n  2. then" in found
+    assert found.count(LACKING) == 2, "once as the reason, and once as the blocker"
+    assert "exist" not in found
+
+
+def test_doctor_reports_the_job_of_a_missing_role_once(recreated: Stage) -> None:
+    installed(recreated, FakeApi())
+    assert [one["message"] for one in checked(recreated, "-n", "default")["stuck"]] == [
+        f"default/mnist: {LACKING}"
     ]

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from edl import contract, reasons
 from edl.kube.decode.job_facts import JobFacts
@@ -23,43 +23,66 @@ def conflicting_jobs(key: JobKey, jobs: Sequence[JobFacts]) -> tuple[Conflicting
     whole = [job for job in there if job.has_started]
     if len(whole) in (0, len(there)):
         return ()
-    causes = list[tuple[JobFacts, str]]()
+    causes = list[tuple[JobFacts, _Conflict]]()
     new = (job for job in there if not job.has_started)
     for job in sorted(new, key=lambda job: (job.created_at, job.name)):
         if cause := _conflict(key, job, whole):
             causes.append((job, cause))
         else:
             whole.append(job)
-    over = all(job.has_ended for job in whole)
-    return tuple(_left_out(key, job, cause, over=over) for job, cause in causes)
+    left_out = (_left_out(key, job, cause, whole) for job, cause in causes)
+    return tuple(sorted(left_out, key=lambda one: not one.fills))  # only the first are shown
 
 
-def _left_out(key: JobKey, job: JobFacts, cause: str, *, over: bool) -> ConflictingJob:
-    other = f"recreate it with another {contract.JOB}"
-    remedy = f"; delete {job.name}, or {other}"
-    if over:
-        remedy = f"; {key.name} has ended: delete its Jobs and apply {job.name} again, or {other}"
+class _Conflict(NamedTuple):
+    """The cause, and the value that the Job would have to share: `edl.dev/port as mnist-ps`."""
+
+    cause: str
+    shared: str = ""
+
+
+def _left_out(
+    key: JobKey, job: JobFacts, conflict: _Conflict, others: Sequence[JobFacts]
+) -> ConflictingJob:
+    fills = _filled(key, job, others)
+    other = "" if fills else f", or recreate it with another {contract.JOB}"
+    remedy = f"; delete {job.name}{other}"
+    if fills:
+        remedy = f"; recreate it with the same {conflict.shared}"
+    if all(job.has_ended for job in others):
+        remedy = f"; {key.name} has ended: delete its Jobs and apply {job.name} again{other}"
     if job.problem:  # the findings contain their remedy
         remedy = ""
-    text = f"Job {job.name} is left out of {key.name}: {cause}{remedy}"
+    text = f"Job {job.name} is left out of {key.name}: {conflict.cause}{remedy}"
+    reason = reasons.quoted(Code.JOB_CONFLICT, text)
     own = JobKey(key.namespace, f"{key.name}/{job.name}")
-    return ConflictingJob(own, job.name, job.uid, reasons.quoted(Code.JOB_CONFLICT, text), job.role)
+    return ConflictingJob(own, job.name, job.uid, reason, job.role, fills)
 
 
-def _conflict(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> str:
-    """Why a Job that never started does not join these; empty if it does."""
+def _filled(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> str:
+    """The role that these lack and this Job has, by its name if its labels are invalid."""
+    specs = [other.spec for other in others if other.spec]
+    roles = [bounds.role for spec in specs[:1] for bounds in spec.all_roles]
+    lacking = (role for role in roles if role not in {spec.role for spec in specs})
+    if job.spec:
+        return job.spec.role if job.spec.role in lacking else ""
+    return next((role for role in lacking if job.name == f"{key.name}-{role}"), "")
+
+
+def _conflict(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> _Conflict | None:
+    """Why a Job that never started does not join these; None if it does."""
     if job.problem or job.spec is None:
-        return job.problem
+        return _Conflict(job.problem)
     for other in (one.spec for one in others if one.spec):
         if other.role == job.spec.role and other.framework == job.spec.framework:
-            return f"Job {other.name} is the {other.role} of {key.name}"
+            return _Conflict(f"Job {other.name} is the {other.role} of {key.name}")
         for name, value in _SAME.items():
             own, theirs = value(job.spec), value(other)
             optional = name == _EITHER_TOPOLOGY and not (own and theirs)
             if own != theirs and not optional:
                 on = f"{own or 'none'} on {job.name}, {theirs or 'none'} on {other.name}"
-                return f"they disagree on {name}: {on}"
-    return ""
+                return _Conflict(f"they disagree on {name}: {on}", f"{name} as {other.name}")
+    return None
 
 
 def disagreements(jobs: Sequence[JobFacts], specs: Sequence[JobSpec]) -> Iterator[str]:

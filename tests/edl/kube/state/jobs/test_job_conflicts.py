@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import contract
 from edl.messages import message
 from edl.model import Code, TrainingJob
-from edl.phases import phase
+from edl.phases import phase, unready
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
@@ -91,6 +91,38 @@ def test_a_new_job_that_its_running_roles_would_never_meet_is_left_out(
     assert "worker" in found.missing
     (text,) = causes(found)
     assert text.startswith(f"Job mnist-worker is left out of mnist: they disagree on {cause}")
+    name = cause.split(":", maxsplit=1)[0]
+    assert text.endswith(f"; recreate it with the same {name} as mnist-{roles[0]}")
+    assert "worker" not in found.absent, "its Job exists"
+    why = unready(found)
+    assert why
+    assert (why.code, message(why)) == (Code.INCOMPLETE, text)
+
+
+def test_the_job_of_a_missing_role_comes_before_copies() -> None:
+    there = [running("ps"), running("chief")]
+    copies = [member("ps") for _ in range(2)]
+    for index, copy in enumerate(copies):
+        copy["metadata"] |= {"name": f"copy-{index}", "uid": f"uid-{index}"}
+    again = member("worker", notes=OTHER_ROLES)
+    again["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
+    found = observed(*there, *copies, again)
+    assert [one.name for one in found.conflicting] == ["mnist-worker", "copy-0", "copy-1"]
+    assert [one.fills for one in found.conflicting] == ["worker", "", ""]
+
+
+def test_an_invalid_job_of_a_missing_role_is_known_by_its_name() -> None:
+    invalid = member("worker")
+    invalid["metadata"]["labels"]["edl.dev/min"] = "x"
+    found = observed(running("ps"), running("chief"), invalid)
+    assert ([one.fills for one in found.conflicting], found.absent) == (["worker"], ())
+    assert found.missing == ("worker",)
+
+
+def test_a_job_of_a_missing_role_follows_the_end_of_the_others() -> None:
+    over = [running(role, conditions=["Complete"]) for role in ("ps", "chief")]
+    (text,) = causes(observed(*over, member("worker", notes=OTHER_ROLES)))
+    assert text.endswith("; mnist has ended: delete its Jobs and apply mnist-worker again")
 
 
 def test_an_invalid_job_is_left_out_with_its_errors() -> None:
