@@ -38,7 +38,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.SCALE_SUCCEEDED: "A manual size with a time limit was reached.",
     Code.COMPLETE: "The training job is done.",
     Code.FAILED: "The training job has failed.",
-    Code.INCOMPLETE: "Jobs of its roles do not exist yet.",
+    Code.INCOMPLETE: "Jobs of its roles do not exist yet, or are left out of it.",
     Code.INVALID: "Its Jobs or their annotations are invalid; the message says why.",
     Code.JOB_CONFLICT: "Another Job with its `edl.dev/job` has started, and the two disagree.",
     Code.EXEC_NOT_ALLOWED: "Its namespace does not let launchers exec into their workers.",
