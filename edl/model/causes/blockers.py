@@ -123,11 +123,13 @@ class StartSizes(msgspec.Struct, frozen=True):
     """With how many pods a role could start instead.
 
     `automatic`: without its manual size; None if it has none, or no larger one. `fewest`: as many
-    pods wait for each other; fewer need a new Job.
+    pods wait for each other; fewer need a new Job. `most`: how many fit beside pods of other owners
+    if no other training job ran, or beside what borrowers keep.
     """
 
     automatic: int | None = None
     fewest: int = 0
+    most: int = 0
 
 
 class InsufficientResources(msgspec.Struct, frozen=True):
@@ -137,8 +139,8 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     `nodes`: how many are eligible and large enough; `free`: for each requested resource, the
     largest unreserved amount on one of them; `lack`: what they lack for one more pod.
     `node`: the node that comes nearest; `missing`: what one pod lacks there. `domains`: the
-    topology domains to which a required topology limits the pods. `most`: how many would fit if
-    only this training job ran, or beside what borrowers keep. `kept`: teams whose guarantee covers
+    topology domains to which a required topology limits the pods. `needs_nodes`: whether these
+    nodes cannot hold all pods, whatever else leaves them. `kept`: teams whose guarantee covers
     extras that would make room. `taints`: if one node is eligible, untolerated ones of the others.
     """
 
@@ -153,16 +155,11 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     lack: Lack
     node: str
     missing: Resources
-    most: int
+    needs_nodes: bool
     domains: tuple[Domain, ...] = ()
     kept: tuple[str, ...] = ()
     taints: tuple[Taint, ...] = ()
     sizes: StartSizes = StartSizes()
-
-    @property
-    def needs_nodes(self) -> bool:
-        """Whether the existing nodes cannot hold all pods, whatever else leaves them."""
-        return self.most < self.wanted
 
 
 class TooLarge(msgspec.Struct, frozen=True):

@@ -51,17 +51,19 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
     alone, kept = _capacity_alone(snapshot, gang.job.key), kept_extras(sources, gang, room)
     alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
-    wanted = list(zip(gang.roles, gang.requests, found, alone_fit, strict=True))
+    beside = pack_in_best_order(_beside_others(snapshot, gang), gang.requests, Horizon.EMPTY)
+    wanted = list(zip(gang.roles, gang.requests, found, alone_fit, beside, strict=True))
     errors = [unlabelled or no_node_error(snapshot, one.pod_class) for one in gang.requests]
     for (role, request, *_), error in zip(wanted, errors, strict=True):
         if error:
             yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
-    for (role, request, fitting, fits_alone), error in zip(wanted, errors, strict=True):
+    for (role, request, fitting, fits_alone, fits), error in zip(wanted, errors, strict=True):
         if not error and fitting < request.pods:
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
-            most = fitting if kept.of_borrowers else max(fits_alone, fitting)
-            unplaced = _Unplaced(role, request, fitting, most, improvable, kept.teams)
+            most = fitting if kept.of_borrowers else max(fits, fitting)
+            lasts = kept.of_borrowers or fits_alone < request.pods
+            unplaced = _Unplaced(role, request, fitting, most, lasts, improvable, kept.teams)
             yield _room(snapshot, room, unplaced)
 
 
@@ -80,7 +82,7 @@ def growth_shortage(
         return _ceiling(snapshot, allocation, over)
     improvable = pod_class.pods_by_resources(_capacity_alone(snapshot, allocation.job.key)) > 0
     request = PodSetRequest(pod_class, 1)
-    unplaced = _Unplaced(allocation.role, request, 0, int(improvable.any()), improvable)
+    unplaced = _Unplaced(allocation.role, request, 0, 0, not improvable.any(), improvable)
     return _room(snapshot, capacity.future_idle, unplaced)
 
 
@@ -91,7 +93,9 @@ class _Unplaced(NamedTuple):
     request: PodSetRequest
     fitting: int
     most: int
-    """How many would fit if only their training job ran, or beside what borrowers keep."""
+    """How many would fit if no other training job ran, or beside what borrowers keep."""
+    needs_nodes: bool
+    """Whether these nodes cannot hold them all, whatever else leaves them."""
     improvable: Mask
     """Nodes on which one more would fit if only their training job ran; bool[nodes]."""
     kept: tuple[str, ...] = ()
@@ -101,10 +105,21 @@ class _Unplaced(NamedTuple):
 def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
     """What the nodes could offer a job beside its own replicas; int64[resources, nodes]."""
     room = snapshot.capacity.allocatable.copy()
+    _reserve_own(snapshot, key, room)
+    return room
+
+
+def _reserve_own(snapshot: Snapshot, key: JobKey, room: Ints) -> None:
     for allocation in snapshot.allocations:
         if allocation.job.key == key:
             nodes = [placement.node for placement in allocation.placements]
             allocation.pod_class.reserve_in(room, nodes)
+
+
+def _beside_others(snapshot: Snapshot, gang: Gang) -> Ints:
+    """What pods of other owners and the job's started roles leave; int64[resources, nodes]."""
+    room = snapshot.capacity_without_training_jobs.copy()
+    _reserve_own(snapshot, gang.job.key, room)
     return room
 
 
@@ -164,7 +179,7 @@ def _insufficient(
     snapshot: Snapshot, room: Ints, unplaced: _Unplaced, indexes: Ints
 ) -> InsufficientResources:
     """The blocker of pods for which none of the nodes `indexes` has enough capacity left."""
-    role, (pod_class, pods), fitting, most, improvable, kept = unplaced
+    role, (pod_class, pods), fitting, most, needs_nodes, improvable, kept = unplaced
     names = snapshot.capacity.resources
     likely = indexes[improvable[indexes]]
     best = _closest_node(snapshot, room, pod_class, likely if likely.size else indexes)
@@ -183,17 +198,17 @@ def _insufficient(
         missing=Resources.of(
             {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}
         ),
-        most=most,
+        needs_nodes=needs_nodes,
         kept=kept,
         domains=snapshot.domains.kept_to(pod_class),
         taints=_taints_of_others(snapshot, pod_class),
-        sizes=_start_sizes(role, pods),
+        sizes=_start_sizes(role, pods, most),
     )
 
 
-def _start_sizes(role: Role, pods: int) -> StartSizes:
+def _start_sizes(role: Role, pods: int, most: int) -> StartSizes:
     manual = manual_size(role) == pods > role.spec.min
-    return StartSizes(role.spec.min if manual else None, role.template.sizes[0])
+    return StartSizes(role.spec.min if manual else None, role.template.sizes[0], most)
 
 
 def _too_large(snapshot: Snapshot, role: Role, pod_class: PodClass, pods: int) -> TooLarge | None:

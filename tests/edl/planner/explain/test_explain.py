@@ -47,6 +47,7 @@ from edl.planner.explain.diagnosis import forbids_preemption
 from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers as without
 from edl.planner.explain.what_if_state import DecisionInput, node_for
+from edl.planner.plan import is_never
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
@@ -315,6 +316,23 @@ def test_a_gang_that_empty_nodes_cannot_hold_is_not_helped_by_room_on_them(
     assert messages.remedy(blocker) == (
         f"fewer worker replicas (at most 16 fit on these nodes), or {nodes_text}"
     )
+
+
+def test_fewer_replicas_are_offered_as_far_as_pods_of_other_owners_leave_room() -> None:
+    """Replicas of another training job end some day."""
+    nodes = [*(node(name, 8) for name in "ab"), *(busy(node(name, 8), room(3)) for name in "cd")]
+    other = worker("other", 4, 4, on=list("abcd"))
+
+    def mnist(pods: int) -> TrainingJob:
+        return worker("mnist", pods, 40, shape=shape(2), queued=-60)
+
+    blocker, *_ = start("mnist", *nodes, other, mnist(40))
+    assert messages.remedy(blocker).startswith(
+        "fewer worker replicas (at most 12 fit on these nodes), or new nodes"
+    )
+    for pods, never in ((12, False), (13, True)):
+        held = situation(*nodes, other, mnist(pods)).run_passes().results.held
+        assert is_never(held[JobKey("ns", "mnist")]) is never
 
 
 def test_roles_that_no_node_holds_together_need_a_new_node() -> None:
