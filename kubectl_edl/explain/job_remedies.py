@@ -6,8 +6,8 @@ from typing import Final
 from edl import contract
 from edl.messages.scarcity_messages import kept_to, listed
 from edl.model import Topology
+from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
-from edl.planner.explain.topology_remedies import TopologyRemedy
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views.training_job_view import JobView
 
@@ -22,7 +22,7 @@ def job_remedies(explained: Explained) -> str:
         return ""
     ways = (
         _automatic_sizes(explained),
-        *_topology(explained.view, found.topology),
+        *_start(explained.view, found.remedy),
         *_template(found.template),
     )
     return "; or ".join(filter(None, ways))
@@ -39,8 +39,8 @@ def _automatic_sizes(explained: Explained) -> str:
     return listed(ways, "; and ", most=_SIZES)
 
 
-def _topology(view: JobView, found: TopologyRemedy) -> Iterator[str]:
-    """The commands by which the job would get room in spite of its required topology."""
+def _start(view: JobView, found: StartRemedy) -> Iterator[str]:
+    """The commands by which the job would get room within its topology, and within quotas."""
     if found.min:
         name = f"--role {found.role} --min {found.min}"
         yield (

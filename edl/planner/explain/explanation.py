@@ -33,8 +33,8 @@ from edl.planner.explain.diagnosis import (
     start_blockers,
 )
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
+from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy
 from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
-from edl.planner.explain.topology_remedies import NO_REMEDY, TopologyRemedy, topology_remedy
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
@@ -81,7 +81,7 @@ class Explanation(msgspec.Struct, frozen=True):
     `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
     `preempts`: whether preemption, which is off, would. `forbids_preemption`: whether it would if
     the PriorityClass of its pods did not forbid it. `manual_sizes`: jobs that would make room if
-    their sizes were automatic. `topology`: what would let it start in spite of a required one.
+    their sizes were automatic. `remedy`: a smaller min, or its topology as preferred.
     """
 
     job: JobKey
@@ -94,7 +94,7 @@ class Explanation(msgspec.Struct, frozen=True):
     preempts: bool = False
     forbids_preemption: bool = False
     manual_sizes: tuple[JobKey, ...] = ()
-    topology: TopologyRemedy = NO_REMEDY
+    remedy: StartRemedy = NO_REMEDY
     template: TemplateRemedy = TemplateRemedy()
     """What would let it start on nodes that its pods may not use."""
 
@@ -133,7 +133,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         preempts=lacks_room and preempts(given, job),
         forbids_preemption=lacks_room and forbids_preemption(given, job),
         manual_sizes=manual_sizes(given, job) if lacks_room else (),
-        topology=topology_remedy(given, builder, job) if lacks_room else NO_REMEDY,
+        remedy=start_remedy(given, builder, job) if lacks_room else NO_REMEDY,
         template=template_remedy(given, builder, job) if lacks_room else TemplateRemedy(),
     )
 

@@ -605,6 +605,21 @@ def test_a_job_too_large_for_each_domain_is_offered_what_fits_now() -> None:
     )
 
 
+def test_a_job_too_large_for_a_quota_is_offered_the_min_that_fits() -> None:
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1", cpu="20"))
+    stage.put(job("wide", framework="none", min="6", max="8"))
+    hard = {"pods": "5"}
+    meta, status = {"name": "team", "namespace": "default"}, {"hard": hard, "used": {"pods": "1"}}
+    stage.create(
+        {"kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}, "status": status}
+    )
+    scale = "kubectl edl scale wide -n default --role worker --min 4"
+    found = stage.run("explain", "wide").out
+    assert helps(f"a min of 4 for worker, which fits: {scale}") in found
+
+
 def helps(what: str) -> str:
     return f"Would help:  {what}\n"
 

@@ -46,6 +46,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.explain.diagnosis import forbids_preemption
 from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers as without
+from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 from edl.planner.plan import is_never
 from edl.planner.plan_builder import PlanBuilder
@@ -727,6 +728,25 @@ def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
         f"{QUOTA} of namespace ns raised to pods=10",
         f"{QUOTA} of namespace ns raised to requests.cpu=10",
     ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sizes", "smaller"),
+    [(6, 8, (0, None), 3), (6, 8, (4, 8), 0), (6, 6, (0, None), 0)],
+    ids=["elastic", "its pods wait for more", "fixed"],
+)
+def test_a_min_that_a_quota_has_room_for_beside_others_without_extras_is_offered(
+    low: int, high: int, sizes: tuple[int, int | None], smaller: int
+) -> None:
+    """2 stay of the 5 that run, as 3 are extras."""
+    charges = (QuotaCharge(QUOTA, "requests.cpu", 2000),)
+    runs_now = worker("runs", 2, 8, on=["a"] * 5, started_at=at(-600), charges=charges)
+    waits = worker("waits", low, high, charges=charges, sizes=sizes)
+    there = situation(node("a", 40), runs_now, waits)
+    quotas = (Quota("ns", QUOTA, "requests.cpu", 10_000),)
+    found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
+    assert found is not None
+    assert found.remedy == (StartRemedy("worker", smaller) if smaller else NO_REMEDY)
 
 
 def test_a_queued_job_names_the_job_ahead_of_it() -> None:

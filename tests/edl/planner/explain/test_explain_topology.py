@@ -18,7 +18,7 @@ from edl.model.nodes import added_name
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
 from edl.planner.explain.remedies import without_blockers
-from edl.planner.explain.topology_remedies import TopologyRemedy
+from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.explain.test_explain_laws import size_after
@@ -222,10 +222,10 @@ def test_an_added_node_is_named_by_the_one_that_it_is_like() -> None:
     assert messages.remedy(new) == "a new node like a with room for 1 CPU"
 
 
-def _remedy(*things: object) -> TopologyRemedy:
+def _remedy(*things: object) -> StartRemedy:
     """What would help in spite of the topology, after it has been tried."""
     _, found = explained(*things)
-    return found.topology
+    return found.remedy
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_gang_too_large_for_each_domain_gets_the_min_that_fits(
 def test_a_label_that_no_node_has_may_be_preferred_instead() -> None:
     topology = in_one("example.com/pod")
     waits = asking(topology, 6)
-    assert _remedy(*racks(1, 2), waits) == TopologyRemedy(preferred=("example.com/pod",))
+    assert _remedy(*racks(1, 2), waits) == StartRemedy(preferred=("example.com/pod",))
     assert not _remedy(*racks(1, 1), waits)
     assert not _remedy(*racks(4), asking(Topology(preferred=(RACK,)), 9))
 

@@ -1,0 +1,106 @@
+"""Changes that would give a job room which waits for a topology domain, or for a quota."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from edl.model import Domain, JobKey, Role, Topology, TrainingJob
+from edl.model.causes.reason_subjects import Usage
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
+from edl.model.nodes import MOST_TOPOLOGY_LABELS
+from edl.planner.explain.diagnosis import gets_room
+from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.plan_builder import PlanBuilder
+
+
+class StartRemedy(msgspec.Struct, frozen=True):
+    """What suffices on the existing nodes and within the quotas, each found by a decision.
+
+    `min`: a smaller min of one role, with which it fits into `domains` or the quotas; 0 if none
+    does, or if its pods wait for more. `preferred`: the labels with which it gets room if all are
+    only preferred, those that it prefers already in their order; empty if it gets none.
+    """
+
+    role: str = ""
+    min: int = 0
+    domains: tuple[Domain, ...] = ()
+    preferred: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.min or self.preferred)
+
+
+NO_REMEDY: Final = StartRemedy()
+
+
+def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> StartRemedy:
+    """The remedies of a job that gets no room."""
+    held = builder.results.held.get(job.key)
+    match held and held.about:
+        case Usage():
+            found = (_within_quotas(given, job, role) for role in job.live)
+            return next(filter(None, found), NO_REMEDY)
+        case Shortage(needs=(need,), fitting=fitting, domains=domains) if domains:
+            role = next(one for one in job.roles if one.name == need.role)
+            smaller = _smaller(given, job, role, range(fitting, fitting - 1, -1))
+            preferred = _preferred(given, job)
+            return msgspec.structs.replace(
+                smaller, domains=domains if smaller else (), preferred=preferred
+            )
+        case Shortage(domains=domains) if domains:
+            return StartRemedy(preferred=_preferred(given, job))
+        case NoEligibleNode(rule=NodeRule.TOPOLOGY) if job.topology.required:
+            return StartRemedy(preferred=_preferred(given, job))
+    return NO_REMEDY
+
+
+def _within_quotas(given: DecisionInput, job: TrainingJob, role: Role) -> StartRemedy:
+    return _smaller(given, job, role, range(role.spec.min - 1, 0, -1))
+
+
+def _smaller(
+    given: DecisionInput, job: TrainingJob, role: Role, sizes: Sequence[int]
+) -> StartRemedy:
+    """The largest min of `sizes`, which descend, with which the job gets room."""
+    if role.spec.min == role.spec.max or role.request.replicas is not None:
+        return NO_REMEDY
+    allowed = [size for size in sizes if size >= max(role.template.sizes[0], 1)]
+
+    def suffices(size: int) -> bool:
+        changed = given.with_role(job.key, role.name, lambda one: one.changed(min=size))
+        return _gets_room(changed, job.key)
+
+    place = bisect_left(allowed, x=True, key=suffices)
+    return StartRemedy(role.name, allowed[place]) if place < len(allowed) else NO_REMEDY
+
+
+def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:
+    """All labels of its topology if preferring them suffices and the webhook accepts them."""
+    labels = list(job.topology.preferred)
+    for _, label in job.topology.required:
+        if label not in labels:
+            labels.insert(_position(given, label, labels), label)
+    if len(labels) > MOST_TOPOLOGY_LABELS:
+        return ()
+    topology = Topology(preferred=tuple(labels))
+
+    def relaxed(role: Role) -> Role:
+        return role.changed(topology=topology) if role.spec.topology else role
+
+    roles = tuple(map(relaxed, job.roles))
+    changed = given.with_job(job.key, lambda one: msgspec.structs.replace(one, roles=roles))
+    return topology.preferred if _gets_room(changed, job.key) else ()
+
+
+def _position(given: DecisionInput, label: str, labels: Sequence[str]) -> int:
+    """Before the first label that has more domains on the nodes that have `label`."""
+    nodes = [one.labels for one in given.state.nodes if one.labels and label in one.labels]
+    domains = {one: len({node.get(one) for node in nodes}) for one in (label, *labels)}
+    narrower = (at for at, one in enumerate(labels) if domains[one] > domains[label])
+    return next(narrower, len(labels))
+
+
+def _gets_room(given: DecisionInput, key: JobKey) -> bool:
+    return gets_room(given.run_passes(), key)
