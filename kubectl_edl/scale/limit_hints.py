@@ -1,14 +1,18 @@
 """Limits of the namespace that a requested size exceeds: ResourceQuotas and LimitRanges."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, message, remedy
 from edl.model import Reason, Role, TrainingJob, job_of
 from edl.model.causes.blockers import QuotaExceeded
+from edl.spec.allowed_sizes import RESIZABLE
 from kubectl_edl.client.cluster_view import Survey
+
+_Key: TypeAlias = tuple[str, str]
+"""(source, resource) of a quota."""
 
 
 class SizeLimits(NamedTuple):
@@ -37,10 +41,13 @@ class _Exceeded(NamedTuple):
         return self.own + self.blocker.needed > self.blocker.quota.hard
 
 
-def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeLimits:
+def size_limits(
+    survey: Survey, job: TrainingJob, role: str, size: int, *, claims: bool = False
+) -> SizeLimits:
     """The limits of the namespace that a size exceeds; `survey` is one of `survey_charged`.
 
-    NO_LIMITS if some list could not be read: its objects would count as absent.
+    NO_LIMITS if some list could not be read: its objects would count as absent. `claims`: it is a
+    minimum, to which extras of other jobs yield.
     """
     found = job_of(survey.jobs, job.key)
     if found is None or not survey.is_complete:
@@ -50,20 +57,23 @@ def size_limits(survey: Survey, job: TrainingJob, role: str, size: int) -> SizeL
         hints.append(
             f"hint: nothing is resized before its problem is fixed: {message(found.problem)}"
         )
-    exceeded = [*_exceeded(survey, found, role, size)]
+    comes = _extras(survey, found) if claims else {}
+    exceeded = [*_exceeded(survey, found, role, size, comes)]
     for one, _ in exceeded:
         hints.append(f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}")
     never = (remedy(one.blocker) for one in exceeded if one.is_too_small)
     return SizeLimits(tuple(hints), next(never, ""), found.problem)
 
 
-def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterator[_Exceeded]:
+def _exceeded(
+    survey: Survey, job: TrainingJob, role: str, size: int, comes: Mapping[_Key, int]
+) -> Iterator[_Exceeded]:
     """The quotas without room for the pods that the job lacks for this size of the role.
 
-    Its pods take over what its provisional pods use.
+    Its pods take over what its provisional pods use, and what `comes` from others.
     """
-    used, needed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    own = Counter[tuple[str, str]]()
+    used, needed = Counter[_Key](), Counter[_Key]()
+    own = Counter[_Key]()
     for one in survey.jobs:
         if one.key.namespace != job.key.namespace:
             continue
@@ -79,9 +89,26 @@ def _exceeded(survey: Survey, job: TrainingJob, role: str, size: int) -> Iterato
     for quota in survey.quotas:
         key = quota.source, quota.resource
         uses, needs = quota.others + used[key], needed[key]
-        left = max(quota.hard - uses, 0)
-        if quota.namespace == job.key.namespace and needs > left:
-            yield _Exceeded(QuotaExceeded(quota, needs, uses, left, needs - left), own[key])
+        left, lacks = max(quota.hard - uses, 0), needs + uses - quota.hard - comes.get(key, 0)
+        if quota.namespace == job.key.namespace and needs and lacks > 0:
+            yield _Exceeded(QuotaExceeded(quota, needs, uses, left, lacks), own[key])
+
+
+def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
+    """What yields to the job's minimum, by quota: extras of other jobs of no higher priority."""
+    found = Counter[_Key]()
+    for other in survey.jobs:
+        if other.key == job.key or other.key.namespace != job.key.namespace:
+            continue
+        if other.problem or other.priority > job.priority:
+            continue
+        for role in other.live:
+            if role.spec.resizing not in RESIZABLE or role.request.replicas is not None:
+                continue
+            pods = sum(not pod.ended for pod in role.status.pods)
+            for source, resource, amount in role.template.charges:
+                found[source, resource] += amount * max(pods - role.spec.min, 0)
+    return found
 
 
 def _lacks(role: Role, size: int) -> int:

@@ -75,13 +75,14 @@ def carry_out(task: ResizeTask) -> None:
     A script that fails before a scale-down prevents it; one that fails after a scale-up reverts it.
     """
     decided = _decide(task)
+    decided = replace(decided, limits=_limits(task, decided))
     _check_timeout(decided, task)
     script = task.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
         resize_script.check(decided.job)
         if decided.leaving:
             resize_script.run(task.cli, task.connection, decided.job, script, decided.leaving)
-    decided = _write(task)
+    decided = _write(task, decided.limits)
     if task.writing.dry_run != _NO_DRY_RUN or not (script or task.wait):
         return
     _check_reachable(decided, task)
@@ -104,7 +105,7 @@ def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
     if not task.request.timeout:
         return
     name, flags = decided.job.key.name, task.request.scope.job_flags
-    if problem := decided.job.problem or _limits(task, decided).problem:
+    if problem := decided.job.problem or decided.limits.problem:
         raise Refused(
             f"{name}: --timeout has no effect before its problem is fixed: {message(problem)}"
         )
@@ -138,18 +139,18 @@ def _check_reachable(decided: _Decided, task: ResizeTask) -> None:
         )
 
 
-def _write(task: ResizeTask) -> _Decided:
+def _write(task: ResizeTask, limits: SizeLimits) -> _Decided:
+    """Write the size. `limits` are of before: afterwards its new pods may already count."""
     patcher = Patcher(task.connection.cluster, task.writing.dry_run)
 
     def change() -> tuple[_Decided, Json]:
-        decided = _decide(task)
+        decided = replace(_decide(task), limits=limits)
         return decided, patcher.patch(decided.scaling.patch)
 
     decided, manifest = with_fresh_state(change, task.cli.sleep)
     now = task.cli.now()
     hints = unattended(task.connection, now, task.writing.dry_run)
     then = next_step(decided.job, decided.scaling, attended=not hints)
-    decided = replace(decided, limits=_limits(task, decided))
     hints = (*hints, *_same_node_hint(decided.scaling, task.request), *decided.limits.hints)
     command = "resume" if decided.job.paused and not decided.job.problem else "status"
     where = f"kubectl edl {command} {decided.job.key.name}{task.request.scope.job_flags}"
@@ -173,7 +174,8 @@ def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
             survey = survey_charged(task.connection, decided.at)
-            return size_limits(survey, decided.job, role.name, size)
+            claims = role.status.suspended or decided.scaling.size is None
+            return size_limits(survey, decided.job, role.name, size, claims=claims)
     return NO_LIMITS
 
 

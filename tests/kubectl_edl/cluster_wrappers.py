@@ -118,6 +118,20 @@ def overtaken(times: int, after: int = 0) -> Callable[[PluginCluster], PluginClu
     return lambda cluster: cast("PluginCluster", Overtaken(cluster))
 
 
+def followed(action: Callable[[], object]) -> Callable[[PluginCluster], PluginCluster]:
+    """Another client acts right after each patch."""
+
+    class Followed(ClusterWrapper):
+        def patch(
+            self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            patched = self.cluster.patch(target, body, dry_run=dry_run)
+            action()
+            return patched
+
+    return lambda cluster: cast("PluginCluster", Followed(cluster))
+
+
 def late_deletions(cluster: PluginCluster) -> PluginCluster:
     """Another client deletes each object just before."""
 

@@ -6,8 +6,9 @@ import yaml
 
 from edl import contract
 from edl.model import Code
+from edl.writes import Json
 from kubectl_edl.output.yaml_writer import dump
-from tests.kubectl_edl.cluster_wrappers import fenced, overtaken
+from tests.kubectl_edl.cluster_wrappers import fenced, followed, overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist, pod, role_manifests
 
 NEXT = "the reconciler will apply it; scale-up waits for free capacity: kubectl edl status mnist\n"
@@ -42,6 +43,11 @@ def quota(stage: Stage, pods: int, used: int) -> None:
     stage.create(
         {"kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}, "status": status}
     )
+
+
+def without_extras(stage: Stage) -> None:
+    """The 4 workers of mnist are its minimum."""
+    stage.patch("mnist-worker", {"metadata": {"labels": {contract.MIN: "4"}}})
 
 
 def test_a_size_beyond_the_quota_names_it(stage: Stage) -> None:
@@ -80,6 +86,7 @@ def test_a_size_is_waited_for_if_other_pods_keep_it_from_the_quota(stage: Stage)
 
 
 def test_a_manual_size_with_which_a_queued_job_never_starts_names_the_quota(stage: Stage) -> None:
+    without_extras(stage)
     quota(stage, pods=9, used=7)
     found = stage.run("scale", "resnet", "3")
     assert found.err.startswith("hint: worker cannot have 3: exceeded ResourceQuota")
@@ -101,11 +108,46 @@ def test_no_limit_is_named_to_a_user_who_may_not_read_what_counts_in_it(
 def test_without_a_size_the_minimum_of_a_queued_job_is_compared(
     stage: Stage, wish: list[str]
 ) -> None:
+    without_extras(stage)
     stage.put(job("vit", framework="none", min="2", max="6"))
     quota(stage, pods=8, used=7)
     found = stage.run("scale", "vit", *wish)
     assert found.err.startswith("hint: worker cannot have 2: exceeded ResourceQuota")
     assert "requested: pods=2, used: pods=7, limited: pods=8" in found.err
+
+
+@pytest.mark.parametrize(
+    ("patch", "lacks"),
+    [
+        ({}, 0),
+        ({"labels": {contract.MIN: "4"}}, 3),
+        ({"annotations": {contract.REPLICAS: "4"}}, 3),
+    ],
+    ids=["extras", "minimum", "manual"],
+)
+def test_a_minimum_takes_what_extras_of_other_jobs_use_of_a_quota(
+    stage: Stage, patch: Json, lacks: int
+) -> None:
+    """3 of the 4 workers that run are extras."""
+    stage.put(job("vit", framework="none", min="6", max="8"))
+    stage.patch("mnist-worker", {"metadata": patch})
+    quota(stage, pods=7, used=7)
+    for size in (3, 4):
+        more = size - 3 + lacks
+        found = stage.run("scale", "vit", "--min", str(size)).err
+        assert found.endswith(f"of namespace default raised to pods={7 + more}\n" if more else "")
+        assert bool(found) == bool(more)
+
+
+def test_pods_that_start_while_the_command_runs_do_not_keep_their_job_from_its_size(
+    stage: Stage,
+) -> None:
+    without_extras(stage)
+    stage.put(job("vit", framework="none", min="3", max="6"))
+    quota(stage, pods=9, used=7)
+    counts = {"status": {"used": {"pods": "9"}}}
+    stage.wrapped = followed(lambda: stage.patch("team", counts, "ResourceQuota"))
+    assert stage.run("scale", "vit", "--min", "2").err == ""
 
 
 def test_completed_work_items_need_no_pods(stage: Stage) -> None:
@@ -202,6 +244,7 @@ def provisional_pod(stage: Stage, name: str) -> None:
 
 
 def test_pods_of_a_job_take_over_what_its_provisional_pods_use(stage: Stage) -> None:
+    without_extras(stage)
     provisional_pod(stage, "resnet-a")
     provisional_pod(stage, "resnet-b")
     quota(stage, pods=10, used=9)
