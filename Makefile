@@ -172,13 +172,13 @@ binaries: $(READY)
 $(READY): pyproject.toml constraints.txt | check-tools
 	@echo "setting up $(VENV): Python packages; once, some minutes"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' >$(VENV)/setup.log 2>&1 & \
-		pip=$$!; seconds=0; \
-		while kill -0 $$pip 2>/dev/null; do \
-			sleep 1; seconds=$$((seconds + 1)); \
+	@failed=; { seconds=0; while sleep 1 && kill -0 $$$$ 2>/dev/null; do \
+			seconds=$$((seconds + 1)); \
 			[ $$((seconds % $(PROGRESS))) -ne 0 ] || echo "  $$seconds s: $$(tail -n 1 $(VENV)/setup.log | cut -c 1-90)"; \
-		done; \
-		wait $$pip || { cat $(VENV)/setup.log; exit 1; }
+		done; } & progress=$$!; \
+		$(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' \
+			>$(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log; failed=yes; }; \
+		kill $$progress; test -z "$$failed"
 	@touch $@
 
 check-tools:
