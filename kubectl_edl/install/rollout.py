@@ -60,6 +60,12 @@ def is_rolled_out(deployment: Json) -> bool:
     return bool(seen and all(status.get(count, 0) == wanted for count in counts))
 
 
+def is_stalled(deployment: Json) -> bool:
+    """Whether its rollout has made no progress within `progressDeadlineSeconds`."""
+    conditions = (deployment.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Progressing" and one["status"] == "False" for one in conditions)
+
+
 def _permanent_failures(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():

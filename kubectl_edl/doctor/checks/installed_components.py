@@ -20,7 +20,7 @@ from kubectl_edl.doctor.checks.check import (
 )
 from kubectl_edl.install.installer import INSTALL, readable_elsewhere
 from kubectl_edl.install.prune import created
-from kubectl_edl.install.rollout import DEPLOYMENTS, is_rolled_out
+from kubectl_edl.install.rollout import DEPLOYMENTS, is_rolled_out, is_stalled
 
 
 def configurations(context: CheckContext) -> CheckResults:
@@ -99,10 +99,18 @@ def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:
         yield failure(message, pods)
     elif ready < wanted:
         yield warning(message, pods)
-    elif not is_rolled_out(deployment):
-        yield warning(f"{message}, but not all of them are of its newest template", pods)
-    else:
+    elif is_rolled_out(deployment):
         yield ok(message)
+    elif is_stalled(deployment):
+        yield warning(f"{message}, but {_unfinished(deployment, wanted)}", pods)
+    else:
+        yield ok(f"{message}; its rollout is under way")
+
+
+def _unfinished(deployment: Json, wanted: int) -> str:
+    if deployment["status"].get("updatedReplicas", 0) < wanted:
+        return "not all of them are of its newest template"
+    return "its rollout did not end in time"
 
 
 def _image(deployment: Json) -> str:

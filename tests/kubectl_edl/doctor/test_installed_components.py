@@ -38,15 +38,44 @@ def test_replicas_that_are_missing_are_a_warning_and_all_of_them_a_failure(stage
     )
 
 
-def test_a_rollout_that_does_not_end_is_a_warning_and_proves_no_release(stage: Stage) -> None:
+STALLED = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({"updatedReplicas": 1}, "not all of them are of its newest template"),
+        ({"availableReplicas": 1}, "its rollout did not end in time"),
+    ],
+)
+def test_a_rollout_that_does_not_end_is_a_warning_and_proves_no_release(
+    stage: Stage, status: Json, why: str
+) -> None:
     """As with an image that cannot be pulled: the pods of the earlier template stay ready."""
     assert only(stage, "release")[0] == "ok"
-    stage.cluster.patch(target("Deployment", "edl-webhook"), {"status": {"updatedReplicas": 1}})
+    stalled = {"status": status | {"conditions": [STALLED]}}
+    stage.cluster.patch(target("Deployment", "edl-webhook"), stalled)
     webhook, _ = checked(stage)["deployments"]
-    assert webhook["message"] == (
-        "edl-webhook: 2 of 2 replicas ready, but not all of them are of its newest template"
-    )
+    assert webhook["message"] == f"edl-webhook: 2 of 2 replicas ready, but {why}"
     assert (webhook["result"], "release" in checked(stage)) == ("warning", False)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"updatedReplicas": 1, "replicas": 3},
+        {"availableReplicas": 1, "conditions": [STALLED | {"status": "True"}]},
+        {"replicas": 3, "readyReplicas": 3},
+        {"observedGeneration": 0},
+    ],
+)
+def test_an_ordinary_rollout_causes_no_warning(stage: Stage, status: Json) -> None:
+    """Its new pod starts, its pods become available, or one more than wanted is about to end."""
+    webhook = target("Deployment", "edl-webhook")
+    stage.cluster.patch(webhook, {"metadata": {"generation": 1}, "status": status})
+    found, _ = checked(stage)["deployments"]
+    assert found["result"] == "ok"
+    assert found["message"].endswith(" of 2 replicas ready; its rollout is under way")
 
 
 def test_a_component_that_is_scaled_to_zero_is_to_be_scaled_up(stage: Stage) -> None:
