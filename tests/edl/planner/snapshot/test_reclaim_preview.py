@@ -1,5 +1,7 @@
 """Looking ahead at the replicas that yield to a claim says the same as evicting them."""
 
+from typing import Final
+
 import pytest
 from hypothesis import strategies as st
 
@@ -11,11 +13,31 @@ from edl.planner.snapshot.extras.reclaim_preview import ReclaimPreview
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.clusters import ALL_RUN, states
-from tests.edl.planner.laws.test_team_laws import any_state
+from tests.edl.planner.laws.test_team_laws import any_state, split, trees
+from tests.edl.planner.states import cluster, node, worker
 from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
+
+
+@packed
+def full(draw: Draw) -> ClusterState:
+    """Nodes that many jobs fill with replicas of one core, most of them beyond their minimum."""
+    names = [f"n{number}" for number in range(draw.between(2, 4))]
+    jobs = []
+    for number in range(draw.between(4, 9)):
+        low = draw.one_of(1, 1, 2)
+        on = [draw.one_of(*names) for _ in range(low + draw.between(1, 5))]
+        priority = draw.one_of(0, 0, 0, 1)
+        jobs.append(worker(f"j{number}", low, low + 6, on=on, priority=priority))
+    used = [pod.node for job in jobs for pod in job.roles[0].status.pods]
+    state = cluster(*(node(name, max(used.count(name), 1)) for name in names), *jobs)
+    return split(draw, state, trees(draw, limited=(False,))) if draw.between(0, 3) else state
+
+
+ANY_THAT_RUN: Final = st.one_of(any_state(runs=ALL_RUN), states(runs=ALL_RUN), full(), full())
 
 
 def ahead(extras: Reclaimable, scope: ReclaimScope) -> list[tuple[str, int]]:
@@ -44,7 +66,7 @@ def scope_of(snapshot: Snapshot, priority: int, place: int) -> ReclaimScope:
 
 
 @drawn(
-    state=st.one_of(any_state(runs=ALL_RUN), states(runs=ALL_RUN)),
+    state=ANY_THAT_RUN,
     policy=st.sampled_from(list(POLICIES.values())),
     priority=st.sampled_from((1, 2, 2)),
     places=st.tuples(st.integers(0, 4), st.integers(0, 4)),
@@ -76,7 +98,7 @@ def test_replicas_yield_ahead_in_the_order_in_which_they_are_evicted(
 
 
 @drawn(
-    state=st.one_of(any_state(runs=ALL_RUN), states(runs=ALL_RUN)),
+    state=ANY_THAT_RUN,
     policy=st.sampled_from(list(POLICIES.values())),
     place=st.integers(0, 4),
     claims=st.lists(st.tuples(st.sampled_from((1, 2, 2)), st.integers(0, 4)), min_size=3),
