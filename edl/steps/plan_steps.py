@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract, messages, phases
-from edl.model import ClusterState, JobKey, TrainingJob
+from edl.model import ClusterState, ConflictingJob, JobKey, TrainingJob
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
 from edl.steps.pod_placement import placement_steps
 from edl.steps.pod_removal import with_drained_pods
@@ -60,7 +60,7 @@ def steps(
     provisioning_steps.add_steps(collector, plan, state)
     _add_starts(collector, plan, state)
     collector.extend(_waiting_reasons(plan, state), MOST_EXPLAINED)
-    collector.extend(_conflict_reasons(state), MOST_EXPLAINED)
+    _add_conflict_reasons(collector, state)
     unchanged.retain(state.jobs)
     rechecks = [plan.recheck_after] if plan.recheck_after else []
     recheck_after = min(rechecks + collector.rechecks, default=None)
@@ -198,15 +198,21 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
         yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,))
 
 
-def _conflict_reasons(state: ClusterState) -> Iterator[Step]:
+def _add_conflict_reasons(collector: StepCollector, state: ClusterState) -> None:
     """Writes to Jobs that are left out of their training job why they are."""
+    most = len(collector.steps) + MOST_EXPLAINED
     for job in state.jobs:
-        for found in job.conflicting:
-            role, text = found.role, messages.lasting(found.reason)
-            if role and (role.record.reason, role.record.message) != (found.reason.code, text):
-                event = job_event(job.key, role, Action.WAITING, found.reason, text)
-                patch = job_patch(job.key, role, {}, reason_annotations(found.reason, text))
-                yield Step(found.key, (patch,), (event,))
+        for found in job.conflicting if len(collector.steps) < most else ():
+            collector.add(found.key, _conflict_reason, job, found)
+
+
+def _conflict_reason(job: TrainingJob, found: ConflictingJob) -> DueSteps:
+    role, text = found.role, messages.lasting(found.reason)
+    if role is None or (role.record.reason, role.record.message) == (found.reason.code, text):
+        return DueSteps(())
+    event = job_event(job.key, role, Action.WAITING, found.reason, text)
+    patch = job_patch(job.key, role, {}, reason_annotations(found.reason, text))
+    return DueSteps((Step(found.key, (patch,), (event,)),))
 
 
 def _is_suspended(job: TrainingJob) -> bool:

@@ -52,7 +52,7 @@ ALLOWED = {
     "edl/kube/create_failures.py:_read": "an Event of the Job controller has no field",
     "edl/kube/create_failures.py:exceeded_quota": "a refusal has no field for its quota",
     "edl/kube/api/api_errors.py:_without_objects": "a text is shortened and then only shown",
-    "edl/steps/plan_steps.py:_conflict_reasons": "a patch that would change nothing is not written",
+    "edl/steps/plan_steps.py:_conflict_reason": "a patch that would change nothing is not written",
     "edl/steps/plan_steps.py:_waiting_reasons": "a patch that would change nothing is not written",
     "edl/kube/problem_log.py:report": "a problem with the same text is logged once",
     "kubectl_edl/client/cluster_view.py:_with_name": "a text gets a name and then is only shown",

@@ -1,11 +1,21 @@
 from collections.abc import Iterable
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.model import ClusterState, Code, JobEnd, JobKey, PodPhase, Reason, TrainingJob
+from edl.model import (
+    ClusterState,
+    Code,
+    ConflictingJob,
+    JobEnd,
+    JobKey,
+    PodPhase,
+    Reason,
+    TrainingJob,
+)
 from edl.model.causes.reason_subjects import Other
 from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, StayingPods, Suspension
@@ -241,6 +251,18 @@ def test_a_job_with_an_unknown_framework_stops_no_other_job() -> None:
     found = steps(plan, state(odd, running()))
     assert [step.job.name for step in found.steps] == ["mnist"]
     assert [(broken.job.name, type(broken.error)) for broken in found.errors] == [("odd", KeyError)]
+
+
+def test_a_left_out_job_without_a_readable_cause_stops_no_other_job() -> None:
+    cause, unreadable = because("a copy", Code.JOB_CONFLICT), cast("Any", None)
+    keys = [JobKey("lab", f"mnist/{name}") for name in ("odd", "copy")]
+    copies = (
+        ConflictingJob(key, key.name, key.name, why, role("worker", 1, 4))
+        for key, why in zip(keys, (unreadable, cause), strict=True)
+    )
+    found = steps(Plan(), state(replace(running(), conflicting=tuple(copies))))
+    assert [step.job for step in found.steps] == keys[1:]
+    assert [broken.job for broken in found.errors] == keys[:1]
 
 
 def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:

@@ -27,7 +27,7 @@ from edl.kube.state.jobs.training_jobs import (
     staying,
     template_inputs,
 )
-from edl.model import Demand, JobKey, TrainingJob
+from edl.model import ConflictingJob, Demand, JobKey, TrainingJob
 
 _Facts = TypeVar("_Facts")
 
@@ -146,14 +146,31 @@ class JobIndex:
 
     def _gathered(self, key: JobKey) -> TrainingJob | None:
         """The training job of a key; None if no Job of it remains."""
-        named = sorted(self._jobs.of(key).values(), key=lambda job: job.name)
-        conflicting = conflicting_jobs(key, named)
-        left_out = {found.uid for found in conflicting}
-        jobs = staying([job for job in named if job.uid not in left_out])
-        if not jobs:
-            return None
+        jobs = sorted(self._jobs.of(key).values(), key=lambda job: job.name)
+        conflicting: tuple[ConflictingJob, ...] = ()
+        try:
+            conflicting = conflicting_jobs(key, jobs)
+            left_out = {found.uid for found in conflicting}
+            jobs = staying([job for job in jobs if job.uid not in left_out])
+            return gather(key, self._inputs(key, jobs, conflicting)) if jobs else None
+        except Exception as error:  # noqa: BLE001 - one job must not hide all others
+            first = min(jobs, key=lambda job: job.created_at)
+            what = f"it cannot be read: {type(error).__name__}: {error}"
+            problem = self._scope.rules.get(key.namespace, NO_RULES).problem([what])
+            return TrainingJob(
+                key,
+                first.framework,
+                (),
+                first.created_at,
+                problem=problem,
+                conflicting=conflicting,
+            )
+
+    def _inputs(
+        self, key: JobKey, jobs: Sequence[JobFacts], conflicting: tuple[ConflictingJob, ...]
+    ) -> TrainingJobInputs:
         scope = self._scope
-        parts = TrainingJobInputs(
+        return TrainingJobInputs(
             jobs=jobs,
             pods=[_within(key, self._pods.owned.of(job.uid)) for job in jobs],
             owned_objects=self._owned_objects.get(key, ()),
@@ -167,13 +184,6 @@ class JobIndex:
             requests=[one for job in jobs for one in _within(key, self._requests.of(job.uid))],
             conflicting=conflicting,
         )
-        try:
-            return gather(key, parts)
-        except Exception as error:  # noqa: BLE001 - one job must not hide all others
-            first = min(jobs, key=lambda job: job.created_at)
-            what = f"it cannot be read: {type(error).__name__}: {error}"
-            problem = parts.rules.problem([what])
-            return TrainingJob(key, first.framework, (), first.created_at, problem=problem)
 
     def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
         """The training job of bare pods; None if Jobs form a training job of the same name."""

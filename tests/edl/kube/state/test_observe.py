@@ -469,6 +469,19 @@ def test_a_job_that_cannot_be_read_hides_no_other() -> None:
     assert unready(mnist) == reasons.NAMESPACE_TERMINATING
 
 
+def test_jobs_that_cannot_be_compared_hide_no_other() -> None:
+    """A Job that has not started is compared with those that have."""
+    started, new = running("ps"), member("worker")
+    found = snapshot([started, new, job("items", labels={"edl.dev/framework": "none"})])
+    ps, worker, items = found.jobs
+    assert worker.spec
+    unreadable: Any = None
+    odd = structs.replace(worker, spec=replace(worker.spec, all_roles=unreadable))
+    two, mnist = look(structs.replace(found, jobs=[ps, odd, items])).jobs
+    assert problem_of(two) == ""
+    assert problem_of(mnist).startswith("it cannot be read: ")
+
+
 @pytest.mark.parametrize(
     ("framework", "then", "lost"),
     [("mxnet", "0", True), ("mxnet", "1", False), ("mxnet", "", False), ("tensorflow", "0", False)],
