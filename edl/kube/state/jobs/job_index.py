@@ -202,17 +202,23 @@ class JobIndex:
         return self._pods.owned.of(uid).values()
 
     def unowned(self) -> Iterator[PodFacts]:
-        """Provisional pods that no known Job owns."""
+        """Provisional pods that no Job of a training job owns."""
         return self._without_job(self._pods.provisional)
 
     def unowned_requests(self) -> Iterator[CapacityRequestFacts]:
-        """ProvisioningRequests that no known Job owns."""
+        """ProvisioningRequests that no Job of a training job owns."""
         return self._without_job(self._requests)
 
     def _without_job(self, groups: ObjectGroups[str, _Facts]) -> Iterator[_Facts]:
-        """The objects of Jobs that are not known, or not labelled."""
-        unknown = (group for uid, group in groups.items() if uid not in self._ours)
-        return chain.from_iterable(group.values() for group in unknown)
+        """The objects of Jobs that are not known, not labelled, or left out."""
+        unowned = (group for uid, group in groups.items() if not self._is_planned(uid))
+        return chain.from_iterable(group.values() for group in unowned)
+
+    def _is_planned(self, uid: str) -> bool:
+        """Whether a Job is one of a training job, and not left out of it."""
+        key = self._ours.get(uid)
+        job = self._made.get(key) if key else None
+        return key is not None and not (job and uid in {one.uid for one in job.conflicting})
 
     def bare(self) -> tuple[TrainingJob, ...]:
         return self._made_bare.values()

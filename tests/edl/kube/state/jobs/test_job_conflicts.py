@@ -18,6 +18,7 @@ from edl.writes import Json, Patch
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member
 from tests.edl.kube.state.test_observe import look, only, running, snapshot
+from tests.edl.kube.state.test_team_usage import provisional
 from tests.reasons import problem_of
 
 STARTED = {contract.STARTED_AT: "2026-01-01T00:10:00Z"}
@@ -144,6 +145,16 @@ def test_a_role_that_is_created_again_joins_the_others() -> None:
     found = observed(running("ps"), running("worker"), member("chief"))
     assert (problem_of(found), found.missing, found.conflicting) == ("", (), ())
     assert [role.name for role in found.roles] == ["chief", "ps", "worker"]
+
+
+@pytest.mark.parametrize(("owner", "deleted"), [("uid-ra", []), ("uid-rb", ["prov-0"])])
+def test_provisional_pods_of_a_job_that_is_left_out_are_deleted(
+    owner: str, deleted: list[str]
+) -> None:
+    """As those of a deleted Job: they would keep nodes, and it does not start on them."""
+    _, asked = provisional("prov-0", owner)
+    state = look(snapshot([started(), newcomer()], [asked]))
+    assert [target.name for target, _ in state.orphans] == deleted
 
 
 def test_of_two_new_jobs_of_a_missing_role_the_first_joins() -> None:
