@@ -12,6 +12,7 @@ from msgspec import structs
 
 from edl import reasons
 from edl.annotations.job_history import HistoryEntry, Operation, OperationPhase, entries
+from edl.kube.state.clock_skew import AHEAD
 from edl.messages import message
 from edl.model import Code, JobEnd, Phase, Role, TrainingJob
 from edl.phases import ending, phase
@@ -112,10 +113,11 @@ def forgotten(job: TrainingJob) -> tuple[str, ...]:
     first = min(filter(None, began.values()), default=None)
     if first is None:
         return ()
+    since = first + AHEAD  # the Jobs of a start whose clock was behind are not later ones
     again = (
         role.name
         for role in job.roles
-        if role.created_at and first < role.created_at <= (began[role.name] or role.created_at)
+        if role.created_at and since < role.created_at <= (began[role.name] or role.created_at)
     )
     return (*job.missing, *again)
 

@@ -69,6 +69,17 @@ def test_the_operations_of_a_role_whose_job_was_deleted_are_said_to_be_gone(stag
     assert stage.run("history", "mnist").err == gone
 
 
+def test_no_operations_are_said_to_be_gone_because_a_clock_was_behind(stage: Stage) -> None:
+    """The first operations of a role with more than 50 are cut, and the clock is right again."""
+    early = "2026-11-21T11:54:50Z Started 1 1 its gang fits: 4 pods"
+    for job in ("mnist-chief", "mnist-ps"):
+        told(stage, job, early)
+    told(stage, "mnist-worker", "2026-11-21T11:57:00Z ScaledUp 1 2 idle capacity")
+    created = stage.job("mnist-worker")["metadata"]["creationTimestamp"]
+    assert "2026-11-21T11:54:50Z" < created < "2026-11-21T11:57:00Z"
+    assert stage.run("history", "mnist").err == ""
+
+
 def test_a_requested_size_that_the_role_never_had_is_not_among_its_sizes(stage: Stage) -> None:
     up, down = WORKER.splitlines()[1], "reverted to 4: 12 not ready within 3 s"
     told(stage, "mnist-worker", f"{up}\n2026-11-21T11:21:00Z ScaleFailed 12 4 {down}")
