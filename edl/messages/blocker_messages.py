@@ -45,7 +45,8 @@ _EXCLUDING: Final[Mapping[Scarce, str]] = {
 }
 """What keeps a pod off nodes whose free resources would suffice."""
 _LARGER_MAX: Final = (
-    f"a new Job with a larger {contract.MAX} (framework none: and as many completions)"
+    f"a new Job with a larger {contract.MAX} "
+    "(framework none: and as many completions, if it has any)"  # a work queue has none
 )
 
 

@@ -406,7 +406,7 @@ def test_a_job_of_one_size_lacks_a_max(stage: Stage) -> None:
         "Why not one more worker (now 1, next 1):\n"
         "  1. worker has one size, 1: no edl.dev/max is above its min\n"
         "     would help: a new Job with a larger edl.dev/max (framework none: and as many"
-        " completions)\n"
+        " completions, if it has any)\n"
     ) in stage.run("explain", "single").out
 
 

@@ -821,7 +821,8 @@ def test_a_role_of_one_size_that_its_framework_would_resize_lacks_a_max() -> Non
     assert blocker.what is JobCondition.ONE_SIZE
     assert messages.cause(blocker) == "worker has one size, 2: no edl.dev/max is above its min"
     assert messages.remedy(blocker) == (
-        "a new Job with a larger edl.dev/max (framework none: and as many completions)"
+        "a new Job with a larger edl.dev/max "
+        "(framework none: and as many completions, if it has any)"
     )
 
 
