@@ -171,7 +171,8 @@ def test_kubectl_itself_is_run_as_the_same_user() -> None:
         (("pause", "resnet"), "kubectl edl resume resnet"),
         (("pause", "resnet", "-n", "default"), "kubectl edl resume resnet -n default"),
         (("pause", "-A", "--all", "--yes"), "kubectl edl resume resnet -n default"),
-        (("scale", "resnet", "9"), "adopt -f FILE --max 9 | kubectl replace --force -f -"),
+        (("scale", "resnet", "9"), "change the bound: kubectl edl scale resnet"),
+        (("scale", "mnist", "9"), "adopt -f FILE --max 9 | kubectl replace --force -f -"),
         (("status", "--for", "Running", "--timeout", "0"), "kubectl edl status resnet -n default"),
         (("doctor",), "fix: kubectl edl install --image IMAGE"),
         (("upgrade",), "kubectl edl install --image IMAGE"),
@@ -188,6 +189,8 @@ def test_a_suggested_command_reaches_the_same_cluster_as_the_same_user(
 ) -> None:
     stage = Stage()
     stage.put(job("resnet", framework="none", min="1", max="4"))
+    if "mnist" in arguments:
+        stage.put(job("mnist", framework="pytorch", min="1", max="4"))
     found = stage.run(*arguments, "--context", "my cluster", "--as", "ann")
     assert f"{suggested} --context 'my cluster' --as ann" in found.out + found.err
 

@@ -119,7 +119,7 @@ def test_misspelt_keys_are_found_on_jobs_and_bare_pods(stage: Stage) -> None:
                 "Job default/other: edl.dev/maximum is unknown, and does nothing: "
                 "did you mean edl.dev/max?"
             ),
-            again.format("replace --force"),
+            again.format("apply"),
         ),
         (
             "warning",
