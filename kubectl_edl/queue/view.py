@@ -119,6 +119,8 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
 
     By team if names are not available: `vision+2,deals+1,+4`.
     """
+    if not waiting.known:
+        return UNKNOWN
     if waiting.counted:
         return ",".join(f"{one.team}+{one.jobs}" for one in waiting.counted)
     ahead = waiting.ahead[:_NAMED]
@@ -143,7 +145,7 @@ def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
         "minReplicas": {role.name: role.spec.min for role in job.live},
         "startReplicas": dict(waiting.start_sizes),
         "requests": quantities(waiting.requests),
-        "blockedBy": [str(key) for key in waiting.ahead],
+        "blockedBy": [str(key) for key in waiting.ahead] if waiting.known else None,
         "blockedByTeam": counts_document(waiting.counted),
         "observedTime": time_text(waiting.as_of),
         **waiting.why.document,

@@ -120,7 +120,9 @@ class QueuedTrainingJobDocument(TypedDict):
         dict[str, int], "By role, the replicas that must fit at once: minimum or manual size."
     ]
     requests: Annotated[Quantities, "What the pods of startReplicas request together."]
-    blockedBy: Annotated[list[str], "Training jobs ahead of it, as namespace/name."]
+    blockedBy: Annotated[
+        list[str] | None, "Training jobs ahead of it, as namespace/name; null if unknown."
+    ]
     blockedByTeam: Annotated[
         list[TeamCountDocument], "Jobs ahead of it that may not be named, by team."
     ]

@@ -342,6 +342,9 @@ def test_without_the_right_to_read_the_cluster_the_namespaces_queue_and_a_hint_a
     found = stage.run("queue")
     assert found.code == 0
     assert found.out.splitlines()[1].split()[:2] == ["<unknown>", "bert"]
+    assert found.out.count("<unknown>") == 3, "its position, the jobs ahead of it, and its start"
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["blockedBy"] is None
     assert found.err == (
         "hint: positions need the whole cluster, so this is the order of arrival: "
         '"ann" may not list Node (kubectl auth can-i …)\n'
