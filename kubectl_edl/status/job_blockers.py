@@ -114,7 +114,8 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
         return
     running = counted(sum(shown.running for shown in view.roles), "pod")
     yield JobBlocker(
-        f"its {noun} {names} {they} gone, and {running} cannot complete the training without",
+        f"its {noun} {names} {they} gone, and {running} cannot complete the training without "
+        f"{them}",
         f"apply the {noun} again, or: kubectl edl delete {view.argument}",
     )
 

@@ -412,7 +412,7 @@ def test_a_job_of_one_size_lacks_a_max(stage: Stage) -> None:
 
 def test_a_running_incomplete_job_names_the_missing_job() -> None:
     stage = incomplete(suspended=False)
-    gone = "its Job mnist-chief is gone, and 2 pods cannot complete the training without"
+    gone = "its Job mnist-chief is gone, and 2 pods cannot complete the training without it"
     way_out = "apply the Job again, or: kubectl edl delete mnist -n default"
     found = stage.run("explain", "mnist").out
     assert found.endswith(f"Blockers:\n  1. {gone}\n     fix: {way_out}\n")

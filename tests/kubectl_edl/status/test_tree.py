@@ -291,7 +291,7 @@ def test_the_failure_of_a_pod_whose_replacement_runs_is_past(stage: Stage) -> No
 def test_a_running_job_without_its_chief_shows_that_it_cannot_complete(stage: Stage) -> None:
     stage.delete("mnist-chief")
     assert blockers_section(stage, "mnist")[0] == (
-        "its Job mnist-chief is gone, and 5 pods cannot complete the training without",
+        "its Job mnist-chief is gone, and 5 pods cannot complete the training without it",
         "apply the Job again, or: kubectl edl delete mnist -n default",
     )
     assert stage.run("status").out.splitlines()[1].split()[2] == "Incomplete"
