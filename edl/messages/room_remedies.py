@@ -42,7 +42,8 @@ def _fewer(found: InsufficientResources, pods: int, how_many: str, job: str) -> 
         none = f": kubectl edl scale {job} --role {found.role} --auto" if job else ""
         return f"no manual size of {found.role} ({how_many}){none}; or "
     if pods >= found.sizes.fewest:
-        return f"fewer {found.role} replicas ({how_many}), or "
+        lower = f": kubectl edl scale {job} --role {found.role} --min {pods}" if job else ""
+        return f"fewer {found.role} replicas ({how_many}{lower}), or "
     why = f"{how_many}; these pods wait for {found.sizes.fewest}"
     return f"a new Job with fewer {found.role} replicas ({why}), or "
 

@@ -69,10 +69,8 @@ def test_a_job_that_is_too_large_is_told_what_is_missing_and_starts_with_it(shel
     table = shell.edl("explain", "big").stdout
     assert "Why big does not start:" in table
     fits = str(cause["schedulablePods"])
-    assert (
-        f"would help: fewer worker replicas (at most {fits} fit on these nodes), or new nodes"
-        in table
-    )
+    assert f"fewer worker replicas (at most {fits} fit on these nodes: kubectl edl scale" in table
+    assert f" --role worker --min {fits}), or new nodes" in table
     assert shell.edl("scale", "big", "--min", fits).returncode == 0
     shell.until("big", lambda now: now["phase"] in ("Starting", "Running", "Scaling"))
 

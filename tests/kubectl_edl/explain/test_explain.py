@@ -55,7 +55,8 @@ def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
     assert tail == (
         "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
         "on the 2 nodes that it may use\n"
-        "     would help: fewer worker replicas (2 fit now), or 2 CPU more free on node-1\n"
+        "     would help: fewer worker replicas (2 fit now: kubectl edl scale bert -n default "
+        "--role worker --min 2), or 2 CPU more free on node-1\n"
         "  2. then the plan would be: 8 pods wait for others to terminate: default/small\n"
     )
 
@@ -147,7 +148,8 @@ def test_documents_have_the_figures(stage: Stage) -> None:
     assert cause["type"] == "InsufficientResources"
     assert (cause["role"], cause["pods"], cause["schedulablePods"]) == ("worker", 3, 2)
     assert (cause["nodeName"], cause["missing"]) == ("node-1", {"cpu": "2000m"})
-    helps = "fewer worker replicas (2 fit now), or 2 CPU more free on node-1"
+    lower = "kubectl edl scale bert -n default --role worker --min 2"
+    helps = f"fewer worker replicas (2 fit now: {lower}), or 2 CPU more free on node-1"
     assert cause["remediation"] == helps
 
 
@@ -448,7 +450,7 @@ def test_explain_names_the_preemption_that_would_help() -> None:
         "which makes room for it, with: kubectl edl upgrade --context prod --set "
         "reconciler.planning.preempt=true (its --preempt)\n"
     )
-    assert 0 < found.index("fewer worker replicas (1 fit now)") < found.index(asks)
+    assert 0 < found.index("fewer worker replicas (1 fit now: ") < found.index(asks)
 
 
 def test_explain_names_the_manual_size_that_keeps_a_job_waiting() -> None:

@@ -40,7 +40,8 @@ def test_explain_names_missing_devices_of_a_gang(stage: Stage) -> None:
         f"  1. Insufficient devices of DeviceClass {DRIVER} for 1 of 2 worker (2 CPU, 3 devices of "
         f"DeviceClass {DRIVER} each): beside the 1 that fit, at most 1 device of DeviceClass "
         f"{DRIVER} free on the only node that it may use\n"
-        "     would help: fewer worker replicas (at most 1 fit on these nodes), or a new node like "
+        "     would help: fewer worker replicas (at most 1 fit on these nodes: kubectl edl scale "
+        "train -n default --role worker --min 1), or a new node like "
         f"node-1 with room for 2 CPU, 3 devices of DeviceClass {DRIVER}\n"
     ) in found
 
