@@ -223,7 +223,8 @@ def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: st
             f"edl.dev/roles: kubectl edl adopt -f FILE --roles … {replace_it}"
         )
     bound = "--roles …" if contract.ROLES in annotations(manifest) else bound
-    return f"{many} takes a new Job, from its file: kubectl edl adopt -f FILE {bound} {replace_it}"
+    anew = f"{many} takes a new Job, which ends this one, from its file"
+    return f"{anew}: kubectl edl adopt -f FILE {bound} {replace_it}"
 
 
 def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int]) -> str:

@@ -411,7 +411,7 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             ["pt", "9"],
             (
                 "pt: worker takes 4 at most, its pods were made for that many "
-                "(edl.dev/injected-max); more takes a new Job, from its file: "
+                "(edl.dev/injected-max); more takes a new Job, which ends this one, from its file: "
                 "kubectl edl adopt -f FILE --max 9 | kubectl replace --force -f -"
             ),
         ),
@@ -419,7 +419,7 @@ def test_size_and_bounds_change_in_one_patch(stage: Stage) -> None:
             ["pt", "--max", "9", "-n", "default"],
             (
                 "pt: worker takes 4 at most, its pods were made for that many "
-                "(edl.dev/injected-max); more takes a new Job, from its file: "
+                "(edl.dev/injected-max); more takes a new Job, which ends this one, from its file: "
                 "kubectl edl adopt -f FILE --max 9 | kubectl replace --force -f - -n default"
             ),
         ),
@@ -471,7 +471,7 @@ def test_fewer_than_the_pods_wait_for_take_a_new_job(stage: Stage) -> None:
     found = stage.run("scale", "pt", "1")
     assert found.err == (
         "error: pt: worker takes 2 at least, its pods wait for that many; "
-        "fewer takes a new Job, from its file: "
+        "fewer takes a new Job, which ends this one, from its file: "
         "kubectl edl adopt -f FILE --min 1 | kubectl replace --force -f -\n"
     )
     found = stage.run("scale", "pt", "2")
@@ -693,6 +693,6 @@ def test_a_role_whose_training_job_has_one_job_takes_a_new_one_from_its_file(sta
     found = stage.run("scale", "alone", "--max", "9")
     assert found.err == (
         "error: alone: worker takes 4 at most, its pods were made for that many "
-        "(edl.dev/injected-max); more takes a new Job, from its file: "
+        "(edl.dev/injected-max); more takes a new Job, which ends this one, from its file: "
         "kubectl edl adopt -f FILE --roles … | kubectl replace --force -f -\n"
     )
