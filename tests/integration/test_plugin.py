@@ -126,7 +126,7 @@ def test_a_size_is_held_and_given_back(shell: Shell) -> None:
     assert shell.until("sweep", running(2))["roles"][0]["manualReplicas"] == 2
     refused = shell.edl("scale", "sweep", "9")
     assert refused.returncode == 1
-    assert "worker takes 4 at most" in refused.stderr
+    assert "worker takes 1..4, not 9; change the bound: kubectl edl scale sweep" in refused.stderr
     assert shell.edl("scale", "sweep", "--auto").returncode == 0
     shell.until("sweep", running(4))
     assert shell.edl("scale", "sweep", "--max", "3").returncode == 0
