@@ -44,7 +44,7 @@ def _fewer(found: InsufficientResources, pods: int, how_many: str, job: str) -> 
     if pods >= found.sizes.fewest:
         lower = f": kubectl edl scale {job} --role {found.role} --min {pods}" if job else ""
         return f"fewer {found.role} replicas ({how_many}{lower}), or "
-    why = f"{how_many}; these pods wait for {found.sizes.fewest}"
+    why = f"{how_many}; these pods were made for {found.sizes.fewest}"
     return f"a new Job with fewer {found.role} replicas ({why}), or "
 
 

@@ -205,8 +205,15 @@ def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTempla
         labels=identity.labels,
         device_template=_device_template(spec, shape),
         gated=contract.PLACEMENT_GATE in gates,
-        sizes=peer_counts.sizes(manifest, spec.framework),
+        sizes=_sizes(manifest, spec),
     )
+
+
+def _sizes(manifest: Json, spec: JobSpec) -> tuple[int, int | None]:
+    """The sizes that the role may have without a new Job: one if its framework never resizes it."""
+    if not frameworks.FRAMEWORKS[spec.framework].kinds[spec.role].resizable:
+        return spec.scaling.min, spec.scaling.max
+    return peer_counts.sizes(manifest, spec.framework)
 
 
 def _status(manifest: Json, spec: JobSpec) -> RoleStatus:

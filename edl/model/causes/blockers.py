@@ -122,9 +122,9 @@ class OwnCondition(msgspec.Struct, frozen=True):
 class StartSizes(msgspec.Struct, frozen=True):
     """With how many pods a role could start instead.
 
-    `automatic`: without its manual size; None if it has none, or no larger one. `fewest`: as many
-    pods wait for each other; fewer need a new Job. `most`: how many fit beside pods of other owners
-    if no other training job ran, or beside what borrowers keep.
+    `automatic`: without its manual size; None if it has none, or no larger one. `fewest`: fewer
+    need a new Job. `most`: how many fit beside pods of other owners if no other training job ran,
+    or beside what borrowers keep.
     """
 
     automatic: int | None = None

@@ -562,12 +562,21 @@ def test_events_are_not_read_for_a_job_with_all_of_its_pods(stage: Stage) -> Non
     assert "why pods cannot be created is missing" in stage.run("explain", "small").err
 
 
+def test_fewer_replicas_of_a_role_that_is_never_resized_need_a_new_job(stage: Stage) -> None:
+    for manifest in role_manifests("wide", "chief=1,ps=40,worker=1..12"):
+        stage.put(manifest)
+    found = stage.run("explain", "wide").out
+    assert "would help: a new Job with fewer ps replicas (" in found
+    assert "; these pods were made for 40), or new nodes" in found
+    assert "--role ps" not in found
+
+
 def test_sizes_for_which_the_pods_were_not_made_need_a_new_job(stage: Stage) -> None:
     """The webhook refuses a min below what torchrun waits for, and a max above `injected-max`."""
     stage.put(job("ring", framework="pytorch", min="9", max="12"))
     found = stage.run("explain", "ring").out
     assert "would help: a new Job with fewer worker replicas (" in found
-    assert "; these pods wait for 9), or " in found
+    assert "; these pods were made for 9), or " in found
     new_job = "a new Job with a larger max of worker, as these pods were made for 2\n"
     for name, framework in (("pair", "pytorch"), ("items", "none")):
         manifest = job(name, framework=framework, min="1", max="2")
