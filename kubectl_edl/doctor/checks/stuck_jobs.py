@@ -140,7 +140,7 @@ def never(context: CheckContext) -> CheckResults:
     ]
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
     enough = f"the present nodes and quotas suffice for {each}"
-    none = enough if queued else "no training job waits for capacity"
+    none = enough if queued else "no queued job waits for capacity"
     yield from first(unstartable, _all(context), "" if unlabelled else none)
     yield from first(list(_unplaceable(state, settings, named)), _PENDING)
 

@@ -52,7 +52,7 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
-        "  ✓ no training job waits for capacity\n"
+        "  ✓ no queued job waits for capacity\n"
         "  ✓ there are no orphaned objects of deleted Jobs\n"
         "\n"
         "All checks passed: 18 checks.\n"

@@ -47,7 +47,7 @@ def test_a_missing_device_class_of_a_queued_job_is_a_warning(
     dra(stage, requests=requests)
     assert findings(stage, "stuck", "never") == [
         ("warning", f"default/dra: {MISSING}", "kubectl edl explain dra -n default"),
-        ("ok", "no training job waits for capacity", ""),
+        ("ok", "no queued job waits for capacity", ""),
     ]
     assert MISSING in stage.run("explain", "dra").out
     (queued,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
