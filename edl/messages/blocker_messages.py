@@ -1,6 +1,6 @@
 """Sentences about a blocker: what blocks a job, and what would change it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
@@ -109,8 +109,8 @@ def remedy(found: Blocker, job: str = "") -> str:
             return f"kubectl edl resume {job}" if job else "resuming it"
         case OwnCondition(JobCondition.ONE_SIZE):
             return _LARGER_MAX
-        case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage() as short)):
-            return _smaller_minimum(short, found.fewest, job)
+        case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage(needs))):
+            return _smaller_minimum([one.role for one in needs], found, job)
         case InsufficientResources():
             return free_capacity(found, job)
         case TooLarge():
@@ -147,16 +147,16 @@ def _start_at_once(failed: Attempt, job: str) -> str:
     return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
 
 
-def _smaller_minimum(found: Shortage, fewest: int, job: str) -> str:
-    """For a minimum that was raised beyond what the nodes could hold."""
-    if len(found.needs) > 1:
+def _smaller_minimum(roles: Sequence[str], found: OwnCondition, job: str) -> str:
+    """For minimums of these roles that were raised beyond what the nodes could hold."""
+    if len(roles) > 1:
         return "more nodes, or smaller minimums"
-    role = found.needs[0].role
-    if found.fitting < fewest:
-        why = f"as these pods wait for {fewest}"
-        return f"more nodes, or a new Job with a min of at most {found.fitting} for {role}, {why}"
-    command = f": kubectl edl scale {job} --role {role} --min {found.fitting}" if job else ""
-    return f"more nodes, or a min of at most {found.fitting} for {role}{command}"
+    (role,), most = roles, found.most
+    if most < found.fewest:
+        why = f"as these pods wait for {found.fewest}"
+        return f"more nodes, or a new Job with a min of at most {most} for {role}, {why}"
+    command = f": kubectl edl scale {job} --role {role} --min {most}" if job else ""
+    return f"more nodes, or a min of at most {most} for {role}{command}"
 
 
 def _raised(quota: Quota, amount: int) -> str:

@@ -108,8 +108,9 @@ class JobCondition(StrEnum):
 class OwnCondition(msgspec.Struct, frozen=True):
     """The cause is the training job itself, not the cluster.
 
-    `paused_by`: the ServiceAccount that paused it, if any. `fewest`: as many pods of its role wait
-    for each other; fewer need a new Job.
+    `paused_by`: the ServiceAccount that paused it, if any. `fewest` and `most` are known if its
+    minimum never fits: `fewest` pods of the role wait for each other, and fewer need a new Job;
+    `most` fit beside the minimums of other jobs.
     """
 
     kind: ClassVar = BlockerKind.OWN_CONDITION
@@ -117,6 +118,7 @@ class OwnCondition(msgspec.Struct, frozen=True):
     reason: Reason
     paused_by: str = ""
     fewest: int = 0
+    most: int = 0
 
 
 class StartSizes(msgspec.Struct, frozen=True):

@@ -92,8 +92,10 @@ def growth_blockers(
         if reason.code is Code.PODS_MISSING and (awaited := _awaited(allocation.role)):
             return [awaited]
         timed = _said(reason) or _timed(now, builder, lambda later: _held(later, key, name))
-        fewest = allocation.role.template.sizes[0]
-        return [replace(timed, fewest=fewest) if isinstance(timed, OwnCondition) else timed]
+        if isinstance(timed, OwnCondition) and reason.code is Code.NEVER_FITS:
+            most = shortage.most_beside_minimums(builder.snapshot, allocation)
+            timed = replace(timed, fewest=allocation.role.template.sizes[0], most=most)
+        return [timed]
     if allocation.pipelined:
         return [InProgress(builder.why_no_more(allocation))]
     return [_lack(builder, allocation)]

@@ -86,6 +86,17 @@ def growth_shortage(
     return _room(snapshot, capacity.future_idle, unplaced)
 
 
+def most_beside_minimums(snapshot: Snapshot, allocation: RoleAllocation) -> int:
+    """How many replicas of a started role fit beside its siblings and other jobs' minimums."""
+    room = snapshot.capacity_without_training_jobs.copy()
+    for one in snapshot.allocations:
+        kept = one.size if one.job.key == allocation.job.key else one.size - one.extras
+        one.pod_class.reserve_in(room, [each.node for each in one.placements[:kept]])
+    request = PodSetRequest(allocation.pod_class, allocation.role.spec.max)
+    (more,) = pack_in_best_order(room, [request], Horizon.EMPTY)
+    return allocation.size + more
+
+
 class _Unplaced(NamedTuple):
     """Pods of one role of which only `fitting` fit."""
 

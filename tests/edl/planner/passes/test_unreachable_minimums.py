@@ -60,9 +60,9 @@ def test_where_an_autoscaler_adds_nodes_no_minimum_is_out_of_reach() -> None:
     assert sizes(plan_for(cluster(node("a", 8), raised, other), scaled)) == {"other": 1}
 
 
-def helps(raised: TrainingJob) -> set[str]:
+def helps(raised: TrainingJob, *others: TrainingJob) -> set[str]:
     """What `explain` says would help each role of the job, on 8 cores."""
-    state = DecisionInput(cluster(node("a", 8), raised), POLICIES["fair"], ALL)
+    state = DecisionInput(cluster(node("a", 8), raised, *others), POLICIES["fair"], ALL)
     found = explain(state, raised.key)
     assert found is not None
     blockers = [one for role in found.roles for one in (role.blockers or Blockers()).blockers]
@@ -78,6 +78,15 @@ def test_explain_names_the_minimum_that_would_fit() -> None:
     }
     ps, workers = role("ps", 5, 9, on=["a"]), role("worker", 5, 9, on=["a"])
     assert helps(job("raised", ps, workers)) == {"more nodes, or smaller minimums"}
+
+
+def test_the_minimum_that_would_fit_leaves_other_jobs_theirs() -> None:
+    raised, other = worker("raised", 9, 10, on=["a"] * 2), worker("other", 3, 4, on=["a"] * 4)
+    (helped,) = helps(raised, other)
+    assert helped.startswith("more nodes, or a min of at most 5 for worker: ")
+    (one,) = raised.roles
+    lowered = replace(raised, roles=(one.changed(min=5),))
+    assert sizes(plan_for(cluster(node("a", 8), lowered, other))) == {"raised": 4, "other": 3}
 
 
 def test_a_minimum_for_which_the_pods_were_not_made_needs_a_new_job() -> None:
