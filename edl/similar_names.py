@@ -5,6 +5,8 @@ from typing import Final
 
 SIMILAR: Final = 0.7
 """The least similarity (difflib) of a suggested name."""
+SIMILAR_KEY: Final = 0.9
+"""The least similarity of a suggested label key: most have a domain in common."""
 LONGEST: Final = 63
 """Characters of names that are compared: no known name is longer."""
 

@@ -9,6 +9,7 @@ from edl.model import Topology
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
 from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import JobView
 
 _SIZES: Final = 3
@@ -47,12 +48,13 @@ def _start(view: JobView, found: StartRemedy) -> Iterator[str]:
             f"a min of {found.min} for {found.role}, which fits{kept_to(found.domains)}: "
             f"kubectl edl scale {view.argument} {name}"
         )
+    if found.required:
+        command = topology_view.requiring(view, found.required)
+        yield f"its topology with a label that nodes have: {command}"
     if found.preferred:
         wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(found.preferred)}"
-        jobs = " ".join(role.job for role in view.job.live if role.spec.topology)
         changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{_overwrite(view.job.topology)}"
-        command = f"kubectl annotate job {jobs} {changes} {view.namespace_option}".strip()
-        yield f"its topology as preferred: {command}"
+        yield f"its topology as preferred: {topology_view.annotating(view, changes)}"
 
 
 def _template(found: TemplateRemedy) -> Iterator[str]:

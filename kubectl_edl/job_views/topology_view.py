@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+from edl import contract
 from edl.domain_counts import DomainCounts
 from edl.messages.scarcity_messages import listed
 from edl.model import Code, Domain, Reason, Topology
 from edl.model.causes.scarcity import Shortage
 from edl.model.nodes import is_added
+from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.documents.shared_documents import (
     DomainDocument,
     DomainPodsDocument,
@@ -45,6 +47,18 @@ def domains(found: Sequence[tuple[str, int]]) -> str:
         ((value, pods),) = found
         return f"{value or _UNLABELLED} ({pods} {'pod' if pods == 1 else 'pods'})"
     return listed([f"{value or _UNLABELLED} ({pods})" for value, pods in found], most=_NAMED)
+
+
+def requiring(view: JobView, required: Sequence[tuple[str, str]]) -> str:
+    """The command by which the job requires these labels instead."""
+    labels = ",".join(f"{role}={label}" if role else label for role, label in required)
+    return annotating(view, f"{contract.REQUIRED_TOPOLOGY}={labels} --overwrite")
+
+
+def annotating(view: JobView, changes: str) -> str:
+    """The command that changes annotations of its Jobs with a topology."""
+    jobs = " ".join(role.job for role in view.job.live if role.spec.topology)
+    return f"kubectl annotate job {jobs} {changes} {view.namespace_option}".strip()
 
 
 def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> TopologyDocument | None:

@@ -13,11 +13,13 @@ from edl.model.nodes import MOST_TOPOLOGY_LABELS
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan_builder import PlanBuilder
+from edl.similar_names import SIMILAR_KEY, nearest
 
 
 class StartRemedy(msgspec.Struct, frozen=True):
     """What suffices on the existing nodes and within the quotas, each found by a decision.
 
+    `required`: its required topology with the labels of nodes that its own resemble most.
     `min`: a smaller min of one role, with which it fits into `domains` or the quotas; 0 if none
     does, or if its pods wait for more. `preferred`: the labels with which it gets room if all are
     only preferred, those that it prefers already in their order; empty if it gets none.
@@ -26,10 +28,11 @@ class StartRemedy(msgspec.Struct, frozen=True):
     role: str = ""
     min: int = 0
     domains: tuple[Domain, ...] = ()
+    required: tuple[tuple[str, str], ...] = ()
     preferred: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.min or self.preferred)
+        return bool(self.min or self.required or self.preferred)
 
 
 NO_REMEDY: Final = StartRemedy()
@@ -52,7 +55,8 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
         case Shortage(domains=domains) if domains:
             return StartRemedy(preferred=_preferred(given, job))
         case NoEligibleNode(rule=NodeRule.TOPOLOGY) if job.topology.required:
-            return StartRemedy(preferred=_preferred(given, job))
+            corrected = StartRemedy(required=_corrected(given, job))
+            return corrected or StartRemedy(preferred=_preferred(given, job))
     return NO_REMEDY
 
 
@@ -84,14 +88,29 @@ def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:
             labels.insert(_position(given, label, labels), label)
     if len(labels) > MOST_TOPOLOGY_LABELS:
         return ()
-    topology = Topology(preferred=tuple(labels))
+    return tuple(labels) if _suffices(given, job, Topology(preferred=tuple(labels))) else ()
 
-    def relaxed(role: Role) -> Role:
+
+def _corrected(given: DecisionInput, job: TrainingJob) -> tuple[tuple[str, str], ...]:
+    """Its required labels, those that no node has replaced by similar ones that suffice."""
+    known = {label for node in given.state.nodes for label in node.labels or {}}
+
+    def corrected(label: str) -> str:
+        return label if label in known else nearest(label, known, SIMILAR_KEY) or label
+
+    required = tuple((role, corrected(label)) for role, label in job.topology.required)
+    asked = Topology(required, job.topology.preferred)
+    return required if asked != job.topology and _suffices(given, job, asked) else ()
+
+
+def _suffices(given: DecisionInput, job: TrainingJob, topology: Topology) -> bool:
+    def changed(role: Role) -> Role:
         return role.changed(topology=topology) if role.spec.topology else role
 
-    roles = tuple(map(relaxed, job.roles))
-    changed = given.with_job(job.key, lambda one: msgspec.structs.replace(one, roles=roles))
-    return topology.preferred if _gets_room(changed, job.key) else ()
+    roles = tuple(map(changed, job.roles))
+    return _gets_room(
+        given.with_job(job.key, lambda one: msgspec.structs.replace(one, roles=roles)), job.key
+    )
 
 
 def _position(given: DecisionInput, label: str, labels: Sequence[str]) -> int:

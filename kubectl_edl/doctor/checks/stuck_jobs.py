@@ -16,7 +16,7 @@ from edl.model import ClusterState, Demand, JobKey, ObjectRef, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, waits_to_start
 from edl.planner.published_settings import Settings
-from edl.similar_names import did_you_mean
+from edl.similar_names import SIMILAR_KEY, nearest
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
@@ -38,14 +38,14 @@ from kubectl_edl.doctor.checks.stuck_phases import (
     may_crash_loop,
     stuck_rules,
 )
+from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.node_blockers import staying_text, unready_nodes
-from kubectl_edl.job_views.training_job_view import view
+from kubectl_edl.job_views.training_job_view import JobView, view
 
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
+_LABELS: Final = "kubectl get nodes --show-labels"
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
-_SIMILAR: Final = 0.9
-"""The least similarity of a label that is proposed: most have a domain in common."""
 
 
 def stuck(context: CheckContext) -> CheckResults:
@@ -180,7 +180,7 @@ def topologies(context: CheckContext) -> CheckResults:
         return
     known = _node_labels(context)
     results = [
-        _unlabelled(job, label, known)
+        _unlabelled(view(job, context.connection.scope), label, known)
         for job in asking
         for label in job.topology.labels
         if label not in known
@@ -234,14 +234,18 @@ def _node_labels(context: CheckContext) -> frozenset[str]:
     return frozenset(label for raw in listing.items for label in node(raw).labels or {})
 
 
-def _unlabelled(job: TrainingJob, label: str, known: Collection[str]) -> CheckResult:
-    required = label in (one for _, one in job.topology.required)
+def _unlabelled(shown: JobView, label: str, known: Collection[str]) -> CheckResult:
+    job, asked = shown.job, shown.job.topology.required
+    required = label in (one for _, one in asked)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
     then = "it cannot start" if required else "it has no effect"
-    meant = did_you_mean(label, known, _SIMILAR)
+    near = nearest(label, known, SIMILAR_KEY)
+    meant = f"; did you mean {near}?" if near else ""
+    corrected = [(role, near if one == label else one) for role, one in asked]
+    corrects = required and near
+    fix = topology_view.requiring(shown, corrected) if corrects else _LABELS
     return warning(
-        f"{job.key}: no node has the label {label} of its {name}: {then}{meant and f'; {meant}'}",
-        FixCommand("kubectl get nodes --show-labels"),
+        f"{job.key}: no node has the label {label} of its {name}: {then}{meant}", FixCommand(fix)
     )
 
 

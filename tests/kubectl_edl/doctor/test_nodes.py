@@ -26,6 +26,11 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
         ("default/bert", f"{of}/block of its {contract.PREFERRED_TOPOLOGY}: it has no effect"),
         ("default/mnist", f"{of}/rak of its {contract.REQUIRED_TOPOLOGY}: {never}"),
     ]
+    corrects = f"{contract.REQUIRED_TOPOLOGY}=example.com/rack --overwrite -n default"
+    assert [one["remediation"] for one in found["topology"]] == [
+        "kubectl get nodes --show-labels",
+        f"kubectl annotate job mnist {corrects}",
+    ]
 
 
 def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage) -> None:

@@ -616,6 +616,21 @@ def test_a_job_too_large_for_each_domain_is_offered_what_fits_now() -> None:
     )
 
 
+def test_a_misspelt_topology_label_is_offered_with_its_right_spelling() -> None:
+    stage = Stage()
+    lease(stage)
+    stage.create(node("node-1", cpu="8", rack="r0"))
+    wide = job("wide", framework="none", min="2", max="8")
+    wide["metadata"]["annotations"] = {contract.REQUIRED_TOPOLOGY: f"worker={RACK[:-2]}k"}
+    stage.put(wide)
+    command = (
+        f"kubectl annotate job wide {contract.REQUIRED_TOPOLOGY}=worker={RACK} --overwrite "
+        "-n default"
+    )
+    found = stage.run("explain", "wide").out
+    assert helps(f"its topology with a label that nodes have: {command}") in found
+
+
 def test_a_job_too_large_for_a_quota_is_offered_the_min_that_fits() -> None:
     stage = Stage()
     lease(stage)

@@ -249,6 +249,13 @@ def test_a_label_that_no_node_has_may_be_preferred_instead() -> None:
     assert not _remedy(*racks(4), asking(Topology(preferred=(RACK,)), 9))
 
 
+@pytest.mark.parametrize("role_named", ["", "worker"])
+def test_a_misspelt_label_is_to_be_corrected_rather_than_dropped(role_named: str) -> None:
+    waits = asking(Topology(required=((role_named, "example.com/rak"),)), 3)
+    assert _remedy(*racks(1, 2), waits) == StartRemedy(required=((role_named, RACK),))
+    assert not _remedy(*racks(1, 1), waits).required
+
+
 @pytest.mark.parametrize(
     ("required", "preferred", "offered"),
     [
