@@ -18,6 +18,7 @@ QUEUE_CLOSED: Final = (
 QUEUE_ENDS: Final = (
     "a pod of this work queue has succeeded: Kubernetes takes the job as complete once no pod runs"
 )
+_MOVING: Final = "waiting for replicas to move to a job with a smaller share"
 PLAIN: Final[Mapping[Code, str]] = {
     Code.MANUAL_SIZE: "manual size",
     Code.IDLE_CAPACITY: "idle capacity",
@@ -37,7 +38,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.PODS_TERMINATING: "waiting for its previous pods to terminate",
     Code.NAMESPACE_TERMINATING: "its namespace is being deleted: no pod can be created in it",
     Code.PODS_STUCK: "its previous pods do not terminate: other jobs start ahead of it",
-    Code.REBALANCING: "waiting for replicas to move to a job with a smaller share",
+    Code.REBALANCING: _MOVING,
     Code.COOLDOWN: "cooldown after its last start or resize",
     Code.PODS_MISSING: "waiting for its lost pods to be recreated",
     Code.PODS_GATED: "its pods wait behind a scheduling gate of their template",
@@ -64,7 +65,7 @@ BALANCED: Final[Mapping[Code, str]] = {
 TO: Final[Mapping[Code, str]] = {
     **BALANCED,
     Code.RECLAIMED: RECLAIMED,
-    Code.REBALANCING: "waiting for replicas to move to",
+    Code.REBALANCING: f"{_MOVING}:",
 }
 """The words before the name of the training job that gets the capacity."""
 SUSPENDED_FOR: Final[Mapping[Code, str]] = {

@@ -333,7 +333,9 @@ def test_no_job_grows_beyond_the_donor_while_replicas_move() -> None:
     assert held(plan)["other"] == reasons.REBALANCING
     full = worker("x", 1, 1, on=["b"])
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other, full))
-    assert message(held(plan)["other"]) == "waiting for replicas to move to ns/x"
+    assert message(held(plan)["other"]) == (
+        "waiting for replicas to move to a job with a smaller share: ns/x"
+    )
     assert [one.until for one in plan.held if one.job.name == "other"] == [at(9)]
     assert sizes(plan_for(cluster(node("a", 4), node("b", 9), gave, other, seconds=10)))
 
