@@ -160,7 +160,8 @@ def allow_kubexec(namespace: str) -> str:
 def no_kubexec(namespace: str) -> str:
     """Why a launcher in this namespace does not start, and both ways that it can."""
     what = f"namespace {namespace} does not let launchers exec into workers, as mode kubexec does"
-    return f"{what}: {allow_kubexec(namespace)}, or recreate the job with {contract.MODE}: ssh"
+    ssh = f"recreate the job with {contract.MODE}: ssh (create: --mode ssh)"
+    return f"{what}: {ssh}, or: {allow_kubexec(namespace)}"
 
 
 def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:

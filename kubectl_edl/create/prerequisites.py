@@ -6,7 +6,7 @@ from typing import Final
 
 from edl.errors import ClusterError, NotFound
 from edl.messages import message
-from edl.model import ObjectRef
+from edl.model import Code, ObjectRef
 from edl.quantities import MEMORY
 from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection
@@ -30,7 +30,8 @@ def hints(connection: ClusterConnection, stored: Sequence[Json], now: datetime) 
     yield from found.hints
     for job in found.jobs:
         if job.problem:
-            yield f"hint: nothing starts: {message(job.problem)}"
+            if job.problem.code is not Code.EXEC_NOT_ALLOWED:  # the webhook warns of it
+                yield f"hint: nothing starts: {message(job.problem)}"
             return
         for role in job.live:
             amount = role.template.shape.requests.get(MEMORY)

@@ -84,14 +84,17 @@ def test_a_recreated_paused_job_is_reported_as_paused(stage: Stage) -> None:
 def test_missing_prerequisites_of_the_recreated_job_are_hints(stage: Stage) -> None:
     launcher = job("ring-launcher")
     launcher["spec"] = {"template": launcher["spec"]["template"]}
+    launcher["spec"]["template"]["spec"]["priorityClassName"] = "nope"
     stage.cluster.create(ObjectRef("Job", "default", "ring-launcher"), launcher)
-    stage.cluster.create(ObjectRef("Namespace", "", "default"), {"metadata": {"name": "default"}})
+    consent = {"metadata": {"name": "default", "labels": {contract.KUBEXEC: contract.ENABLED}}}
+    stage.cluster.create(ObjectRef("Namespace", "", "default"), consent)
+    high = {"metadata": {"name": "high"}, "value": 5}
+    stage.cluster.create(ObjectRef("PriorityClass", "", "high"), high)
     labels = ("--job", "ring", "--role", "launcher", "--roles", "launcher=1,worker=2")
     line = ("adopt", "ring-launcher", "--framework", "horovod", *labels, "--recreate", "--yes")
     assert stage.run(*line).err == (
-        "hint: nothing starts: namespace default does not let launchers exec into workers, as mode "
-        "kubexec does: kubectl label namespace default edl.dev/kubexec=enabled, or recreate the "
-        "job with edl.dev/mode: ssh\n"
+        'hint: nothing starts: PriorityClass "nope" does not exist: create it '
+        "(kubectl create priorityclass nope --value=VALUE), or recreate the Jobs with another\n"
     )
 
 

@@ -427,15 +427,12 @@ def namespace(stage: Stage, **labels: str) -> None:
     stage.cluster.create(ObjectRef("Namespace", "", "default"), body)
 
 
-def test_a_namespace_that_lets_no_launcher_exec_is_a_hint() -> None:
+def test_what_the_webhook_warns_of_is_not_repeated_as_a_hint() -> None:
+    """The webhook warns that the namespace lets no launcher exec, on behalf of each client."""
     stage = Stage(wrapped=completing())
     namespace(stage)
     found = stage.run(*HOROVOD)
-    assert found.code == 0
-    assert found.err == (
-        "hint: nothing starts: namespace default does not let launchers exec into workers, as mode "
-        f"kubexec does: {ALLOW}, or recreate the job with edl.dev/mode: ssh\n"
-    )
+    assert (found.code, found.err) == (0, "")
 
 
 @pytest.mark.parametrize("line", [HOROVOD, (*HOROVOD, "--mode", "ssh")], ids=["kubexec", "ssh"])

@@ -93,8 +93,8 @@ def test_a_launcher_needs_a_namespace_that_lets_it_exec() -> None:
     (job,) = look(bare("launcher"), *WORKERS, kubexec=False).bare_jobs
     assert problem_of(job) == (
         "namespace web does not let launchers exec into workers, as mode kubexec does: "
-        "kubectl label namespace web edl.dev/kubexec=enabled, or recreate the job with "
-        "edl.dev/mode: ssh"
+        "recreate the job with edl.dev/mode: ssh (create: --mode ssh), or: "
+        "kubectl label namespace web edl.dev/kubexec=enabled"
     )
     (workers,) = look(*WORKERS, kubexec=False).bare_jobs
     assert problem_of(workers) == ""
