@@ -10,7 +10,8 @@ import msgspec
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Invalid, Unreachable
+from edl.errors import Forbidden, Invalid, Unreachable
+from edl.kube.auth.access_review import AccessRight
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -69,7 +70,11 @@ def answers(context: CheckContext) -> CheckResults:
         fix = _OUTSIDE.format(url=outside) if outside else logs
         yield failure(f"the API server does not reach the webhook: {error}", fix)
         return
-    except Invalid as error:
+    except (Invalid, Forbidden) as error:
+        # A quota refuses with the same status as a missing right.
+        right = AccessRight("create", "jobs", "batch", namespace)
+        if isinstance(error, Forbidden) and not context.may(right):
+            raise
         yield warning(
             f"namespace {namespace} rejects the Job of the dry run: {error}",
             FixCommand("kubectl edl doctor -n NAMESPACE"),

@@ -8,7 +8,8 @@ import pytest
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Forbidden, Invalid, Unreachable
+from edl.errors import Forbidden, Unreachable
+from edl.kube.api.api_errors import ApiCall, refusal
 from edl.writes import Json
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.doctor.findings import WEBHOOKS, beside, checked, only
@@ -55,7 +56,11 @@ def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, server: FakeApi
 
 
 def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, server: FakeApi) -> None:
-    server.refusal = Invalid("exceeded quota: count/jobs.batch", 403)
+    server.refusal = refusal(
+        ApiCall("create", "jobs.batch", "default", "", "here"),
+        403,
+        b'{"message": "jobs.batch \\"x\\" is forbidden: exceeded quota: count/jobs.batch"}',
+    )
     verdict, message, fix = only(stage, "webhook-answers")
     assert (verdict, fix) == ("warning", "kubectl edl doctor -n NAMESPACE")
     assert "exceeded quota" in message
@@ -63,6 +68,7 @@ def test_a_namespace_that_takes_no_jobs_proves_nothing(stage: Stage, server: Fak
 
 def test_a_missing_right_to_create_jobs_is_named(stage: Stage, server: FakeApi) -> None:
     server.refusal = Forbidden('"ann" may not create jobs.batch in namespace default', 403)
+    server.denied = frozenset({("", "create", "jobs")})
     found = stage.run("doctor")
     assert found.code == 0
     assert '  ! not checked: "ann" may not create jobs.batch in namespace default\n' in found.out
