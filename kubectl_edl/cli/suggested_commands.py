@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from edl.model import TrainingJob
 from kubectl_edl.cli.context import Scope
 
 _COMMAND: Final = re.compile(r"\b(kubectl edl(?! (?:adopt|release) -f)|kubectl(?! edl)|helm) [a-z]")
@@ -20,6 +21,14 @@ class AdministratorCommand(FixCommand):
     """The same for a cluster administrator, without the options that select this user."""
 
     __slots__ = ()
+
+
+def on_job(verb: str, job: TrainingJob) -> FixCommand:
+    return FixCommand(f"kubectl edl {verb} {job.key.name} -n {job.key.namespace}")
+
+
+def explanation(job: TrainingJob) -> FixCommand:
+    return on_job("explain", job)
 
 
 def by_administrator(

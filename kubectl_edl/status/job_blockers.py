@@ -25,7 +25,7 @@ _SOON: Final = timedelta(seconds=30)
 """A wait up to this long is normal: pods are created, and images are pulled."""
 _LATELY: Final = timedelta(minutes=10)
 _DOCTOR: Final = "kubectl edl doctor"
-_CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
+CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
 _DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 """The Job controller's reason for a Job that ran longer than its `activeDeadlineSeconds`."""
 
@@ -72,7 +72,7 @@ def blocker_documents(found: Iterable[JobBlocker]) -> list[JobBlockerDocument]:
 def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
-        yield JobBlocker(message(view.job.problem), "" if view.job.roles else _CORRECT)
+        yield JobBlocker(message(view.job.problem), "" if view.job.roles else CORRECT)
     for refused in view.job.refused_writes:
         what = "the write is" if refused.size else "its start is"
         yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")

@@ -18,7 +18,7 @@ from edl.phases import ending, waits_to_start
 from edl.planner.published_settings import Settings
 from edl.similar_names import SIMILAR_KEY, nearest
 from kubectl_edl.cli.completion_candidates import object_name
-from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.doctor.checks import reconciler_health
@@ -33,7 +33,6 @@ from kubectl_edl.doctor.checks.check import (
 )
 from kubectl_edl.doctor.checks.stuck_phases import (
     PodFailures,
-    explanation,
     left_out,
     may_crash_loop,
     stuck_rules,

@@ -11,12 +11,13 @@ from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import container_messages, message
 from edl.model import Code, JobKey, Phase, PodPhase, TrainingJob
 from edl.phases import below_minimum, blocked, ending, phase, unready_minimum, why_below_minimum
-from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.cli.suggested_commands import FixCommand, explanation, on_job
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.job_reasons import conflicts, stalled_pods, why
 from kubectl_edl.output.age import ago, duration
+from kubectl_edl.status.job_blockers import CORRECT
 
 _ROLES: Final = timedelta(minutes=2)
 _NOTICED: Final = timedelta(minutes=1)
@@ -86,9 +87,16 @@ def _unplannable(job: TrainingJob, now: datetime) -> CheckResult | None:
         return None  # the check `kubexec` reports it, once per namespace
     if reason not in _UNPLANNABLE or not (blocked(job) or phase(job) is Phase.QUEUED):
         return None
-    described = FixCommand(f"kubectl describe namespace {job.key.namespace}")
-    remedy = described if job.namespace_terminating else explanation(job)
-    return warning(f"{job.key}: {text}", remedy)
+    return warning(f"{job.key}: {text}", _remedy(job, reason))
+
+
+def _remedy(job: TrainingJob, reason: Code | None) -> FixCommand:
+    """The message of a problem contains its fix, unless no label could be read."""
+    if job.namespace_terminating:
+        return FixCommand(f"kubectl describe namespace {job.key.namespace}")
+    if reason is Code.START_REFUSED:
+        return explanation(job)
+    return FixCommand("" if job.roles else CORRECT)
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
@@ -99,9 +107,7 @@ def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:
         return warning(
             f"{job.key} runs without the Jobs of {', '.join(job.absent)}, which were deleted: "
             "it holds its nodes and cannot complete",
-            FixCommand(
-                f"apply them again, or: kubectl edl delete {job.key.name} -n {job.key.namespace}"
-            ),
+            FixCommand(f"apply them again, or: {on_job('delete', job)}"),
         )
     if waits < _ROLES:
         return None
@@ -225,7 +231,7 @@ def _lacking_lost_pods(job: TrainingJob, now: datetime) -> CheckResult | None:
     lacks = why_any_missing(job) if longest_wait(job, extras=True) > _LONG else why_missing(job)
     if lacks is None or ending(job):
         return None
-    return warning(f"{job.key}: {message(lacks)}", explanation(job))
+    return warning(f"{job.key}: {message(lacks)}", on_job("events", job))
 
 
 def _below_minimum(job: TrainingJob, now: datetime) -> CheckResult | None:
@@ -290,7 +296,3 @@ def left_out(job: TrainingJob) -> Iterator[CheckResult]:
     """Jobs that never start, as they conflict with this one."""
     its_jobs = f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}"
     yield from (warning(f"{job.key}: {text}", FixCommand(its_jobs)) for text in conflicts(job))
-
-
-def explanation(job: TrainingJob) -> FixCommand:
-    return FixCommand(f"kubectl edl explain {job.key.name} -n {job.key.namespace}")

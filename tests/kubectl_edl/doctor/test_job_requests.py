@@ -52,7 +52,7 @@ def test_pods_without_requests_that_a_quota_refuses_are_a_warning(
     stage.create(quota("requests.cpu", "limits.memory"))
     found = checked(stage)
     assert [(one["message"], one["remediation"]) for one in found["stuck"]] == [
-        (f"default/greedy: {REFUSED}", "kubectl edl explain greedy -n default")
+        (f"default/greedy: {REFUSED}", "")
     ]
     assert "requests" not in found
     told = stage.run("explain", "greedy").out

@@ -99,7 +99,7 @@ def test_lost_pods_of_a_minimum_are_a_warning_whatever_the_back_off_and_the_age(
     notes = {contract.FAILURES_AT_START: "0", contract.STARTED_AT: started}
     stage.patch("half", {"metadata": {"annotations": notes}, "status": {"failed": 1}})
     (one,) = checked(stage)["stuck"]
-    assert (one["result"], one["remediation"]) == ("warning", "kubectl edl explain half -n default")
+    assert (one["result"], one["remediation"]) == ("warning", "kubectl edl events half -n default")
     assert one["message"] == (
         "default/half: 1 of 1 pods of its minimum is missing: the Job controller creates it again "
         "after its back-off, up to 10 s"
@@ -258,7 +258,17 @@ def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:
     (one,) = checked(stage)["stuck"]
     assert one["result"] == "warning"
     assert one["message"].startswith("default/odd: ")
-    assert one["remediation"] == "kubectl edl explain odd -n default"
+    assert one["remediation"].startswith("correct its file and apply it again; ")
+
+
+def test_a_problem_whose_message_says_what_to_do_has_no_other_fix(stage: Stage) -> None:
+    chief, ps, worker = role_manifests()
+    ps["metadata"]["annotations"][contract.ROLES] = "chief=1,ps=3,worker=1..12"
+    for manifest in (chief, ps, worker):
+        stage.put(manifest)
+    (one,) = checked(stage)["stuck"]
+    assert one["message"].endswith(": recreate them with the same")
+    assert one["remediation"] == ""
 
 
 def test_a_gang_that_would_not_fit_an_empty_cluster_is_named(stage: Stage) -> None:

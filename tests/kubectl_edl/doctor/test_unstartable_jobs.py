@@ -46,7 +46,7 @@ def test_a_missing_device_class_of_a_queued_job_is_a_warning(
 ) -> None:
     dra(stage, requests=requests)
     assert findings(stage, "stuck", "never") == [
-        ("warning", f"default/dra: {MISSING}", "kubectl edl explain dra -n default"),
+        ("warning", f"default/dra: {MISSING}", ""),
         ("ok", "no queued job waits for capacity", ""),
     ]
     assert MISSING in stage.run("explain", "dra").out
@@ -66,9 +66,7 @@ def test_without_cluster_rights_doctor_repeats_the_reason_that_the_reconciler_re
     stage.patch("dra", {"metadata": {"annotations": recorded}})
     inner = stage.wrapped
     stage.wrapped = lambda cluster: fenced("Node")(inner(cluster))
-    assert findings(stage, "stuck") == [
-        ("warning", f"default/dra: {MISSING}", "kubectl edl explain dra -n default")
-    ]
+    assert findings(stage, "stuck") == [("warning", f"default/dra: {MISSING}", "")]
 
 
 def test_pods_without_cpu_and_memory_are_bounded_by_the_devices_that_they_claim(
