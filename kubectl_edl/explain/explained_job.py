@@ -24,7 +24,7 @@ from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.safe_text import harmless
-from kubectl_edl.status.job_blockers import incomplete, left_out
+from kubectl_edl.status.job_blockers import incomplete, left_out, recorded_problem
 
 _NAMED: Final = 3
 
@@ -171,10 +171,11 @@ def stop_lists(explained: Explained) -> Iterator[BlockerList]:
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
-    """Missing Jobs, unless the lists above name them, why pods cannot be created, left-out Jobs."""
+    """Missing Jobs and a problem, unless the lists above name them, refused pods, left-out Jobs."""
     above = {sentence for found in stop_lists(explained) for sentence, _ in found.lines}
     if not above:
         yield from incomplete(explained.view)
+        yield from recorded_problem(explained.view)
     yield from explained.uncreated
     yield from (one for one in left_out(explained.view) if one.what not in above)
 

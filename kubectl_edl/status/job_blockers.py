@@ -78,6 +78,12 @@ def _problem(view: JobView) -> Iterator[JobBlocker]:
         yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")
 
 
+def recorded_problem(view: JobView) -> Iterator[JobBlocker]:
+    """Why plans leave a queued job out, as it is recorded; the message contains the remedy."""
+    if view.phase is Phase.QUEUED and view.why.reason in (Code.INVALID, Code.EXEC_NOT_ALLOWED):
+        yield JobBlocker(view.why.message, "")
+
+
 def left_out(view: JobView) -> Iterator[JobBlocker]:
     """Jobs that conflict with it; the message already contains the remedy."""
     yield from (JobBlocker(text, "") for text in conflicts(view.job))
@@ -126,11 +132,8 @@ def _queued(view: JobView, now: datetime) -> Iterator[JobBlocker]:
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     unseen = why.reason is Code.UNOBSERVED and not new
-    if why.reason in (
-        Code.INVALID,
-        Code.EXEC_NOT_ALLOWED,
-    ):  # the message already contains the remedy
-        yield JobBlocker(why.message, "")
+    if recorded := [*recorded_problem(view)]:
+        yield from recorded
     elif unseen:
         yield JobBlocker(why.message, f"{_DOCTOR}{view.scope.edl_flags}")
     else:

@@ -7,8 +7,9 @@ import pytest
 
 from edl import contract
 from edl.kube.cluster import ListOptions, RawList
+from edl.model import Code
 from edl.writes import Json
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, one_namespace
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
 
 RACK = "example.com/rack"
@@ -614,6 +615,17 @@ def test_a_job_too_large_for_each_domain_is_offered_what_fits_now() -> None:
         "--role worker --min 4; or its topology as preferred: kubectl annotate job wide "
         f"{contract.REQUIRED_TOPOLOGY}- {contract.PREFERRED_TOPOLOGY}={RACK} -n default"
     )
+
+
+def test_without_cluster_rights_a_recorded_problem_is_named_as_a_blocker() -> None:
+    stage = Stage(wrapped=one_namespace())
+    lease(stage)
+    stage.put(job("ring", framework="none"))
+    problem = "namespace default does not let launchers exec into workers"
+    notes = {contract.REASON: Code.EXEC_NOT_ALLOWED.value, contract.MESSAGE: problem}
+    stage.patch("ring", {"metadata": {"annotations": notes}})
+    found = stage.run("explain", "ring").out
+    assert found.endswith(f"\nBlockers:\n  1. {problem}\n")
 
 
 def test_a_misspelt_topology_label_is_offered_with_its_right_spelling() -> None:
