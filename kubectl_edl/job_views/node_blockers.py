@@ -190,8 +190,13 @@ def node_blockers(
         yield from _unterminated(view, now)
         return
     yield from unready_nodes(view.job, nodes, view.scope.cluster_flags)
+    yield from deleted_nodes(view.job, nodes)
+
+
+def deleted_nodes(job: TrainingJob, nodes: Iterable[Node]) -> Iterator[JobBlocker]:
+    """Nodes of its pods that no longer exist."""
     present = {node.name for node in nodes}
-    pods = [pod for role in view.job.live for pod in role.status.pods if pod.active and pod.node]
+    pods = [pod for role in job.live for pod in role.status.pods if pod.active and pod.node]
     for gone in sorted({pod.node for pod in pods} - present):
         names = [pod.name for pod in pods if pod.node == gone]
         yield JobBlocker(

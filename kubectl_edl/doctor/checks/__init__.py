@@ -78,7 +78,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("never", stuck_jobs.never),
             Check("topology", stuck_jobs.topologies),
             Check("drain", stuck_jobs.drains),
-            Check("nodes", stuck_jobs.on_unready_nodes),
+            Check("nodes", stuck_jobs.on_lost_nodes),
             Check("terminating", stuck_pods.terminating),
             Check("scheduler", stuck_pods.ignored),
             Check("budgets", eviction_budgets.overlaps),

@@ -39,7 +39,7 @@ from kubectl_edl.doctor.checks.stuck_phases import (
 )
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.creation_failures import creation_failures
-from kubectl_edl.job_views.node_blockers import staying_text, unready_nodes
+from kubectl_edl.job_views.node_blockers import deleted_nodes, staying_text, unready_nodes
 from kubectl_edl.job_views.training_job_view import JobView, view
 
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
@@ -207,8 +207,8 @@ def drains(context: CheckContext) -> CheckResults:
     yield from first(results, _all(context), none)
 
 
-def on_unready_nodes(context: CheckContext) -> CheckResults:
-    """Pods on nodes that are not ready, and how Kubernetes learns that these are gone."""
+def on_lost_nodes(context: CheckContext) -> CheckResults:
+    """Pods on nodes that are unready or deleted, and how Kubernetes learns that these are gone."""
     try:
         state, _, _ = context.next_plan
     except Forbidden:
@@ -216,7 +216,7 @@ def on_unready_nodes(context: CheckContext) -> CheckResults:
     results = [
         warning(f"{job.key}: {one.what}", FixCommand(one.remedy))
         for job in context.survey.jobs
-        for one in unready_nodes(job, state.nodes)
+        for one in (*unready_nodes(job, state.nodes), *deleted_nodes(job, state.nodes))
     ]
     yield from first(results, FixCommand("kubectl get nodes"))
 
