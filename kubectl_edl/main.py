@@ -40,6 +40,10 @@ _CALLBACK: Final = 0.05
 """Seconds after which a callback that dropped an interrupt has returned."""
 
 
+_CHANGING: Final = frozenset({"delete", "pause", "resume", "scale"})
+"""Commands that read Jobs and change them: a role that may only read them does not suffice."""
+
+
 def main() -> None:
     """The console script `kubectl-edl`."""
     gc.set_threshold(_YOUNG)
@@ -77,6 +81,7 @@ def _leave(code: int) -> None:
 def run(args: Sequence[str], cli: CliContext, environ: Mapping[str, str]) -> int:
     """Run one command line and return its exit code; every error becomes one line on stderr."""
     asked: list[Scope] = []
+    command = ""
 
     def connected(scope: Scope) -> ClusterConnection:
         asked.append(scope)
@@ -87,7 +92,10 @@ def run(args: Sequence[str], cli: CliContext, environ: Mapping[str, str]) -> int
         with CLI.make_context(
             "kubectl edl", list(args), obj=replace(cli, connect=connected)
         ) as context:
-            CLI.invoke(context)
+            try:
+                CLI.invoke(context)
+            finally:
+                command = context.invoked_subcommand or ""
         cli.out.flush()
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -101,7 +109,7 @@ def run(args: Sequence[str], cli: CliContext, environ: Mapping[str, str]) -> int
     except Exception as error:
         if environ.get("EDL_DEBUG"):
             raise
-        return _failed(error, cli, asked)
+        return _failed(error, cli, asked, command)
     return Exit.DONE
 
 
@@ -115,7 +123,7 @@ def _misused(error: click.UsageError, cli: CliContext) -> int:
     return Exit.USAGE
 
 
-def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
+def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope], command: str) -> int:
     if not isinstance(error, EdlError):
         kind = type(error).__name__
         cli.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
@@ -129,6 +137,10 @@ def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope]) -> int:
     refused = isinstance(error, Forbidden) and error.status == HTTPStatus.FORBIDDEN
     if refused and asked and asked[-1].all_namespaces:
         cli.warn("hint: -A needs this right in the whole cluster; -n NAMESPACE shows one namespace")
+    if refused and command in _CHANGING:
+        from edl.kube.auth.user_roles import EDITOR
+
+        cli.warn(f"hint: the ClusterRole {EDITOR} has all rights that {command} needs")
     return exit_code(error)
 
 

@@ -95,6 +95,19 @@ def test_credentials_that_are_not_accepted_get_no_hint_about_namespaces(stage: S
     assert "hint" not in stage.run("status", "-A").err
 
 
+@pytest.mark.parametrize(("command", "hinted"), [("pause", True), ("status", False)])
+def test_a_command_that_changes_jobs_names_the_role_that_suffices(
+    stage: Stage, command: str, *, hinted: bool
+) -> None:
+    """Else the role that grants the refused read would be asked for, and then the next one."""
+    stage.wrapped = fenced("Job")
+    found = stage.run(command, "mnist", "-n", "default").err
+    assert found.startswith("error: ")
+    assert (
+        "\nhint: the ClusterRole edl-editor has all rights that pause needs\n" in found
+    ) is hinted
+
+
 def test_all_namespaces_are_only_suggested_to_users_who_may_list_their_jobs(stage: Stage) -> None:
     class OneNamespace(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
