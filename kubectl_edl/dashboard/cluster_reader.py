@@ -23,17 +23,13 @@ from edl.planner.decide import decide
 from edl.visibility import queue_order
 from edl.visibility.team_figures import TeamFigures, team_figures
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.queue.view import WaitingJob
-from kubectl_edl.queue.waiting_jobs import by_arrival, in_plan
+from kubectl_edl.queue.waiting_jobs import in_plan, own_queue
 
-_HINT: Final = (
-    "hint: nodes, places in the queue and what-if need the whole cluster, "
-    "so this is the namespace alone"
-)
+_HINT: Final = "hint: {} need the whole cluster, so this is the namespace alone: {}"
 _PATIENCE: Final = 1.0
 """Time limit of one forecast in seconds; starts not found by then are unknown."""
 _FRESH: Final = 20.0
@@ -188,12 +184,15 @@ class ClusterWideReader:
 
 
 class NamespaceReader:
-    """Reads the Jobs and pods of one namespace, and lists them again after each change."""
+    """Reads the Jobs and pods of one namespace, and lists them again after each change.
 
-    def __init__(self, cli: CliContext, connection: ClusterConnection, hint: str) -> None:
+    `error`: what keeps the user from reading the whole cluster.
+    """
+
+    def __init__(self, cli: CliContext, connection: ClusterConnection, error: Forbidden) -> None:
         self._cli = cli
         self._connection = connection
-        self._hint = hint
+        self._error = error
         self._stopped = False
 
     def start(self, changed: Callable[[], None]) -> None:
@@ -212,9 +211,11 @@ class NamespaceReader:
     def read(self) -> DashboardSnapshot | None:
         now = self._cli.now()
         survey = survey_training(self._connection, "", now)
-        silent = reconciler_lease.unattended(self._connection, now)
-        hints = (*silent, *survey.hints, self._hint)
-        return DashboardSnapshot(now, survey.jobs, by_arrival(survey.jobs), hints=hints)
+        waiting, published, hints = own_queue(self._connection, survey, now)
+        lacking = "nodes and what-if" if published else "nodes, places in the queue and what-if"
+        hints = (*hints, *([published.hint] if published else ()))
+        hints = (*hints, _HINT.format(lacking, self._error))
+        return DashboardSnapshot(now, survey.jobs, waiting, hints=hints)
 
     def stop(self) -> None:
         self._stopped = True
@@ -237,4 +238,4 @@ def choose_reader(
     error = needed[min(needed)]
     # Raises Forbidden if the user may not read the namespace either.
     survey_training(connection, "", cli.now())
-    return NamespaceReader(cli, connection, f"{_HINT}: {error}")
+    return NamespaceReader(cli, connection, error)

@@ -21,6 +21,7 @@ from edl.writes import Json
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.published_queue import ahead_text
 from kubectl_edl.job_views.start_estimates import when
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.cell_quantities import decimal
@@ -258,6 +259,8 @@ def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime
 def _waiting(one: WaitingJob, now: datetime) -> Json:
     ahead = [str(key) for key in one.ahead[:3]]
     unnamed = max(len(one.ahead), (one.position or 1) - 1) - len(ahead)
+    if one.counted:
+        ahead, unnamed = [ahead_text(one.counted)], 0
     return {
         "namespace": one.job.key.namespace,
         "name": one.job.key.name,

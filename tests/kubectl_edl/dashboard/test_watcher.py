@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden, Unreachable
 from edl.kube.cache.watched_kinds import DEVICES
+from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.dashboard.cluster_reader import (
     ClusterWideReader,
     NamespaceReader,
@@ -19,8 +20,10 @@ from kubectl_edl.dashboard.cluster_reader import (
     choose_reader,
 )
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
+from kubectl_edl.dashboard.page_state import page
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from tests.kubectl_edl.dashboard.served_page import connected, read_once, trained, watched
+from tests.kubectl_edl.queue.test_published_queue import publish
 from tests.kubectl_edl.stage import lease
 
 if TYPE_CHECKING:
@@ -87,6 +90,20 @@ def test_without_the_right_to_read_nodes_the_namespace_is_shown_with_a_hint() ->
     assert found.hints[-1].endswith("so this is the namespace alone: Node is forbidden")
     lease(stage, minutes_ago=1)
     assert "no reconciler is running" in (look.read() or found).hints[0]
+
+
+def test_the_page_of_a_namespace_shows_the_queue_that_the_reconciler_published() -> None:
+    stage = fenced("Node")
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"spec": {"suspend": True}})
+    publish(stage, "mnist", position=2, ahead=(TeamCount(1, "deals"),))
+    look = choose_reader(stage.cli(), connected(stage), time.monotonic)
+    found = look.read()
+    assert found is not None
+    (queued,) = page(found, ())["queue"]["rows"]
+    shown = {name: queued[name] for name in ("position", "ahead", "starts")}
+    assert shown == {"position": 2, "ahead": ["1 job of team deals"], "starts": "in about 30m"}
+    assert "places in the queue" not in "".join(found.hints)
 
 
 def test_quotas_that_may_not_be_read_are_a_hint_only() -> None:
