@@ -54,7 +54,7 @@ def orphans(context: CheckContext) -> CheckResults:
         _without_job(
             metadata
             for metadata in _pods_without_owner(context, namespace)
-            if metadata["labels"][_RUN] not in labelled and _is_settled(metadata, context)
+            if metadata["labels"][_RUN] not in labelled
         )
     )
     none = "" if objects or pods else "there are no orphaned objects of deleted Jobs"

@@ -74,11 +74,13 @@ def test_objects_without_owner_belong_to_a_job_of_their_name(
 def test_pods_that_run_without_their_job_are_named(stage: Stage) -> None:
     """Another Job of the name may run: its own pods, ended and terminating ones are let be.
 
-    The garbage collector is about to delete a pod that still names its deleted Job.
+    The garbage collector is about to delete a pod that still names its deleted Job. A new pod is
+    named at once: nothing deletes it, nor adopts it.
     """
     present = stage.put(job("again", framework="none"))["metadata"]["uid"]
     labels = {contract.FRAMEWORK: "none", contract.JOB: "again"}
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "again", "uid": "left"}
+    stage.minutes_ago = 1
     for name, uid, fields, phase in (
         ("again-0-old", "gone", {}, "Running"),
         ("again-1-old", "gone", {}, "Pending"),
