@@ -44,10 +44,6 @@ _EXCLUDING: Final[Mapping[Scarce, str]] = {
     Scarce.DEVICES: "the GPU shares of other pods",
 }
 """What keeps a pod off nodes whose free resources would suffice."""
-_LARGER_MAX: Final = (
-    f"a new Job with a larger {contract.MAX} "
-    "(framework none: and as many completions, if it has any)"  # a work queue has none
-)
 
 
 def cause(found: Blocker) -> str:
@@ -108,7 +104,7 @@ def remedy(found: Blocker, job: str = "") -> str:
         case OwnCondition(JobCondition.PAUSED):
             return f"kubectl edl resume {job}" if job else "resuming it"
         case OwnCondition(JobCondition.ONE_SIZE):
-            return _LARGER_MAX
+            return f"a new Job with a larger {contract.MAX}"
         case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage(needs))):
             return _smaller_minimum([one.role for one in needs], found, job)
         case InsufficientResources():

@@ -408,8 +408,7 @@ def test_a_job_of_one_size_lacks_a_max(stage: Stage) -> None:
     assert (
         "Why not one more worker (now 1, next 1):\n"
         "  1. worker has one size, 1: no edl.dev/max is above its min\n"
-        "     would help: a new Job with a larger edl.dev/max (framework none: and as many"
-        " completions, if it has any)\n"
+        "     would help: a new Job with a larger edl.dev/max\n"
     ) in stage.run("explain", "single").out
 
 

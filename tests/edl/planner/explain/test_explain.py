@@ -820,10 +820,7 @@ def test_a_role_of_one_size_that_its_framework_would_resize_lacks_a_max() -> Non
     assert isinstance(blocker, OwnCondition)
     assert blocker.what is JobCondition.ONE_SIZE
     assert messages.cause(blocker) == "worker has one size, 2: no edl.dev/max is above its min"
-    assert messages.remedy(blocker) == (
-        "a new Job with a larger edl.dev/max "
-        "(framework none: and as many completions, if it has any)"
-    )
+    assert messages.remedy(blocker) == "a new Job with a larger edl.dev/max"
 
 
 def test_a_budget_says_how_much_is_left_and_needed() -> None:
