@@ -50,7 +50,7 @@ def test_every_place_names_the_releases_that_are_tested() -> None:
     assert [".".join(map(str, one)) for one in (OLDEST, NEWEST)] == [RELEASES[0], RELEASES[-1]]
     for name in ("README.md", "docs/operations/install.md"):
         assert f"Kubernetes {RELEASES[0]} or newer" in (ROOT / name).read_text()
-    assert f"Kubernetes {RELEASES[0]} to {RELEASES[-1]} are supported" in matrix.PAGE.read_text()
+    assert f"Kubernetes {RELEASES[0]} to {RELEASES[-1]} are tested" in matrix.PAGE.read_text()
 
 
 def test_a_run_is_read_by_test_file() -> None:
