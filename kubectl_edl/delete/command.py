@@ -51,7 +51,9 @@ _Jobs = Mapping[JobKey, Sequence[Json]]
 """Jobs by training job."""
 
 
-def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptions) -> _Jobs:
+def _found(
+    cli: CliContext, connection: ClusterConnection, choice: JobSelection, how: DeleteOptions
+) -> _Jobs:
     listed: dict[JobKey, list[Json]] = {}
     for key, manifest in _list(connection, contract.FRAMEWORK):
         listed.setdefault(key, []).append(manifest)
@@ -60,6 +62,10 @@ def _found(connection: ClusterConnection, choice: JobSelection, how: DeleteOptio
     if choice.selector:
         matching = _list(connection, f"{contract.FRAMEWORK},{choice.selector}")
         uids = {job["metadata"]["uid"] for _, job in matching}
+        for whole, job in matching:
+            if whole in listed and job["metadata"]["name"] in left_out(listed[whole]):
+                flags = connection.scope.within(whole.namespace).flags
+                cli.warn(f"hint: {_alone(job['metadata']['name'], whole.name, flags)}")
         return {key: jobs for key, jobs in listed.items() if _selects(uids, jobs)}
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
@@ -114,10 +120,7 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     for whole, jobs in listed.items():
         if any(name == job["metadata"]["name"] for job in jobs):
             if name in left_out(jobs):
-                raise Refused(
-                    f'Job "{name}" is left out of the training job {whole}: '
-                    f"kubectl delete job {name}{flags} deletes it alone{spared}"
-                )
+                raise Refused(f"{_alone(name, whole, flags)}{spared}")
             raise Refused(
                 f'"{name}" is one Job of the training job {whole}: kubectl edl delete '
                 f"{whole}{edl_flags} deletes all of them, kubectl delete job {name}{flags} this one"
@@ -128,6 +131,13 @@ def _refuse(name: str, listed: _ByName, connection: ClusterConnection, spared: s
     except NotFound:
         raise Missing(f"{missing(name, sorted(listed), connection)}{spared}") from None
     raise Refused(f'Job "{name}" is not elastic: kubectl delete job {name}{flags}{spared}')
+
+
+def _alone(name: str, whole: str, flags: str) -> str:
+    return (
+        f'Job "{name}" is left out of the training job {whole}: '
+        f"kubectl delete job {name}{flags} deletes it alone"
+    )
 
 
 def _delete(
@@ -230,7 +240,7 @@ def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Sco
     """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     check(choice, scope)
     connection = cli.connect(scope)
-    found = _found(connection, choice, how)
+    found = _found(cli, connection, choice, how)
     if none_found(cli, connection.namespace, found):
         return
     pods = {key: sum(map(_active, jobs)) for key, jobs in found.items()}

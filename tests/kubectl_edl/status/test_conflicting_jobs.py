@@ -109,6 +109,13 @@ def test_its_labels_do_not_select_the_running_job(stage: Stage, command: str) ->
     assert stage.job("small") == before
 
 
+def test_a_deletion_by_its_labels_names_the_command_for_it_alone(stage: Stage) -> None:
+    assert stage.run("delete", "-l", "app=mine", "--yes").err.startswith(
+        'hint: Job "copy" is left out of the training job small: kubectl delete job copy -n '
+        "default deletes it alone\n"
+    )
+
+
 @pytest.mark.parametrize("command", CONFIRMED)
 def test_nor_do_they_while_it_is_being_deleted(stage: Stage, command: str) -> None:
     deleted = {"deletionTimestamp": "2026-11-21T12:00:00Z", "finalizers": ["example.com/kept"]}
