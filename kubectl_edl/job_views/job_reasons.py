@@ -93,6 +93,11 @@ def conflicts(job: TrainingJob) -> Iterator[str]:
         yield f"{more} more with {contract.JOB}={job.key.name} {'is' if more == 1 else 'are'}, too"
 
 
+def conflict_hints(jobs: Iterable[TrainingJob]) -> Iterator[str]:
+    for job in jobs:
+        yield from (f"hint: {job.key}: {text}" for text in conflicts(job))
+
+
 def refused_pods(job: TrainingJob) -> Reason | None:
     """What refuses pods that the job lacks; None if it lacks none, or that is not known."""
     return next((role.refused_pods for role in job.live if role.refused_pods), None)

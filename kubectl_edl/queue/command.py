@@ -20,6 +20,7 @@ from kubectl_edl.client.cluster_view import Survey, selected, survey_cluster, su
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.job_views.creation_failures import creation_failures
+from kubectl_edl.job_views.job_reasons import conflict_hints
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import WaitingJob, queue_report
@@ -119,7 +120,9 @@ def _whole_queue(
 
     settings = by.settings
     state, missing = survey_cluster(connection.cluster, cli.now(), settings)
-    hints = (*by.hints, *missing)
+    named = connection.namespace
+    own = (job for job in state.jobs if named in ("", job.key.namespace))
+    hints = (*by.hints, *missing, *conflict_hints(own))
     waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
     if by.stalled:
         return [replace(one, estimate=unattended(by)) for one in waiting], hints
@@ -137,6 +140,7 @@ def _own_queue(
     from kubectl_edl.queue.waiting_jobs import own_queue
 
     jobs, published, hints = own_queue(connection, own, now)
+    hints = (*hints, *conflict_hints(own.jobs))
     if published is None:
         what = "positions need the whole cluster, so this is the order of arrival"
         return jobs, (*hints, f"hint: {what}: {error}")

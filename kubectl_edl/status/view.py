@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_refused
 from kubectl_edl.client.job_lookup import training_job
-from kubectl_edl.job_views.job_reasons import conflicts
+from kubectl_edl.job_views.job_reasons import conflict_hints
 from kubectl_edl.job_views.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
@@ -22,7 +22,7 @@ from kubectl_edl.output.report import Made, Report
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from edl.model import TrainingJob
@@ -120,12 +120,9 @@ def listed(
     lead = reconciler_lease.read(asked.connection, asked.lease, now)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     report = replace_report(report, absence=_ABSENT_SELECTED if selector else _ABSENT)
-    return views, report.with_hints((*survey.hints, *lead.hints, *_left_out(views)))
-
-
-def _left_out(views: Sequence[JobView]) -> Iterator[str]:
-    for shown in views:
-        yield from (f"hint: {shown.job.key}: {text}" for text in conflicts(shown.job))
+    return views, report.with_hints(
+        (*survey.hints, *lead.hints, *conflict_hints(one.job for one in views))
+    )
 
 
 def _ranked(survey: Survey, asked: PrefetchedLists, now: datetime) -> Survey:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from edl import contract
+from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.doctor.findings import checked
 from tests.kubectl_edl.stage import Stage, job, lease, mnist, node, pod, role_manifests
@@ -45,6 +46,12 @@ def test_the_list_names_it_beside_the_state_of_the_running_job(stage: Stage) -> 
     assert "Running   worker=6/1..8 " in found.out
     (shown,) = json.loads(stage.run("status", "-o", "json").out)["items"]
     assert shown["conflictingJobs"] == ["copy"]
+
+
+@pytest.mark.parametrize("kinds", [(), ("Node",)], ids=["all rights", "one namespace's"])
+def test_the_queue_names_it_as_it_waits_for_nothing(stage: Stage, kinds: tuple[str, ...]) -> None:
+    stage.wrapped = fenced(*kinds)
+    assert f"hint: default/small: {CAUSE}\n" in stage.run("queue").err
 
 
 @pytest.mark.parametrize("command", ["status", "explain"])
