@@ -6,7 +6,8 @@ from edl import contract
 from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import RoleKind
-from edl.inject.update_policy import WRITTEN_OUT, is_ranked
+from edl.inject.update_policy import WRITTEN_OUT
+from edl.inject.warnings.suspend_warnings import is_ranked
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import RETRIES
 from edl.writes import Json

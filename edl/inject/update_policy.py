@@ -21,6 +21,12 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.pods import gpus, scheduling_gates
 from edl.inject.pods.pod_failure_policy import has_own_limit
+from edl.inject.warnings.suspend_warnings import (
+    is_paused,
+    is_ranked,
+    stays_suspended,
+    suspended,
+)
 from edl.model import Code
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
@@ -110,13 +116,9 @@ def paused(manifest: Json, user: str = "") -> Json:
 
     A controller is named, because no user paused the job, and it may suspend the Job again.
     """
-    names_it = user.startswith(_CONTROLLER) and not _is_paused(manifest)
+    names_it = user.startswith(_CONTROLLER) and not is_paused(manifest)
     by = {contract.PAUSED_BY: user} if names_it else {}
     return annotated(manifest, {contract.PAUSED: contract.TRUE, **by})
-
-
-def _is_paused(manifest: Json) -> bool:
-    return annotations(manifest).get(contract.PAUSED) == contract.TRUE
 
 
 def is_handed_back(new: Json, old: Json) -> bool:
@@ -181,7 +183,7 @@ def adoption(job: Json) -> str:
 
 def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
     """`new` with all fields restored that users may not change, and a warning for each."""
-    if contract.PAUSED_BY in annotations(old) and not _is_paused(new):
+    if contract.PAUSED_BY in annotations(old) and not is_paused(new):
         new, old = _resumed(new), _resumed(old)
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     labelled = with_metadata(new, labels={**written_out, **labels(new)})
@@ -196,9 +198,9 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
     sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
         kept = paused(kept, user)
-        warnings.append(f"paused, as {contract.PAUSED}: {_resume(old)}")
+        warnings.append(suspended(old, name_of(old)))
     elif old_spec.get("suspend") and not spec.get("suspend"):
-        warnings.append(f"spec.suspend stays true: {_why_suspended(old)}")
+        warnings.append(stays_suspended(old, name_of(old)))
     suspend = {"suspend": bool(old_spec.get("suspend"))}
     return kept | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
 
@@ -243,24 +245,6 @@ def _with_owned_of(part: Json, old: Json) -> Json:
 
 def _is_owned_annotation(name: str) -> bool:
     return name in registry.OWNED_ANNOTATIONS
-
-
-def is_ranked(job: Json) -> bool:
-    """Whether the Job's pods are ranks, not work items."""
-    framework = FRAMEWORKS.get(labels(job).get(contract.FRAMEWORK, ""))
-    return framework is None or framework.ranked
-
-
-def _why_suspended(old: Json) -> str:
-    if annotations(old).get(contract.REASON) == Code.JOB_CONFLICT:
-        return annotations(old).get(contract.MESSAGE, "")
-    if _is_paused(old):
-        return f"{name_of(old)} is paused; {_resume(old)}"
-    return f"{name_of(old)} waits for its turn; see kubectl edl queue{namespace_option(old)}"
-
-
-def _resume(old: Json) -> str:
-    return f"kubectl edl resume {name_of(old)}{namespace_option(old)} continues it"
 
 
 def name_of(manifest: Json) -> str:

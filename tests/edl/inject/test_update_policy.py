@@ -325,6 +325,18 @@ def test_suspending_a_running_job_pauses_it() -> None:
     assert "kubectl edl resume mnist" in verdict.warnings[0]
 
 
+@pytest.mark.parametrize("succeeded", [0, 1])
+def test_a_work_queue_with_a_success_is_not_said_to_be_paused(succeeded: int) -> None:
+    """A suspension would end it, so the request is kept and not carried out."""
+    queue = created(job("q", framework="none", spec={"parallelism": 1}))
+    old = changed(queue, "spec suspend", value=False) | {
+        "status": {"active": 1, "succeeded": succeeded}
+    }
+    (warning,) = update(changed(old, "spec suspend", value=True), old).warnings
+    refused = warning.startswith("edl.dev/paused: not paused, as that would end it: ")
+    assert (refused, warning.startswith("paused, as ")) == (bool(succeeded), not succeeded)
+
+
 def suspended_by(user: str, old: Json) -> Json:
     new = changed(old, "spec suspend", value=True)
     return mutate(AdmissionRequest("UPDATE", new, old, user), CONTEXT).manifest

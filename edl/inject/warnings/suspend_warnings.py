@@ -1,0 +1,45 @@
+"""Warnings for updates of `spec.suspend`, which the reconciler alone sets."""
+
+from edl import contract
+from edl.contract.manifest_parts import annotations, labels, namespace_option
+from edl.frameworks import FRAMEWORKS
+from edl.messages import message
+from edl.model import Code
+from edl.reasons import PAUSE_REFUSED
+from edl.writes import Json
+
+
+def is_paused(manifest: Json) -> bool:
+    return annotations(manifest).get(contract.PAUSED) == contract.TRUE
+
+
+def is_ranked(job: Json) -> bool:
+    """Whether the Job's pods are ranks, not work items."""
+    framework = FRAMEWORKS.get(labels(job).get(contract.FRAMEWORK, ""))
+    return framework is None or framework.ranked
+
+
+def suspended(old: Json, job: str) -> str:
+    """The warning for `suspend: true` on a Job of this training job, which is kept as a pause.
+
+    A pause is not carried out on a work queue of which a pod has succeeded.
+    """
+    is_queue = not is_ranked(old) and (old.get("spec") or {}).get("completions") is None
+    if is_queue and (old.get("status") or {}).get("succeeded"):
+        return f"{contract.PAUSED}: {message(PAUSE_REFUSED)}"
+    return f"paused, as {contract.PAUSED}: {_resume(old, job)}"
+
+
+def stays_suspended(old: Json, job: str) -> str:
+    """The warning for `suspend: false` on a suspended Job."""
+    if annotations(old).get(contract.REASON) == Code.JOB_CONFLICT:
+        why = annotations(old).get(contract.MESSAGE, "")
+    elif is_paused(old):
+        why = f"{job} is paused; {_resume(old, job)}"
+    else:
+        why = f"{job} waits for its turn; see kubectl edl queue{namespace_option(old)}"
+    return f"spec.suspend stays true: {why}"
+
+
+def _resume(old: Json, job: str) -> str:
+    return f"kubectl edl resume {job}{namespace_option(old)} continues it"
