@@ -12,6 +12,7 @@ from edl.contract.manifest_parts import has_our_prefix
 from edl.lost_pods import missing_pods
 from edl.model import (
     Code,
+    ConflictingJob,
     JobEnd,
     Phase,
     Pod,
@@ -63,10 +64,14 @@ def unready(job: TrainingJob) -> Reason | None:
 
 def incomplete(job: TrainingJob) -> Reason | None:
     """Why it lacks a role: its Job is left out, or does not exist; None if it lacks none."""
-    for one in job.conflicting:
-        if one.fills in job.missing:
-            return replace(one.reason, code=Code.INCOMPLETE)
+    if found := filling(job):
+        return replace(found.reason, code=Code.INCOMPLETE)
     return reasons.incomplete(job.missing) if job.missing else None
+
+
+def filling(job: TrainingJob) -> ConflictingJob | None:
+    """The first Job that is left out although it is of a role that the job lacks."""
+    return next((one for one in job.conflicting if one.fills in job.missing), None)
 
 
 def why_paused(job: TrainingJob) -> Reason:

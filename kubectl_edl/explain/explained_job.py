@@ -8,8 +8,10 @@ from typing import Final, NamedTuple
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.messages import cause, remedy
-from edl.model import Caveat, JobKey, TrainingJob
+from edl.model import Caveat, Code, TrainingJob
 from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
+from edl.model.causes.reason_codes import code_of
+from edl.phases import filling
 from edl.planner.explain.explanation import Blockers, Explanation
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
@@ -142,6 +144,8 @@ class BlockerList(NamedTuple):
     title: str
     lines: tuple[tuple[str, str], ...]
     complete: bool = True
+    names_missing: bool = False
+    """Whether a blocker is that Jobs of roles are left out, or do not exist."""
 
     @property
     def note(self) -> str:
@@ -165,19 +169,20 @@ def stop_lists(explained: Explained) -> Iterator[BlockerList]:
     """Why it does not start or is not scaled up, by the decision or as published."""
     found, published = explained.explanation, explained.published
     if published and published.start:
-        yield _published_stops(explained.view.job.key, published.start)
+        yield _published_stops(published, published.start)
     if found:
         yield from _decided_stops(found, explained)
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
     """Missing Jobs and a problem, unless the lists above name them, refused pods, left-out Jobs."""
-    above = {sentence for found in stop_lists(explained) for sentence, _ in found.lines}
+    above = [*stop_lists(explained)]
     if not above:
         yield from incomplete(explained.view)
         yield from recorded_problem(explained.view)
     yield from explained.uncreated
-    yield from (one for one in left_out(explained.view) if one.what not in above)
+    missing = any(found.names_missing for found in above)
+    yield from left_out(explained.view, filling(explained.view.job) if missing else None)
 
 
 def _decided_stops(found: Explanation, explained: Explained) -> Iterator[BlockerList]:
@@ -205,10 +210,11 @@ def _does_not_run(job: TrainingJob) -> str:
     return "does not start as a whole" if not job.suspended else "does not start"
 
 
-def _published_stops(job: JobKey, stops: PublishedStops) -> BlockerList:
+def _published_stops(published: PublishedJob, stops: PublishedStops) -> BlockerList:
     """Why the job does not start, as published by the reconciler."""
     sentences = [(one.type, one.message, one.remediation) for one in stops.blockers]
-    return _listed(f"Why {job.name} does not start:", sentences, complete=stops.complete)
+    found = _listed(f"Why {published.name} does not start:", sentences, complete=stops.complete)
+    return found._replace(names_missing=code_of(published.reason) is Code.INCOMPLETE)
 
 
 def _is_fixed(stops: Blockers) -> bool:
@@ -220,7 +226,9 @@ def _is_fixed(stops: Blockers) -> bool:
 
 def _stops(title: str, stops: Blockers, job: str) -> BlockerList:
     sentences = [(one.kind, cause(one), remedy(one, job)) for one in stops.blockers]
-    return _listed(title, sentences, complete=stops.complete)
+    own = [one.what for one in stops.blockers if isinstance(one, OwnCondition)]
+    found = _listed(title, sentences, complete=stops.complete)
+    return found._replace(names_missing=JobCondition.MISSING in own)
 
 
 def _listed(

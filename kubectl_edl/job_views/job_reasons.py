@@ -9,7 +9,17 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
 from edl.messages import QUEUE_CLOSED, container_messages, message
-from edl.model import Code, JobEnd, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import (
+    Code,
+    ConflictingJob,
+    JobEnd,
+    Phase,
+    Pod,
+    Reason,
+    ResizePolicy,
+    Role,
+    TrainingJob,
+)
 from edl.model.causes.reason_subjects import Size
 from edl.phases import (
     below_minimum,
@@ -86,9 +96,13 @@ def problem_text(job: TrainingJob) -> str:
     return message(job.problem) if job.problem else ""
 
 
-def conflicts(job: TrainingJob) -> Iterator[str]:
-    """Why Jobs with its `edl.dev/job` are left out of it; any user could create thousands."""
-    yield from (message(found.reason) for found in job.conflicting[:_MOST_CONFLICTS])
+def conflicts(job: TrainingJob, named: ConflictingJob | None = None) -> Iterator[str]:
+    """Why Jobs with its `edl.dev/job` are left out of it; any user could create thousands.
+
+    `named`: a Job that the reader has read of already.
+    """
+    first = job.conflicting[:_MOST_CONFLICTS]
+    yield from (message(found.reason) for found in first if found is not named)
     if (more := len(job.conflicting) - _MOST_CONFLICTS) > 0:
         yield f"{more} more with {contract.JOB}={job.key.name} {'is' if more == 1 else 'are'}, too"
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from edl.kube.event_facts import EventFacts
 from edl.messages import container_messages, message
-from edl.model import Code, Node, Phase, Pod, PodPhase, Role
+from edl.model import Code, ConflictingJob, Node, Phase, Pod, PodPhase, Role
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.phases import blocked
 from edl.spec.job_spec import UNLIMITED
@@ -84,9 +84,9 @@ def recorded_problem(view: JobView) -> Iterator[JobBlocker]:
         yield JobBlocker(view.why.message, "")
 
 
-def left_out(view: JobView) -> Iterator[JobBlocker]:
+def left_out(view: JobView, named: ConflictingJob | None = None) -> Iterator[JobBlocker]:
     """Jobs that conflict with it; the message already contains the remedy."""
-    yield from (JobBlocker(text, "") for text in conflicts(view.job))
+    yield from (JobBlocker(text, "") for text in conflicts(view.job, named))
 
 
 def _unattended(view: JobView, lead: LeaseView) -> Iterator[JobBlocker]:
