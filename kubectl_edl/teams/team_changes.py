@@ -5,6 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Denied, Forbidden, NotFound
+from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
 from edl.messages.scarcity_messages import listed
@@ -45,7 +46,7 @@ def change_teams(
     warned: set[str] = set()
 
     def once() -> str:
-        found = find(cluster, _document(cluster))
+        found = _stored(cluster)
         text = str(((found or {}).get("data") or {}).get(contract.TEAMS_KEY, ""))
         before, new = parse_teams(text), edit(text)
         after = parse_teams(new)
@@ -68,6 +69,18 @@ def change_teams(
         return done
 
     return with_fresh_state(once, cli.sleep)
+
+
+def _stored(cluster: PluginCluster) -> Json | None:
+    """The stored document; None if there is none. Raises Forbidden with all that a change takes."""
+    try:
+        return find(cluster, _document(cluster))
+    except Forbidden as error:
+        more = (
+            f"to change teams, ask for the right to patch it, too: {VIEWER} and {EDITOR} do not "
+            "have it"
+        )
+        raise Forbidden(f"{error}; {more}", error.status) from error
 
 
 def _warnings(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:

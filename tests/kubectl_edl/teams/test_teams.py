@@ -8,7 +8,7 @@ import yaml
 from edl import contract
 from edl.errors import NotFound
 from edl.model import ObjectRef
-from tests.kubectl_edl.cluster_wrappers import fenced, overtaken, refusing
+from tests.kubectl_edl.cluster_wrappers import fenced, hidden, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
 PLACE = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, contract.TEAMS_CONFIG_MAP)
@@ -364,6 +364,14 @@ def test_a_change_of_others_meanwhile_is_not_lost(stage: Stage) -> None:
     put(stage)
     stage.wrapped = overtaken(2)
     assert stage.run("teams", "set", "vision", "--weight", "2").out == "team vision written\n"
+
+
+def test_a_change_without_rights_says_that_no_role_for_users_suffices(stage: Stage) -> None:
+    stage.wrapped = hidden("ConfigMap")
+    assert stage.run("teams", "set", "vision", "--weight", "2", "--yes").err == (
+        'error: "ann" may not get ConfigMap (kubectl auth can-i …); to change teams, ask for the '
+        "right to patch it, too: edl-viewer and edl-editor do not have it\n"
+    )
 
 
 def test_a_missing_right_to_read_the_cluster_is_named(stage: Stage) -> None:
