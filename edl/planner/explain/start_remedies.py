@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from edl.frameworks import resizes
 from edl.model import Domain, JobKey, Role, Topology, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
@@ -68,7 +69,7 @@ def _smaller(
     given: DecisionInput, job: TrainingJob, role: Role, sizes: Sequence[int]
 ) -> StartRemedy:
     """The largest min of `sizes`, which descend, with which the job gets room."""
-    if role.spec.min == role.spec.max or role.request.replicas is not None:
+    if not resizes(job, role.name) or role.request.replicas is not None:
         return NO_REMEDY
     allowed = [size for size in sizes if size >= max(role.template.sizes[0], 1)]
 

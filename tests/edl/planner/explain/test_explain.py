@@ -732,8 +732,8 @@ def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "sizes", "smaller"),
-    [(6, 8, (0, None), 3), (6, 8, (4, 8), 0), (6, 6, (0, None), 0)],
-    ids=["elastic", "its pods wait for more", "fixed"],
+    [(6, 8, (0, None), 3), (6, 8, (4, 8), 0), (6, 6, (0, None), 3)],
+    ids=["elastic", "its pods wait for more", "of one size"],
 )
 def test_a_min_that_a_quota_has_room_for_beside_others_without_extras_is_offered(
     low: int, high: int, sizes: tuple[int, int | None], smaller: int
@@ -747,6 +747,18 @@ def test_a_min_that_a_quota_has_room_for_beside_others_without_extras_is_offered
     found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
     assert found is not None
     assert found.remedy == (StartRemedy("worker", smaller) if smaller else NO_REMEDY)
+
+
+def test_no_smaller_min_is_offered_for_a_role_that_is_never_resized() -> None:
+    charges = (QuotaCharge(QUOTA, "requests.cpu", 1000),)
+    parts = [role(name, 4, 4, charges=charges) for name in ("ps", "worker")]
+    waits = replace(job("waits", *parts), framework="tensorflow", mode="ps")
+    there = situation(node("a", 40), waits)
+    for most, helped in ((6, "worker"), (4, "")):
+        quotas = (Quota("ns", QUOTA, "requests.cpu", 1000 * most),)
+        found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
+        assert found is not None
+        assert found.remedy.role == helped
 
 
 def test_a_queued_job_names_the_job_ahead_of_it() -> None:

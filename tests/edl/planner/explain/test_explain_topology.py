@@ -230,8 +230,8 @@ def _remedy(*things: object) -> StartRemedy:
 
 @pytest.mark.parametrize(
     ("low", "high", "sizes", "smaller"),
-    [(6, 9, (0, None), 4), (6, 9, (5, 9), 0), (6, 6, (0, None), 0)],
-    ids=["elastic", "its pods wait for more", "fixed"],
+    [(6, 9, (0, None), 4), (6, 9, (5, 9), 0), (6, 6, (0, None), 4)],
+    ids=["elastic", "its pods wait for more", "of one size"],
 )
 def test_a_gang_too_large_for_each_domain_gets_the_min_that_fits(
     low: int, high: int, sizes: tuple[int, int | None], smaller: int
