@@ -3,7 +3,7 @@
 A framework module describes; it never touches a manifest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -147,6 +147,12 @@ class Mode(msgspec.Struct, frozen=True):
     """The mode's default port; 0 for the framework's."""
     cooldown: Cooldown | None = None
     """None if the reconciler's own cooldown is long enough; see also `NO_STALL`."""
+
+    def accepts(self, roles: Iterable[str]) -> bool:
+        """Whether these are roles that the mode knows, and all that it requires."""
+        given = set(roles)
+        required = {*self.needed, self.role} - {""}
+        return required <= given and (not self.roles or given <= set(self.roles))
 
     @property
     def right(self) -> ModeRight | None:

@@ -154,7 +154,8 @@ def _mode(
     for role in roles:
         if mode and mode.roles and role not in mode.roles:
             what = f'"{role}" has no place in mode {mode.name}'
-            form.found(path, what, f"leave it out, or see {contract.MODE}")
+            others = dict.fromkeys(one.name for one in framework.modes if one.accepts(roles))
+            form.found(path, what, " or ".join(("leave it out", *map(_by_mode, others))))
     if not absent and not framework.completion_role(roles):
         form.found(
             path,
@@ -162,6 +163,10 @@ def _mode(
             f"list all roles, with a {' or '.join(framework.completion_roles)}",
         )
     return mode
+
+
+def _by_mode(name: str) -> str:
+    return f"choose mode {name}"
 
 
 def _check_role(

@@ -91,11 +91,12 @@ def _existing(
         roles = []
     where = f"exists already in namespace {namespace}"
     remedy, there = "another NAME, or: kubectl {} {}{}", connection.scope.within(namespace)
-    whole = Finding(
-        f"training job {job}",
-        f"{where}, with {', '.join(roles)}",
-        remedy.format("edl delete", job, there.job_flags),
-    )
+    delete = remedy.format("edl delete", job, there.job_flags)
+    missing = [name for one in manifests if (name := one["metadata"]["name"]) not in roles]
+    if taken and missing:
+        apply = f"-o yaml --dry-run client | kubectl apply{there.flags} -f -"
+        delete += f"; for {', '.join(missing)} alone: the same command with {apply}"
+    whole = Finding(f"training job {job}", f"{where}, with {', '.join(roles)}", delete)
     others = [
         Finding(f"job.batch/{name}", where, remedy.format("delete job", name, there.flags))
         for name in taken

@@ -85,7 +85,7 @@ def manifests(request: CreateRequest) -> list[Json]:
     findings += [one for _, found in jobs for one in found]
     if request.options.command and not findings and not any(_commands(job) for job, _ in jobs):
         what = "every role here has a command of its own"
-        findings.append(Finding("COMMAND", what, "leave it out; see --set and --mode"))
+        findings.append(Finding("COMMAND", what, _without_command(framework)))
     if findings:
         # Findings about the roles are the same for each Job.
         raise MisusedOptions(tuple(dict.fromkeys(findings)))
@@ -109,6 +109,13 @@ def _checked_job(draft: _Draft, bounds: RoleBounds) -> tuple[Json, list[Finding]
 def _commands(job: Json) -> bool:
     """Whether the container runs the user's command."""
     return any("command" in one for one in job["spec"]["template"]["spec"]["containers"])
+
+
+def _without_command(framework: Framework) -> str:
+    """The remedy where no role runs a command of the user."""
+    if any(one.annotation == contract.ENTRYPOINT for one in framework.settings):
+        return "leave it out; workers run what --set entrypoint='COMMAND' names"
+    return "leave it out; see --mode"
 
 
 def _without_image(draft: _Draft, bounds: RoleBounds) -> Finding:

@@ -8,7 +8,7 @@ from typing import Final
 
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.base import Framework, Mode, RoleKind
+from edl.frameworks.base import Framework, RoleKind
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.spec.job_spec import RoleBounds
 from kubectl_edl.output.cell_quantities import bounds_text
@@ -105,20 +105,14 @@ def _bounds_of(role: str, text: str) -> RoleBounds:
 def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[str, ...]:
     """Roles to add: those with a single replica that the matching mode needs as well."""
     chosen = framework.mode(name, tuple(given))
-    if chosen and _complete(chosen, given):
+    if chosen and chosen.accepts(given):
         return ()
     modes = [mode for mode in framework.modes if name == mode.name or not (name or mode.opt_in)]
     for mode in modes:
         missing = tuple(role for role in mode.needed if role not in given)
         single = all(framework.kinds[role].single or role in mode.single for role in missing)
-        if single and _complete(mode, (*given, *missing)):
+        if single and mode.accepts((*given, *missing)):
             return missing
     # No mode is complete, so add the roles that the first mode can add, to shorten the error.
     needed = modes[0].needed if modes else ()
     return tuple(role for role in needed if role not in given and framework.kinds[role].single)
-
-
-def _complete(mode: Mode, roles: Iterable[str]) -> bool:
-    present = set(roles)
-    within = not mode.roles or present <= set(mode.roles)
-    return within and present >= {*mode.needed, mode.role} - {""}

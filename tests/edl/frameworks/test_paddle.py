@@ -217,6 +217,11 @@ def test_a_list_of_roles_that_does_not_fit_is_refused(roles: str, mode: str, wha
     assert what in said
 
 
+def test_a_role_that_another_mode_accepts_is_refused_with_that_mode() -> None:
+    (known,) = findings(paddle("master", "master=1,pserver=1,trainer=1"))
+    assert known.allowed == "leave it out or choose mode cloud"
+
+
 def every_kind() -> list[Json]:
     """A Job of each role in each mode."""
     roles = [

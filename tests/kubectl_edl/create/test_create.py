@@ -332,7 +332,12 @@ def test_pods_have_the_restart_policy_that_the_setting_needs(
 def test_a_command_that_no_role_would_run_is_refused() -> None:
     sizes = ("--mode", "cloud", "--pservers", "2", "--trainers", "2")
     found = Offline().run("create", "paddle", "p", "--image", "i", *sizes, "--", "train")
-    assert found.err.startswith("error: COMMAND: every role here has a command of its own; ")
+    assert found.err == (
+        "error: COMMAND: every role here has a command of its own; leave it out; workers run what "
+        "--set entrypoint='COMMAND' names\n"
+    )
+    made = written("paddle", "p", "--image", "i", *sizes, "--set", "entrypoint=train")
+    assert {one["metadata"]["annotations"][contract.ENTRYPOINT] for one in made} == {"train"}
 
 
 def test_an_unknown_framework_is_wrong_usage() -> None:
@@ -580,7 +585,9 @@ def test_an_existing_training_job_is_one_error_with_one_remedy() -> None:
     assert found.code == 1
     assert found.err == (
         "error: training job mnist: exists already in namespace default, "
-        "with mnist-chief, mnist-ps; another NAME, or: kubectl edl delete mnist -n default\n"
+        "with mnist-chief, mnist-ps; another NAME, or: kubectl edl delete mnist -n default; "
+        "for mnist-worker alone: the same command with -o yaml --dry-run client "
+        "| kubectl apply -n default -f -\n"
     )
     assert stored(stage) == ["mnist-chief", "mnist-ps"]
 
