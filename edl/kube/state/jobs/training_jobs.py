@@ -180,7 +180,8 @@ def _staffed(
     shape = runtime_classes.admitted(role.template.shape, job.runtime, of)
     known = [priority] if priority else pods
     preempts = all(one.preempts for one in known)
-    return role.changed(pods=_pods(pods), shape=_shape(shape, pods), preempts=preempts)
+    found = role.changed(pods=_pods(pods), shape=shape, preempts=preempts)
+    return found.changed(shape=_shape(shape, pods)) if _shows_requests(found) else found
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
@@ -201,7 +202,7 @@ def _ruled(
     overhead = of.pod_fixed if of else ()
     admitted = pod_admission.admit(job.template, rules, share, overhead)
     shape = role.template.shape
-    if not role.status.pods and admitted.requests != shape.requests:
+    if not _shows_requests(role) and admitted.requests != shape.requests:
         shape = replace(shape, requests=admitted.requests)
     return role.changed(
         shape=shape,
@@ -211,12 +212,25 @@ def _ruled(
     )
 
 
+def _shows_requests(role: Role) -> bool:
+    """Whether a pod was created from the template as it is, and under the rules that hold now.
+
+    While a Job is suspended its containers' resources may change (docs/kubernetes.md 4), and pods
+    of earlier runs that have ended remain.
+    """
+    return not role.status.suspended and any(pod.active for pod in role.status.pods)
+
+
 def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
-    """The template's shape with the requests of the newest pod.
+    """The template's shape with the requests of the newest active pod.
 
     These differ from the template's if a LimitRange or a RuntimeClass adds to them.
     """
-    ages = [(facts.pod.created_at, facts.name, facts.shape) for facts in pods if facts.pod]
+    ages = [
+        (facts.pod.created_at, facts.name, facts.shape)
+        for facts in pods
+        if facts.pod and facts.pod.active
+    ]
     if not ages:
         return shape
     requests = max(ages, key=lambda age: age[:2])[2].requests

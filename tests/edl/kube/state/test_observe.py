@@ -90,6 +90,19 @@ def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
     assert after.roles[0].template.shape.requests == Resources.of({"cpu": 3000, "pods": 1})
 
 
+@pytest.mark.parametrize("state", ["suspended", "ended", "terminating"])
+def test_pods_of_an_earlier_run_do_not_tell_what_the_next_ones_ask_for(state: str) -> None:
+    """While a Job is suspended its containers' resources may change; completed items' pods stay."""
+    ends = {"metadata": {"deletionTimestamp": manifests.CREATED}} if state == "terminating" else {}
+    phase = "Succeeded" if state == "ended" else "Running"
+    suspended = state == "suspended"
+    pods = [job_pod("sweep-a", 0, "sweep", cpu="3", node="n1", phase=phase, **ends)]
+    labels = {"edl.dev/framework": "none"}
+    jobs = [job("sweep", labels=labels, suspend=suspended)]
+    found = only(look(snapshot(jobs, pods))).roles[0].template.shape
+    assert found.requests == Resources.of({"cpu": 1000, "pods": 1})
+
+
 def test_pods_whose_template_names_a_node_may_use_that_node_only() -> None:
     """The API server binds them: kube-scheduler does not see that the node is full."""
     other = {"matchExpressions": [{"key": "absent", "operator": "Exists"}]}
