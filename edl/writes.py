@@ -67,7 +67,20 @@ class Delete(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-Write: TypeAlias = Patch | Create | CreateKeys | Delete
+class Disrupt(msgspec.Struct, frozen=True):
+    """Mark a pod with the condition `DisruptionTarget`, before the write that ends it.
+
+    A `podFailurePolicy` may then ignore the exit code of that end. A pod that is gone is left out.
+    """
+
+    target: ObjectRef
+    reason: Code
+    message: str
+    at: str
+    """The time of the mark, as Kubernetes writes times."""
+
+
+Write: TypeAlias = Patch | Create | CreateKeys | Delete | Disrupt
 
 
 class Action(StrEnum):

@@ -67,6 +67,10 @@ class LeaderOnlyCluster:
         with self._writing("patch", target):
             return self._cluster.patch(target, body, dry_run=dry_run)
 
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+        with self._writing("patch", target):
+            return self._cluster.add_condition(target, condition)
+
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):
             self._cluster.delete(target, version=version, uid=uid)

@@ -22,6 +22,7 @@ NEEDED: Final = (
     AccessRight("patch", "jobs", "batch"),
     AccessRight("patch", "pods"),
     AccessRight("delete", "pods"),
+    AccessRight("patch", "pods/status"),
     AccessRight("create", "services"),
     AccessRight("create", "poddisruptionbudgets", "policy"),
     AccessRight("delete", "poddisruptionbudgets", "policy"),

@@ -34,6 +34,7 @@ from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import (
     account_warnings,
     bare_pod_warnings,
+    failure_policy_warnings,
     request_warnings,
     size_warnings,
     topology_warnings,
@@ -253,6 +254,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
             *namespace_policy.withheld(spec, policy),
             *account_warnings.warnings(manifest, spec),
             *size_warnings.warnings(manifest, spec),
+            *failure_policy_warnings.warnings(manifest),
             *request_warnings.warnings(manifest, spec),
             *gpus.warnings(manifest, spec.resources.gpu),
             *bare_pod_warnings.warnings(manifest, done, spec),

@@ -73,6 +73,15 @@ _JOB: Final[_Shape] = {
     "completions": int,
     "managedBy": str,
     "parallelism": int,
+    "podFailurePolicy": {
+        "rules": [
+            {
+                "action": str,
+                "onExitCodes": {"operator": str, "containerName": str, "values": [int]},
+                "onPodConditions": [{"type": str, "status": str}],
+            }
+        ]
+    },
     "suspend": bool,
     "template": {"metadata": _META, "spec": _POD},
 }

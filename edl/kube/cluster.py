@@ -231,6 +231,10 @@ class Cluster(Protocol):
         """Applies a JSON merge patch, with `metadata.resourceVersion` as its precondition."""
         ...
 
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+        """Adds a condition to a pod's status, or replaces the one of its type."""
+        ...
+
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         """Deletes in the background (never orphans).
 

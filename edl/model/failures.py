@@ -76,6 +76,8 @@ class ExitCodeRule(msgspec.Struct, frozen=True):
     codes: frozenset[int]
     included: bool = True
     container: str = ""
+    spares_disrupted: bool = False
+    """Whether a rule before it ignores pods with the condition `DisruptionTarget`."""
 
     def matches(self, container: str, code: int) -> bool:
         return self.container in ("", container) and (code in self.codes) is self.included

@@ -46,9 +46,12 @@ HELD_TTL: Final = 2**31 - 1
 `edl.dev/ttl-seconds-after-finished`: the largest that the API accepts, so that a removed field can
 be told from an untouched one."""
 
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+"""The condition of pods that are preempted, evicted or lost, and of those that we end."""
+
 IGNORE_DISRUPTIONS: Final = {
     "action": "Ignore",
-    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+    "onPodConditions": [{"type": DISRUPTION_TARGET, "status": "True"}],
 }
 """The rule of a `podFailurePolicy` by which preempted, evicted and lost pods do not count as
 failed."""

@@ -14,5 +14,6 @@ class DelegatingCluster:
         self.system_namespace = cluster.system_namespace
         self.get, self.pages, self.watch = cluster.get, cluster.pages, cluster.watch
         self.create, self.patch, self.delete = cluster.create, cluster.patch, cluster.delete
+        self.add_condition = cluster.add_condition
         self.apply, self.log, self.version = cluster.apply, cluster.log, cluster.version
         self.clock_ahead, self.without_warnings = cluster.clock_ahead, cluster.without_warnings

@@ -99,6 +99,17 @@ def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
     at.until(lambda: at.is_complete("mnist-worker"), "it ends")
 
 
+def test_the_reconcilers_token_writes_no_status_but_its_mark(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("mine", "100m", completions=2))
+    at.until_runs("mine", 1)
+    target = ObjectRef("Pod", at.namespace, at.pods("mine")[0]["metadata"]["name"])
+    times = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    with pytest.raises(ClusterError, match="DisruptionTarget"):
+        thief.add_condition(target, {"type": "Ready"} | times)
+    found = thief.add_condition(target, {"type": "DisruptionTarget"} | times)
+    assert "DisruptionTarget" in {one["type"] for one in found["status"]["conditions"]}
+
+
 def test_the_reconcilers_token_reaches_no_foreign_pod(at: Stage, thief: Cluster) -> None:
     at.apply(foreign_pod())
     target = pod_of(at)

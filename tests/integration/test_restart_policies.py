@@ -36,6 +36,12 @@ def failed(stage: Stage, name: str) -> str:
     return next(found, "")
 
 
+def at_its_end(stage: Stage, name: str) -> bool:
+    """Whether the Job controller ends the Job, or has ended it."""
+    conditions = stage.job(name).get("status", {}).get("conditions", ())
+    return any(one["type"] in ("FailureTarget", "Failed") for one in conditions)
+
+
 def replaced(stage: Stage, name: str, index: int, uid: str) -> bool:
     return stage.running(name) == 2 and stage.uids(name).get(str(index)) != uid
 
@@ -55,6 +61,34 @@ def test_with_exit_code_a_signal_is_tried_again(installed: Stage) -> None:
     installed.complete("strict", 1, 137)
     installed.until(lambda: replaced(installed, "strict", 1, before), "another pod takes over")
     assert not failed(installed, "strict")
+
+
+def test_with_exit_code_pods_that_a_decision_ends_do_not_fail_the_job(installed: Stage) -> None:
+    """They answer SIGTERM with exit code 1; a finalizer keeps them until they have been seen."""
+    strict = job("strict", "ExitCode")
+    notes = {"sandbox.edl.dev/stop-exit-code": "1"}
+    strict["spec"]["template"]["metadata"] = {"annotations": notes, "finalizers": ["a.test/hold"]}
+    installed.apply(strict)
+    installed.until_runs("strict", 2)
+
+    def judged(ended: int) -> bool:
+        """The Job controller counts a pod as terminating until it has seen it fail."""
+        pods = [one for one in installed.all("Pod") if one["status"].get("phase") == "Failed"]
+        status = installed.job("strict")["status"]
+        return len(pods) == ended and not status.get("terminating")
+
+    try:
+        installed.annotate("strict", replicas="1")
+        installed.until(lambda: judged(2), "both pods have ended for the restart")
+        assert not at_its_end(installed, "strict")
+        installed.until_runs("strict", 1)
+        installed.annotate("strict", paused="true")
+        installed.until(lambda: judged(3), "the pod of the smaller size has ended")
+        assert not at_its_end(installed, "strict")
+    finally:
+        for pod in installed.all("Pod"):
+            name = pod["metadata"]["name"]
+            installed.kubectl("patch", "pod", name, "-p", '{"metadata":{"finalizers":null}}')
 
 
 def test_with_never_the_first_failure_is_the_last(installed: Stage) -> None:

@@ -213,6 +213,15 @@ def _binds_peers(at: Stage) -> Callable[[], bool]:
     return lambda: bool(at.all("RoleBinding"))
 
 
+def _marks(at: Stage) -> Callable[[], bool]:
+    strict = elastic("strict", labels={"max": "3", "min": "1"}, completions=9)
+    strict["metadata"]["annotations"] = {contract.RESTART: contract.RestartPolicy.EXIT_CODE}
+    at.apply(strict)
+    at.until_runs("strict", 3)
+    at.annotate("strict", replicas="1")
+    return lambda: at.size("strict") == 1
+
+
 def _protects(at: Stage) -> Callable[[], bool]:
     at.apply(elastic("items", labels={"min": "2", "max": "3"}, parallelism=2, completions=9))
     return lambda: bool(at.all("PodDisruptionBudget"))
@@ -244,6 +253,7 @@ WRITES: dict[str, tuple[tuple[str, str], Scenario]] = {
     "patch-pods": (("patch", "pods"), _publishes),
     "create-pods": (("create", "pods"), _asks_for_nodes),
     "delete-pods": (("delete", "pods"), _removes),
+    "patch-pods-status": (("patch", "pods/status"), _marks),
     "create-services": (("create", "services"), _serves),
     "create-serviceaccounts": (("create", "serviceaccounts"), _gives_account),
     "create-secrets": (("create", "secrets"), _gives_keys),

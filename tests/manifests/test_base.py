@@ -231,6 +231,7 @@ def test_the_reconciler_writes_what_its_steps_write_and_no_more() -> None:
     assert written == {
         "jobs": {"patch"},
         "pods": {"patch", "create", "delete"},
+        "pods/status": {"patch"},
         "services": {"create"},
         "serviceaccounts": {"create"},
         "secrets": {"create"},

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from edl import contract
 from edl.contract.manifest_parts import annotations as annotations_of
-from edl.model import EndCondition, ExitCodeRule, JobEnd
+from edl.model import EndCondition, JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import RETRIES
@@ -132,21 +132,6 @@ def is_end_unrecorded(manifest: Mapping[str, Any]) -> bool:
     waits = ending(manifest) is not None and _FINISHED.isdisjoint(true_conditions(manifest))
     started = manifest.get("status", {}).get("startTime")
     return waits and bool(manifest["spec"].get("suspend")) and not started
-
-
-def exit_code_rules(manifest: Mapping[str, Any]) -> tuple[ExitCodeRule, ...]:
-    """The rules of its `podFailurePolicy` that are on exit codes."""
-    rules = (manifest["spec"].get("podFailurePolicy") or {}).get("rules") or ()
-    return tuple(
-        ExitCodeRule(
-            rule.get("action") or "",
-            frozenset(codes.get("values") or ()),
-            codes.get("operator") == "In",
-            codes.get("containerName") or "",
-        )
-        for rule in rules
-        if (codes := rule.get("onExitCodes"))
-    )
 
 
 def is_settled(manifest: Mapping[str, Any]) -> bool:

@@ -18,7 +18,8 @@ from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
-from edl.writes import Create, CreateKeys, Delete, JobEvent, Json, Patch, Step, Write
+from edl.spec.job_spec import DISRUPTION_TARGET
+from edl.writes import Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step, Write
 
 THREADS: Final = 16
 """Parallel writers: a busy API server answers late, and large releases need many requests."""
@@ -233,6 +234,8 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
         case Delete():
             _delete(cluster, write, version)
             return None
+        case Disrupt():
+            return _disrupt(cluster, write)
 
 
 def _create(
@@ -258,6 +261,21 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
     """
     if _create(cluster, write.target, write.manifest, dry_run=True) is not None:
         _create(cluster, write.target, {**write.manifest, "data": key_pair()})
+
+
+def _disrupt(cluster: Cluster, write: Disrupt) -> Json | None:
+    """The pod with the mark; None if it is gone."""
+    condition = {
+        "type": DISRUPTION_TARGET,
+        "status": "True",
+        "reason": write.reason,
+        "message": write.message,
+        "lastTransitionTime": write.at,
+    }
+    try:
+        return cluster.add_condition(write.target, condition)
+    except NotFound:
+        return None
 
 
 def _delete(cluster: Cluster, write: Delete, version: str) -> None:

@@ -15,6 +15,7 @@ from edl.model import Code, PodPhase, Reason, RefusedSize, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal
+from edl.steps.disruption_marks import marks_for_size
 from edl.steps.preconditioned_patches import (
     assigned_nodes_annotation,
     backoff_annotation,
@@ -44,9 +45,11 @@ def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: dateti
     """The writes for a resize and the removal of named pods; leaving pods need no more time."""
     annotations = resize_annotations(job, role, resize, now)
     size = resize.after if resize else role.status.size
+    why = resize.reason if resize else pod_removal.removal_reason(role)
+    marks = marks_for_size(job.key, role, size, why, now)
     ends = pod_removal.deletions(job, role, size)
     if not annotations:
-        return RoleChange(ends)
+        return RoleChange((*marks, *ends))
     spec = size_spec(role, size) if resize else {}
     # For a smaller size the Job controller at once deletes the youngest work items that it sees.
     later = spec if ends and not role.spec.indexed else {}
@@ -58,7 +61,7 @@ def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: dateti
         patch = replace(patch, unless_changed=relied)
     last = job_patch(job.key, role, later, {})
     last = replace(last, unless_changed=relied, delay=_SEEN)
-    return RoleChange((patch, *ends, *([last] if later else [])), events)
+    return RoleChange((*marks, patch, *ends, *([last] if later else [])), events)
 
 
 def resize_annotations(

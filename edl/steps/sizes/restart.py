@@ -7,6 +7,7 @@ from itertools import chain
 from edl import contract, messages, reasons
 from edl.model import TrainingJob
 from edl.planner.plan import Resize
+from edl.steps.disruption_marks import marks_for_stop
 from edl.steps.preconditioned_patches import (
     backoff_annotation,
     job_event,
@@ -49,4 +50,6 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )
     beside = (outcome_events(job, role, None, now) for role in running)
-    return Step(job.key, writes, (event, *chain.from_iterable(beside)), sizes=tuple(after.items()))
+    marks = marks_for_stop(job.key, running, why, now)
+    events = (event, *chain.from_iterable(beside))
+    return Step(job.key, (*marks, *writes), events, sizes=tuple(after.items()))

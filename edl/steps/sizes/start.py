@@ -12,6 +12,7 @@ from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
 from edl.steps.dependents import dependents_of, keys
+from edl.steps.disruption_marks import marks_for_stop
 from edl.steps.preconditioned_patches import (
     assigned_nodes_annotation,
     backoff_annotation,
@@ -153,6 +154,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     The timeout of a scale-up in progress begins anew after the next start.
     """
     running = [] if job.keeps_running else [r for r in job.live if not r.status.suspended]
+    marks = marks_for_stop(job.key, running, suspension.reason, now)
     writes = tuple(
         job_patch(
             job.key,
@@ -168,7 +170,8 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     events = tuple(
         job_event(job.key, role, Action.SUSPENDED, suspension.reason) for role in running
     )
-    return Step(job.key, writes, events, sizes=tuple((role.name, 0) for role in running))
+    sizes = tuple((role.name, 0) for role in running)
+    return Step(job.key, (*marks, *writes), events, sizes=sizes)
 
 
 def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:

@@ -148,6 +148,22 @@ class ClusterContract:
         with pytest.raises(NotFound):
             cluster.get(target)
 
+    def test_a_condition_is_added_to_the_others_and_replaces_its_own(
+        self, cluster: Cluster, namespace: str
+    ) -> None:
+        target, manifest = pod(namespace, "worker", nodeName="nowhere")
+        cluster.create(target, manifest)
+        one = {"type": "One", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        for condition in (one, one | {"type": "Two"}, one | {"status": "False", "reason": "Why"}):
+            answer = cluster.add_condition(target, condition)
+        found = cluster.get(target)
+        assert answer["metadata"]["resourceVersion"] == version_of(found)
+        states = {each["type"]: each["status"] for each in found["status"]["conditions"]}
+        assert {name: states[name] for name in ("One", "Two")} == {"One": "False", "Two": "True"}
+        assert found["spec"]["containers"][0]["image"] == "none"
+        with pytest.raises(NotFound):
+            cluster.add_condition(ObjectRef("Pod", namespace, "gone"), one)
+
     def test_a_dry_run_answers_and_changes_nothing(self, cluster: Cluster, namespace: str) -> None:
         target, manifest = lease(namespace, "one")
         assert cluster.create(target, manifest, dry_run=True)["spec"] == manifest["spec"]

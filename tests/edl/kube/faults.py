@@ -48,6 +48,10 @@ class FaultyCluster:
         self._check("patch", target)
         return self._cluster.patch(target, body, dry_run=dry_run)
 
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+        self._check("condition", target)
+        return self._cluster.add_condition(target, condition)
+
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         self._check("delete", target)
         self._cluster.delete(target, version=version, uid=uid)

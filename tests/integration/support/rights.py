@@ -170,6 +170,11 @@ class Noted:
             "patch", target.kind, lambda: self.cluster.patch(target, body, dry_run=dry_run)
         )
 
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+        return self._noting(
+            "patch", f"{target.kind}/status", lambda: self.cluster.add_condition(target, condition)
+        )
+
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         self._noting(
             "delete", target.kind, lambda: self.cluster.delete(target, version=version, uid=uid)
@@ -179,7 +184,8 @@ class Noted:
         return self.cluster.clock_ahead()
 
     def _noting(self, verb: str, kind: str, ask: Callable[[], T]) -> T:
-        asked = (verb, RESOURCES[kind].plural)
+        kind, slash, below = kind.partition("/")
+        asked = (verb, f"{RESOURCES[kind].plural}{slash}{below}")
         try:
             answer = ask()
         except (Forbidden, Invalid) as error:

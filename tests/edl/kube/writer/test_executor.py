@@ -22,7 +22,7 @@ from edl.kube.writer.event_recorder import (
 from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
-from edl.writes import Action, Create, CreateKeys, Delete, JobEvent, Json, Patch, Step
+from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
 from tests.waiting import until
@@ -480,6 +480,32 @@ def test_a_patch_that_names_what_it_depends_on_survives_other_changes(
 
 
 KEYS = CreateKeys(ObjectRef("Secret", "web", "train-ssh"), {"type": "Opaque"})
+
+
+def test_a_pod_is_marked_before_it_is_ended_and_its_later_writes_follow_the_mark(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    worker, gone = (ObjectRef("Pod", "web", name) for name in ("worker", "gone"))
+    fake.create(worker, {"spec": {}})
+    before = version(fake, worker)
+    marks = [
+        Disrupt(target, Code.RECLAIMED, "ann needs it", "2026-01-01T00:00:00Z")
+        for target in (worker, gone)
+    ]
+    label = Patch(worker, before, {"metadata": {"labels": {"seen": "yes"}}})
+    step = Step(KEY, (*marks, label, resize(fake, 3)))
+    assert ClusterWriter(cluster).act([step]).done == (step,)
+    found = fake.get(worker)
+    (condition,) = found["status"]["conditions"]
+    assert condition == {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": Code.RECLAIMED,
+        "message": "ann needs it",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    assert found["metadata"]["labels"] == {"seen": "yes"}
+    assert fake.get(JOB)["spec"]["parallelism"] == 3
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:

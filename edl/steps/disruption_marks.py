@@ -1,0 +1,55 @@
+"""Marks pods before they are ended, where a `podFailurePolicy` may take their end for a failure.
+
+The Job controller also compares the exit codes of pods that it deletes for a smaller size or a
+suspension: a program that answers SIGTERM with exit code 1 fails its whole Job, if a rule with the
+action FailJob has that code (docs/kubernetes.md 32). A rule before it that ignores the condition
+`DisruptionTarget` spares pods that have this mark.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from edl import messages
+from edl.model import JobKey, ObjectRef, Pod, Reason, Role
+from edl.planner.snapshot.existing_placements import keeping_order
+from edl.spec.failure_policy import FAILS
+from edl.steps.pod_removal import pods_to_remove
+from edl.steps.preconditioned_patches import timestamp
+from edl.writes import Disrupt
+
+
+def marks_for_stop(
+    key: JobKey, roles: Iterable[Role], reason: Reason, now: datetime
+) -> tuple[Disrupt, ...]:
+    """The marks of all pods of roles that are stopped."""
+    pods = (pod for role in roles if _spares_marked(role) for pod in role.status.pods)
+    return tuple(_marks(key, pods, reason, now))
+
+
+def marks_for_size(
+    key: JobKey, role: Role, size: int, reason: Reason, now: datetime
+) -> tuple[Disrupt, ...]:
+    """The marks of the pods that a role loses: those named for removal, and those above `size`.
+
+    Without ranks these are the pods that the Job controller is expected to choose.
+    """
+    if not _spares_marked(role):
+        return ()
+    pods = keeping_order(role.status.pods)
+    above = [pod for pod in pods if pod.index >= size] if role.spec.indexed else pods[size:]
+    found = {pod.name: pod for pod in (*pods_to_remove(role), *above)}
+    return tuple(_marks(key, found.values(), reason, now))
+
+
+def _spares_marked(role: Role) -> bool:
+    """Whether an exit code of a pod would fail the Job, unless the pod is marked."""
+    rules = role.spec.exit_code_rules
+    return any(rule.action == FAILS and rule.spares_disrupted for rule in rules)
+
+
+def _marks(key: JobKey, pods: Iterable[Pod], reason: Reason, now: datetime) -> Iterator[Disrupt]:
+    """Pods without a node have no container that could end."""
+    for pod in pods:
+        if pod.active and pod.node:
+            target = ObjectRef("Pod", key.namespace, pod.name)
+            yield Disrupt(target, reason.code, messages.message(reason), timestamp(now))

@@ -1,0 +1,89 @@
+"""Pods that a plan ends, where a `podFailurePolicy` might take their end for a failure."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from edl.model import ExitCodeRule, ResizePolicy, Role, TrainingJob
+from edl.planner.plan import Resize, Suspension
+from edl.steps.running_jobs import upkeep
+from edl.steps.sizes.start import stop
+from edl.writes import Disrupt, Step
+from tests.edl.trainings import KEY, LONG_AGO, NOW, pod, pods, role, seconds, training
+from tests.reasons import because
+
+FAILS = ExitCodeRule("FailJob", frozenset({1}), spares_disrupted=True)
+WHY = because("another job needs it")
+
+
+def worker(*rules: ExitCodeRule, **fields: object) -> Role:
+    usual = {"size": 3, "pods": pods("worker", range(3))} | fields
+    return role("worker", 1, 4, **usual).changed(exit_code_rules=rules)
+
+
+def smaller(job: TrainingJob, after: int) -> Step:
+    (step,), _ = upkeep(job, [Resize(KEY, "worker", 3, after, WHY)], NOW)
+    return step
+
+
+def marked(step: Step) -> list[str]:
+    """The names of marked pods; every mark precedes all other writes."""
+    marks = [write for write in step.writes if isinstance(write, Disrupt)]
+    assert [*step.writes[: len(marks)]] == marks
+    return [mark.target.name for mark in marks]
+
+
+def names(*indexes: int) -> list[str]:
+    return [f"mnist-worker-{index}-abcde" for index in indexes]
+
+
+def test_the_pods_above_a_smaller_size_are_marked_first() -> None:
+    step = smaller(training(worker(FAILS)), 1)
+    assert sorted(marked(step)) == names(1, 2)
+    (mark, *_) = step.writes
+    assert isinstance(mark, Disrupt)
+    assert (mark.reason, mark.at) == (WHY.code, "2026-01-01T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        (),
+        (ExitCodeRule("FailJob", frozenset({1})),),
+        (ExitCodeRule("FailIndex", frozenset({1}), spares_disrupted=True),),
+    ],
+)
+def test_no_pod_is_marked_where_its_exit_code_fails_no_job_or_a_mark_does_not_help(
+    rules: Sequence[ExitCodeRule],
+) -> None:
+    assert marked(smaller(training(worker(*rules)), 1)) == []
+
+
+def test_no_pod_is_marked_without_a_container_that_could_end() -> None:
+    found = (pod("worker", 0), pod("worker", 1, terminating=True), pod("worker", 2, node=""))
+    assert marked(smaller(training(worker(FAILS, pods=found)), 1)) == []
+
+
+def test_work_items_are_marked_in_the_order_in_which_the_job_controller_ends_them() -> None:
+    found = tuple(pod("worker", index, ready_since=NOW - seconds(index)) for index in range(3))
+    items = worker(FAILS, pods=found, indexed=False, resizing=ResizePolicy.ITEMS)
+    assert marked(smaller(training(items, framework="none"), 2)) == names(0)
+
+
+def test_pods_that_are_removed_by_name_are_marked() -> None:
+    found = worker(FAILS, removing=frozenset(names(0)))
+    (step,), _ = upkeep(training(found), [], NOW)
+    assert marked(step) == names(0)
+
+
+def test_all_pods_of_a_job_that_is_stopped_are_marked() -> None:
+    chief = role("chief", pods=pods("chief", [0])).changed(exit_code_rules=())
+    job = training(chief, worker(FAILS), started_at=LONG_AGO)
+    assert sorted(marked(stop(job, Suspension(KEY, WHY), NOW))) == names(0, 1, 2)
+
+
+def test_all_pods_of_a_job_that_restarts_for_a_new_size_are_marked() -> None:
+    found = worker(FAILS, resizing=ResizePolicy.RESTART)
+    resize = Resize(KEY, "worker", 3, 4, WHY, restart=True)
+    (step,), _ = upkeep(training(found, framework="mxnet"), [resize], NOW)
+    assert sorted(marked(step)) == names(0, 1, 2)
