@@ -195,6 +195,8 @@ class PodContainers(msgspec.Struct, frozen=True):
     """When the kubelet last restarted one of them."""
     waits: ContainerWait | None = None
     """The first that cannot start, of a pod that has neither ended nor is terminating."""
+    restarts: int = 0
+    """How often the kubelet has restarted its containers and init containers; 0 once it is over."""
 
 
 class PodDeletion(msgspec.Struct, frozen=True):

@@ -75,3 +75,5 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """The fewest pods, and the most, for which it was completed; other sizes need a new Job."""
     preempts: bool = True
     """Whether the `preemptionPolicy` of the pods' PriorityClass lets others be evicted for them."""
+    restarts_in_place: bool = False
+    """Its `restartPolicy` is OnFailure: restarts of containers, too, count for `backoffLimit`."""

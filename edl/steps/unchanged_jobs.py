@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from edl import phases
 from edl.model import JobKey, Role, TrainingJob
+from edl.steps.backoff_limit import counted_failures
 
 
 @dataclass(slots=True)
@@ -34,7 +35,6 @@ def _is_settled(job: TrainingJob) -> bool:
 
 def _is_complete(role: Role) -> bool:
     there = all((pod.ready or pod.ended) and not pod.terminating for pod in role.status.pods)
-    forgiven = (
-        not role.spec.retries or role.spec.backoff_limit >= role.status.failures + role.spec.retries
-    )
+    retries = role.spec.retries
+    forgiven = not retries or role.spec.backoff_limit >= counted_failures(role) + retries
     return there and forgiven and not (role.request.scaling or role.request.removing)

@@ -137,3 +137,37 @@ def test_what_failed_long_ago_does_not_count(installed: Stage) -> None:
 
     installed.until(written, "the round is written")
     assert installed.job("long")["spec"]["backoffLimit"] == 19
+
+
+def restart(stage: Stage, name: str, times: int) -> None:
+    """Let worker 0 tell of so many restarts of its container."""
+    pod = stage.pod(name, 0)["metadata"]["name"]
+    container = {"name": "main", "restartCount": times, "image": "none", "imageID": ""}
+    status = {"status": {"containerStatuses": [container | {"ready": True}]}}
+    stage.kubectl("patch", "pod", pod, "--subresource=status", "-p", json.dumps(status))
+
+
+def test_restarts_of_long_ago_do_not_count(installed: Stage) -> None:
+    """The Job controller fails a Job whose containers were restarted as often as its limit says."""
+    installed.apply(job("patient", "OnFailure"), job("short", "OnFailure"))
+    for name in ("patient", "short"):
+        installed.until_runs(name, 2)
+        assert installed.job(name)["spec"]["backoffLimit"] == 18
+    restart(installed, "patient", 17)
+
+    def raised() -> bool:
+        state = observe(read_once(installed.api), datetime.now(UTC) + CALM + timedelta(seconds=9))
+        found = [one for one in steps(Plan(), state).steps if one.job.name == "patient"]
+        try:
+            for write in [write for step in found for write in step.writes]:
+                perform(installed.api, write)
+        except Conflict:  # the Job controller counts its pods meanwhile
+            return False
+        return int(installed.job("patient")["spec"]["backoffLimit"]) == 35
+
+    installed.until(raised, "its limit is raised")
+    for name in ("patient", "short"):
+        restart(installed, name, 18)
+    installed.until(lambda: failed(installed, "short") == "BackoffLimitExceeded", "that one fails")
+    assert not at_its_end(installed, "patient")
+    assert installed.running("patient") == 2

@@ -51,10 +51,12 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
 def has_own_limit(job: Json) -> bool:
     """Whether no user has set the `backoffLimit` of a completed Job.
 
-    The reconciler raises the webhook's value by the number of failures.
+    The reconciler raises the webhook's value, by the number of failures or of restarts.
     """
     notes = annotations(job)
     limit: int | None = (job.get("spec") or {}).get("backoffLimit")
+    if limit is not None and str(limit) == notes.get(contract.RAISED_LIMIT):
+        return True
     if limit is None or notes.get(contract.RESTART) == RestartPolicy.NEVER:
         return limit == 0
     retries = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)

@@ -163,9 +163,9 @@ class ApiClient:
         return _object(self._write("PATCH", self._call("patch", *target), path, body))
 
     def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
-        applied = {"apiVersion": "v1", "kind": target.kind, "status": {"conditions": [condition]}}
-        path = resource_path(*target, "status") + _options(dry_run=False) + "&force=true"
-        return _object(self._write("APPLY", self._call("patch", *target), path, applied))
+        body = {"status": {"conditions": [condition]}}
+        path = resource_path(*target, "status") + _options(dry_run=False)
+        return _object(self._write("MERGE_BY_KEY", self._call("patch", *target), path, body))
 
     def apply(
         self,

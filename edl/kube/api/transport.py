@@ -21,6 +21,7 @@ _JSON: Final = "application/json"
 _PATCHES: Final = {
     "PATCH": "application/merge-patch+json",
     "APPLY": "application/apply-patch+yaml",  # JSON is YAML
+    "MERGE_BY_KEY": "application/strategic-merge-patch+json",
 }
 """Pseudo-methods for the kinds of PATCH, by their content type."""
 _GZIP: Final = zlib.MAX_WBITS | 16

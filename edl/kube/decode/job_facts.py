@@ -207,6 +207,7 @@ def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTempla
         device_template=_device_template(spec, shape),
         gated=contract.PLACEMENT_GATE in gates,
         sizes=_sizes(manifest, spec),
+        restarts_in_place=pod_spec.get("restartPolicy") == "OnFailure",
     )
 
 

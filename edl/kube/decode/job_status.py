@@ -156,7 +156,8 @@ def backoff_limit(manifest: Mapping[str, Any]) -> int:
 
 def retries(manifest: Mapping[str, Any]) -> int:
     """The `backoffLimit` that the webhook set; 0 if the user set another one."""
-    ours = RETRIES * (whole(annotations_of(manifest).get(contract.INJECTED_MAX, "")) or 0)
-    # The reconciler may have raised it since, by the number of failures.
-    raised = backoff_limit(manifest) - ours
-    return ours if 0 <= raised <= failures(manifest) else 0
+    notes, limit = annotations_of(manifest), backoff_limit(manifest)
+    ours = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 0)
+    # The reconciler may have raised it since; earlier releases did not note that.
+    raised = str(limit) == notes.get(contract.RAISED_LIMIT)
+    return ours if raised or 0 <= limit - ours <= failures(manifest) else 0

@@ -147,7 +147,10 @@ def _of_containers(found: PodObject) -> PodContainers:
     initial = [] if over else _containers.decode(found.status.init_container_statuses) or []
     wait = None if over else _first_wait([*initial, *containers])
     waits = wait if wait and not wait.usual else None
-    return PodContainers(restarted, waits) if restarted or waits else _UNREMARKABLE
+    restarts = 0 if over else sum(one.restart_count for one in (*initial, *containers))
+    if restarted or waits or restarts:
+        return PodContainers(restarted, waits, restarts)
+    return _UNREMARKABLE
 
 
 def container_wait(status: Json) -> ContainerWait | None:

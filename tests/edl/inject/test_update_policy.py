@@ -297,6 +297,18 @@ def test_retries_that_the_reconciler_has_raised_by_the_failures_stay(
     assert verdict.manifest["spec"]["backoffLimit"] == stored
 
 
+@pytest.mark.parametrize(("noted", "stored"), [("40", 40), ("39", 6)])
+def test_a_limit_that_the_reconciler_has_noted_stays(noted: str, stored: int) -> None:
+    """It was raised for restarts of containers, of which the Job tells nothing."""
+    old = created(job(framework="pytorch", max="4"))
+    noting = changed(old, f"metadata annotations {contract.RAISED_LIMIT}", noted)
+    raised = changed(noting, "spec backoffLimit", 40)
+    given = changed(changed(old, "spec backoffLimit", 6), "metadata labels team", "vision")
+    found = update(given, raised).manifest
+    assert found["spec"]["backoffLimit"] == stored
+    assert found["metadata"]["annotations"][contract.RAISED_LIMIT] == noted
+
+
 def test_a_number_of_failures_costs_no_time() -> None:
     """A client that poses as the API server may send any number; this one was once counted to."""
     old = created(job(framework="pytorch", max="4")) | {"status": {"failed": 2**62}}

@@ -1,12 +1,25 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from edl.model import Role
+from edl import contract
+from edl.model import Pod, Role
+from edl.model.pods import PodContainers
 from edl.steps.backoff_limit import CALM
 from edl.steps.running_jobs import upkeep
 from edl.writes import Json
-from tests.edl.trainings import LONG_AGO, NOW, job_patches, pods, role, seconds, training
+from tests.edl.trainings import (
+    LONG_AGO,
+    NOW,
+    job_patches,
+    patches,
+    pods,
+    role,
+    seconds,
+    training,
+    written,
+)
 
 SINCE = NOW - CALM
 
@@ -48,3 +61,29 @@ def test_a_role_that_fails_at_every_start_keeps_its_failure_count() -> None:
     some = pods("worker", [0], ready_since=SINCE)
     worker = role("worker", 2, 3).changed(failures=4, backoff_limit=18, retries=18, pods=some)
     assert limits(worker) == {}
+
+
+def restarted(*counts: int) -> tuple[Pod, ...]:
+    containers = [PodContainers(restarts=count) for count in counts]
+    found = pods("chief", range(len(counts)), ready_since=SINCE)
+    return tuple(replace(pod, containers=each) for pod, each in zip(found, containers, strict=True))
+
+
+def test_restarts_of_long_ago_leave_all_retries_again() -> None:
+    """The Job controller fails the Job once the restarts of its pods together reach the limit."""
+    found = chief(pods=restarted(5), restarts_in_place=True)
+    assert limits(found) == {"mnist-chief": {"backoffLimit": 11}}
+    several = role("chief", 2).changed(failures=9, backoff_limit=12, retries=12)
+    several = several.changed(pods=restarted(4, 7), restarts_in_place=True)
+    assert limits(several) == {"mnist-chief": {"backoffLimit": 23}}
+
+
+def test_restarts_that_no_limit_counts_raise_none() -> None:
+    assert limits(chief(pods=restarted(5))) == {"mnist-chief": {"backoffLimit": 10}}
+
+
+def test_a_raised_limit_is_noted() -> None:
+    """It can then be told from one that a user has set, also when its pods are gone."""
+    (step,), _ = upkeep(training(chief()), (), NOW)
+    (patch,) = patches(step)
+    assert written(patch) == {contract.RAISED_LIMIT: "10"}

@@ -363,6 +363,18 @@ def test_a_container_that_began_again_is_noticed() -> None:
     assert found.pod.restarted_at == timestamp(began)
 
 
+def test_the_restarts_of_all_containers_of_a_pod_count_until_it_has_ended() -> None:
+    """Those of sidecars, which are init containers, too (`pastBackoffLimitOnFailure`)."""
+    status: Json = {
+        "containerStatuses": [{"restartCount": 1, "state": {}}, {"restartCount": 2, "state": {}}],
+        "initContainerStatuses": [{"restartCount": 4, "state": {}}],
+    }
+    for phase, restarts in (("Running", 7), ("Pending", 7), ("Failed", 0)):
+        found = pod_facts(job_pod("a", 0, "mnist", phase=phase, status=status)).pod
+        assert found is not None
+        assert found.containers.restarts == restarts
+
+
 @pytest.mark.parametrize("ours", [[], ["edl.dev/placement"]], ids=["alone", "beside ours"])
 def test_another_controllers_gate_is_why_a_pod_has_no_node(ours: list[str]) -> None:
     """PodScheduled is False with this reason, and names no gate."""

@@ -521,6 +521,15 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, ret
     assert (role.spec.backoff_limit, role.spec.retries) == (limit, retries)
 
 
+@pytest.mark.parametrize(("noted", "retries"), [("40", 24), ("41", 0), ("", 0)])
+def test_a_limit_that_was_raised_for_restarts_is_still_ours(noted: str, retries: int) -> None:
+    """The pods that were restarted may be gone by then."""
+    notes = {contract.INJECTED_MAX: "4", contract.RAISED_LIMIT: noted}
+    (role,) = only(look(snapshot([member("chief", notes=notes, backoffLimit=40)]))).roles
+    assert role.spec.retries == retries
+    assert role.template.restarts_in_place
+
+
 @pytest.mark.parametrize(
     "notes",
     [
