@@ -78,6 +78,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.PLACED_AT,
         contract.PROVISIONING_FAILED,
         contract.PAUSED_BY,
+        contract.RAISED_LIMIT,
     } == registry.OWNED_ANNOTATIONS
 
 

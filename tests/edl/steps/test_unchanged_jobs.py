@@ -41,6 +41,7 @@ def any_pod(draw: some.DrawFn, name: str, index: int) -> Pod:
         terminating=draw(some.sampled_from([False] * 5 + [True])),
         created_at=draw(AGES),
         ready_since=draw(AGES) if ready else None,
+        restarts=draw(some.sampled_from([0, 0, 5])),
     )
     if name != "launcher":
         return found
@@ -66,6 +67,7 @@ def any_role(draw: some.DrawFn, name: str) -> Role:
         retries=draw(some.sampled_from([0, 6])),
         backoff_limit=draw(some.sampled_from([6, 8])),
         failures=draw(some.sampled_from([0, 2, 9])),
+        restarts_in_place=draw(some.booleans()),
         ending=draw(some.sampled_from([None] * 6 + list(JobEnd))),
         scaling=draw(some.sampled_from([None] * 4 + [ScaleDeadline(seconds(9), None, NOW, 1)])),
         removing=frozenset(draw(some.sampled_from([(), (), ("mnist-worker-0-abcde",)]))),
@@ -131,6 +133,12 @@ def test_failures_of_long_ago_are_forgiven_when_nothing_but_time_has_changed() -
     ready = pods("worker", [0, 1], ready_since=NOW)
     job = training(role("worker", 2, pods=ready, failures=2, retries=6, backoff_limit=6))
     assert later(job, CALM)
+
+
+def test_restarts_of_long_ago_are_forgiven_when_nothing_but_time_has_changed() -> None:
+    ready = pods("worker", [0, 1], ready_since=NOW, restarts=1)
+    limits = {"retries": 6, "backoff_limit": 6, "restarts_in_place": True}
+    assert later(training(role("worker", 2, pods=ready, **limits)), CALM)
 
 
 def test_keys_that_pods_wait_for_are_asked_for_when_nothing_but_time_has_changed() -> None:
