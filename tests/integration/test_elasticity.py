@@ -13,7 +13,7 @@ from edl import contract, reasons
 from edl.annotations.job_history import Operation, entries
 from edl.messages import message
 from tests.integration.conftest import PENDING_LIMIT
-from tests.integration.support.stage import Stage, elastic, horovod, tensorflow, web
+from tests.integration.support.stage import Stage, elastic, horovod, role_jobs, tensorflow, web
 
 if TYPE_CHECKING:
     from edl.writes import Json
@@ -361,3 +361,22 @@ def test_a_copy_of_a_running_job_is_left_out_and_others_get_the_extras(installed
     installed.until(lambda: "several Jobs are its" in installed.message("rb"), "none has started")
     installed.kubectl("delete", "job", "rc")
     installed.until(lambda: installed.running("rb") >= 2, "the copy is alone, and starts")
+
+
+def test_a_scale_down_leaves_a_rank_that_still_trains(installed: Stage) -> None:
+    """The ranks that have ended would make the smaller Job complete."""
+    made = role_jobs("paddle", "mnist", "master=1,trainer=1..4", "4", trainer=1)
+    for job in made:
+        job["metadata"]["annotations"][contract.MODE] = "elastic"
+    installed.apply(*made)
+    installed.until_runs("mnist-trainer", 4)
+    installed.complete("mnist-trainer", 0)
+    installed.until(
+        lambda: installed.job("mnist-trainer")["status"].get("completedIndexes") == "0",
+        "trainer 0 has ended",
+    )
+    installed.apply(web(8, cpu="4"))
+    installed.until(lambda: installed.size("mnist-trainer") == 2, "trainer 1 is left")
+    installed.until(lambda: installed.web_running() == 6, "the others have their room")
+    assert not installed.is_complete("mnist-trainer")
+    assert installed.running("mnist-trainer") == 1

@@ -39,7 +39,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if not allocation.resizable:
         allocation.min_replicas = allocation.max_replicas = role.status.size
         return
-    allocation.min_replicas = min(role.spec.min, role.status.size)
+    allocation.min_replicas = _least_size(role)
     allocation.hold.patience = _patience(snapshot, allocation)
     most = with_work(role, most_replicas(role))
     allocation.max_replicas = max(allocation.min_replicas, most)
@@ -55,6 +55,21 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
         _keep_refused(allocation)
+
+
+def _least_size(role: Role) -> int:
+    """The smallest size at which the minimum of replicas still runs.
+
+    Ranks that have ended for good stay below it: with these alone the Job would be complete, and
+    the pods that a scale-down removes are those that still train.
+    """
+    least, size = min(role.spec.min, role.status.size), role.status.size
+    over = {pod.index for pod in role.status.pods if pod.phase is PodPhase.SUCCEEDED}
+    over |= role.status.finished_indexes
+    if not (role.spec.indexed and over):
+        return least
+    left = [index for index in range(size) if index not in over]
+    return left[min(least, len(left)) - 1] + 1 if left else size
 
 
 def _patience(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.messages import message
-from edl.model import ClusterState, ResizePolicy, TrainingJob
+from edl.model import ClusterState, PodPhase, ResizePolicy, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.pod_class import PodSetRequest
@@ -85,6 +85,27 @@ def test_others_pods_make_extras_yield() -> None:
     plan = plan_for(cluster(node("a", 4), running, demand("nginx", shape(2), priority=0)))
     (resize,) = plan.resizes
     assert (resize.after, message(resize.reason)) == (2, "to make room for web/nginx (priority 0)")
+
+
+@pytest.mark.parametrize(
+    ("low", "over", "after"),
+    [(1, {0}, 2), (2, {0, 1}, 4), (1, {3}, 1), (2, {1, 2}, 4), (3, {0, 1}, None), (1, set(), 1)],
+)
+def test_ranks_that_have_ended_are_no_replicas_of_the_minimum(
+    low: int, over: set[int], after: int | None
+) -> None:
+    """A Job with these alone would be complete, and what its other pods did would be lost."""
+    ready = {"phase": PodPhase.RUNNING}
+    pods = tuple(
+        pod(index, "a", **({"phase": PodPhase.SUCCEEDED} if index in over else ready))
+        for index in range(4)
+    )
+    counted = frozenset(over - {1})  # the Job controller has yet to count the last one
+    fields = {"suspended": False, "size": 4, "pods": pods, "finished_indexes": counted}
+    running = worker("running", low, 4, **fields)
+    taker = demand("nginx", shape(1), count=4)
+    found = sizes(plan_for(cluster(node("a", 4 - len(over)), running, taker)))
+    assert found == ({} if after in (None, 4) else {"running": after})
 
 
 def test_extras_yield_to_pods_of_all_schedulers_but_those_that_the_limits_name() -> None:
