@@ -112,7 +112,7 @@ class Resources(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, amounts: Mapping[str, int]) -> Self:
         """Amounts from integers in these units: `Resources.of({"cpu": 500, "pods": 1})`."""
-        return cls(tuple(sorted((name, amount) for name, amount in amounts.items() if amount)))
+        return cls(tuple(sorted([item for item in amounts.items() if item[1]])))
 
     @classmethod
     def parse(cls, manifest: JsonMapping | None) -> Self:
@@ -134,14 +134,21 @@ class Resources(msgspec.Struct, frozen=True):
         return bool(self.items)
 
     def __add__(self, other: Self) -> Self:
-        mine = dict(self.items)
-        return self.of(mine | {name: mine.get(name, 0) + amount for name, amount in other.items})
+        return self._plus(other, 1) if other.items else self
 
     def __sub__(self, other: Self) -> Self:
-        return self + other * -1
+        return self._plus(other, -1) if other.items else self
+
+    def _plus(self, other: Self, times: int) -> Self:
+        found = dict(self.items)
+        for name, amount in other.items:
+            found[name] = found.get(name, 0) + amount * times
+        return self.of(found)
 
     def __mul__(self, times: int) -> Self:
-        return self.of({name: amount * times for name, amount in self.items})
+        # The order stays, and an amount is 0 only if `times` is.
+        kept = self.items if times else ()
+        return type(self)(tuple([(name, amount * times) for name, amount in kept]))
 
     __rmul__ = __mul__
 

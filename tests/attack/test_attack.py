@@ -27,7 +27,7 @@ def attacked(tmp_path: Path) -> Iterator[Api]:
 @pytest.mark.integration
 @pytest.mark.long
 def test_the_promises_hold_through_a_short_churn(attacked: Api) -> None:
-    violations, judge = attack(attacked, seed=7, seconds=90)
+    violations, judge = attack(attacked, seed=7, seconds=60)
     assert not violations, "\n".join(map(str, violations))
     assert len(judge.judged) >= 6, dict(judge.judged)
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sandbox.cluster import Cluster
     from tests.integration.support.stage import Stage
 
-TOGETHER: Final = frozenset({"dashboard"})
-"""Folders of tests that share what takes seconds to start: a browser."""
+TOGETHER: Final = frozenset({"dashboard", "webhook"})
+"""Folders of tests that share what takes seconds to start: a browser, a cluster of their own."""
 PENDING_LIMIT = 8.0
 WAITS = ("--growth-cooldown=3", f"--pending-limit={PENDING_LIMIT:g}")
 """Shorter than the usual ones, which the planner's own tests hold."""

@@ -5,7 +5,7 @@ A plan decides by `future_idle`; replicas that fit into `idle` too are created b
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -195,10 +195,14 @@ class NodeCapacity:
 
     def idle_to_keep(self, ceiling: float) -> dict[int, int]:
         """By row: the CPU and memory of all schedulable nodes that growth must leave idle."""
-        rows = [self.resources.index(name) for name in (CPU, MEMORY)]
-        return {
-            row: self.totals[row] - int(self.totals[row] * Fraction(str(ceiling))) for row in rows
-        }
+        rows, part = [self.resources.index(name) for name in (CPU, MEMORY)], _exact(ceiling)
+        return {row: self.totals[row] - int(self.totals[row] * part) for row in rows}
+
+
+@lru_cache(maxsize=16)
+def _exact(number: float) -> Fraction:
+    """What the number is written as: 9/10 for 0.9."""
+    return Fraction(str(number))
 
 
 def by_scarcest_resource(pods: Iterable[Ints]) -> Ints:
@@ -233,4 +237,4 @@ def _within(table: list[list[int]]) -> Ints:
     except OverflowError:  # a node's status may contain any number
         table = [[max(min(amount, _MOST), -_MOST) for amount in resource] for resource in table]
         found = np.array(table, dtype=np.int64)
-    return np.clip(found, -_MOST, _MOST)
+    return np.minimum(np.maximum(found, -_MOST), _MOST)

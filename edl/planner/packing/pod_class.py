@@ -109,7 +109,7 @@ class PodClass:
         if not self.amounts or not nodes.size:
             return nodes
         room = self._capacity.future_idle
-        left = by_scarcest_resource(room[row, nodes] / amount for row, amount in self.amounts)
+        left = by_scarcest_resource(room[row].take(nodes) / amount for row, amount in self.amounts)
         return self.fullest_first(nodes, left, room)
 
     def fullest_first(self, nodes: Ints, left: Ints | Floats, room: Ints) -> Ints:
@@ -129,7 +129,7 @@ class PodClass:
         room: int64[resources, all nodes].
         """
         unrequested = self._capacity.unrequested_devices
-        kinds = [(room[row, nodes] > 0).astype(np.int16) for row in self._other_devices]
+        kinds = [(room[row][nodes] > 0).astype(np.int16) for row in self._other_devices]
         if unrequested is not None:
             kinds.append(unrequested[nodes])
         found = reduce(np.add, kinds) if kinds else None
@@ -291,6 +291,7 @@ def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
     order = pod_class.fullest_first(np.arange(len(capacity)), capacity, room)
     sorted_capacity = capacity[order]
     before = np.cumsum(sorted_capacity) - sorted_capacity
-    filled = np.clip(count - before, 0, sorted_capacity)
+    # np.clip takes four times as long on few nodes.
+    filled = np.minimum(np.maximum(count - before, 0), sorted_capacity)
     for row, amount in pod_class.amounts:
         room[row, order] -= filled * amount

@@ -204,27 +204,38 @@ def _emptied(
     nodes: tuple[Node, ...], before: tuple[TrainingJob, ...], after: tuple[TrainingJob, ...]
 ) -> tuple[Node, ...]:
     """Without the pods that left, and without what was leaving."""
-    was, still, going = _use(before), _use(after), _use(after, leaving=True)
+    change: dict[str, Counter[str]] = {one.name: Counter() for one in nodes}
+    going: dict[str, Counter[str]] = {one.name: Counter() for one in nodes}
+    _count_use(change, before, -1)
+    _count_use(change, after, 1)
+    _count_use(going, after, 1, leaving=True)
     return tuple(
         replace(
             one,
-            used=one.used - was.get(one.name, Resources()) + still.get(one.name, Resources()),
-            releasing=going.get(one.name, Resources()),
+            used=one.used + Resources.of(change[one.name]),
+            releasing=Resources.of(going[one.name]),
         )
         for one in nodes
     )
 
 
-def _use(jobs: tuple[TrainingJob, ...], *, leaving: bool = False) -> dict[str, Resources]:
-    found: dict[str, Resources] = {}
+def _count_use(
+    into: dict[str, Counter[str]],
+    jobs: tuple[TrainingJob, ...],
+    times: int,
+    *,
+    leaving: bool = False,
+) -> None:
     for one in jobs:
         for part in one.roles:
-            for each in part.status.pods:
-                if each.node and not each.ended and (each.terminating or not leaving):
-                    found[each.node] = (
-                        found.get(each.node, Resources()) + part.template.shape.requests
-                    )
-    return found
+            on = Counter(
+                each.node
+                for each in part.status.pods
+                if each.node and not each.ended and (each.terminating or not leaving)
+            )
+            for name, pods in on.items():
+                for resource, amount in part.template.shape.requests if name in into else ():
+                    into[name][resource] += times * pods * amount
 
 
 def _bind(part: Role, now: datetime, choose: Choose, creates: Callable[[Role], bool]) -> Role:
