@@ -55,11 +55,17 @@ COMPONENTS: dict[str, Json] = {
     "monitoring": {"monitoring": {"enabled": True}},
     "client-certificate": {"webhook": {"clientCertificate": {"enabled": True}}},
 }
-COMBINATIONS = [
-    chosen
-    for count in (0, 1, 2, len(COMPONENTS))
-    for chosen in itertools.combinations(COMPONENTS, count)
-]
+COMBINATIONS = sorted(
+    {
+        *itertools.combinations(COMPONENTS, 1),
+        # Any two of seven are together, apart and away in some of these: an orthogonal array.
+        *(
+            tuple(name for at, name in enumerate(COMPONENTS, 1) if (at & row).bit_count() % 2)
+            for row in range(8)
+        ),
+        tuple(COMPONENTS),
+    }
+)
 
 
 def ordered(documents: Sequence[Json]) -> list[Json]:

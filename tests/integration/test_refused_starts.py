@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
+FULL = 15
+"""Pods with 2 CPU each that the load ceiling admits."""
 OF_US = f"request.userInfo.username == '{contract.RECONCILER_USER}'"
 
 
@@ -37,9 +39,9 @@ def other(installation: Installation) -> Iterator[Stage]:
 
 def fill(cluster: Stage) -> None:
     """All that the load ceiling leaves: any other start must make room."""
-    bounds = {"min": "1", "max": "40"}
-    cluster.apply(elastic("fill", labels=bounds, parallelism=1))
-    cluster.until(lambda: cluster.size("fill") >= 30, "the cluster is full")
+    bounds = {"min": "1", "max": "20"}
+    cluster.apply(elastic("fill", "2", labels=bounds, parallelism=1))
+    cluster.until(lambda: cluster.size("fill") >= FULL, "the cluster is full")
 
 
 def forbid_services(cluster: Stage) -> None:
@@ -126,7 +128,7 @@ def test_room_is_made_once_for_a_start_that_a_policy_refuses(
 
         other.until(tried_again, "the start was refused five times")
         assert sizes == sorted(sizes)
-        assert sizes[-1] >= 30, "the room that was made is used again"
+        assert sizes[-1] >= FULL, "the room that was made is used again"
         assert "not at this hour" in other.message("refused-chief")
     other.until_runs("refused-worker", 2)
 
