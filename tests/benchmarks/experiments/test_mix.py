@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks.experiments import mix as simulated
 from benchmarks.experiments.mix import (
     CURVE,
     JOBS,
@@ -41,8 +42,12 @@ def test_its_curve_is_below_linear() -> None:
     assert 6.5 < CURVE(8) < 6.7
 
 
-def test_no_job_is_faster_than_alone() -> None:
+def test_no_job_is_faster_than_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the first forty, which share the cluster as all do."""
+    monkeypatch.setattr(simulated, "JOBS", 40)
     found = simulate_mix("fair", 1)
     fastest = alone(SETTINGS[0], 1)
-    assert len(found.completions) == JOBS
-    assert all(time >= best - 1 for time, best in zip(found.completions, fastest, strict=True))
+    later = [time - best for time, best in zip(found.completions, fastest, strict=True)]
+    assert len(later) == 40
+    assert min(later) >= -1
+    assert max(later) > 60, "some wait for others"
