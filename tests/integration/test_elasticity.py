@@ -58,14 +58,14 @@ def test_nothing_starts_before_the_listed_roles_is_complete(installed: Stage) ->
 
 
 def test_a_gang_that_does_not_fit_waits_as_a_whole_and_starts_as_a_whole(installed: Stage) -> None:
-    installed.apply(web(25))
-    installed.until(lambda: installed.web_running() == 25, "others fill the cluster")
+    installed.apply(web(13, cpu="2"))
+    installed.until(lambda: installed.web_running() == 13, "others fill the cluster")
     installed.apply(*tensorflow("mnist", "6..8"))
     installed.until(lambda: "needs" in installed.message("mnist-chief"), "it says why it waits")
     roles = ["mnist-chief", "mnist-ps", "mnist-worker"]
     assert all(installed.job(role)["spec"]["suspend"] for role in roles), "no half gang"
     assert [pod for role in roles for pod in installed.pods(role)] == []
-    installed.apply(web(20))
+    installed.apply(web(10, cpu="2"))
     installed.until(lambda: installed.running("mnist-worker") >= 6, "the gang runs")
     assert installed.running("mnist-chief") == installed.running("mnist-ps") == 1
     notes = [installed.job(role)["metadata"]["annotations"] for role in roles]
@@ -92,15 +92,15 @@ def test_a_gang_gets_the_nodes_cleared_for_it_before_a_small_job_beside_it(
 
 
 def test_it_shrinks_for_pending_pods_of_others_and_grows_back(installed: Stage) -> None:
-    installed.apply(*tensorflow("mnist", "1..28"))
-    installed.until_runs("mnist-worker", 28)
+    installed.apply(*tensorflow("mnist", "1..13", cpu="2"))
+    installed.until_runs("mnist-worker", 13)
     untouched = installed.uids("mnist-chief") | installed.uids("mnist-ps")
-    installed.apply(web(10))
-    installed.until(lambda: installed.web_running() == 10, "others get their room")
+    installed.apply(web(5, cpu="2"))
+    installed.until(lambda: installed.web_running() == 5, "others get their room")
     assert installed.size("mnist-worker") >= 1
     assert "web" in installed.message("mnist-worker"), "it says for whom it shrank"
-    installed.apply(web(0))
-    installed.until_runs("mnist-worker", 28)
+    installed.apply(web(0, cpu="2"))
+    installed.until_runs("mnist-worker", 13)
     assert installed.uids("mnist-chief") | installed.uids("mnist-ps") == untouched
 
 
@@ -136,41 +136,39 @@ def test_work_items_leave_the_nodes_that_larger_pods_then_use(installed: Stage) 
 
 
 def test_no_replica_yields_to_a_pod_whose_scheduler_does_not_run(installed: Stage) -> None:
-    words = {"min": "1", "max": "40"}
-    installed.apply(elastic("fill", labels=words, parallelism=1))
-    installed.until_runs("fill", 31)
+    installed.apply(elastic("fill", "2", {"min": "1", "max": "20"}, parallelism=1))
+    installed.until_runs("fill", 15)
     pod = web(1, cpu="4")["spec"]["template"]
     pod["spec"]["schedulerName"] = "none-that-runs"
     pod["metadata"]["name"] = "unseen"
     installed.apply({"apiVersion": "v1", "kind": "Pod"} | pod)
-    installed.apply(elastic("after", labels={"min": "2", "max": "2"}, parallelism=2))
+    installed.apply(elastic("after", "2", {"min": "2", "max": "2"}, parallelism=2))
     installed.until_runs("after", 2)
-    assert installed.size("fill") >= 29
+    assert installed.size("fill") >= 13
 
 
 def test_no_replica_yields_to_a_pod_whose_claim_does_not_exist(installed: Stage) -> None:
-    words = {"min": "1", "max": "40"}
-    installed.apply(elastic("fill", labels=words, parallelism=1))
-    installed.until_runs("fill", 31)
+    installed.apply(elastic("fill", "2", {"min": "1", "max": "20"}, parallelism=1))
+    installed.until_runs("fill", 15)
     pod = web(1, cpu="4")["spec"]["template"]
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "nope"}}
     pod["spec"]["volumes"] = [volume]
     pod["metadata"]["name"] = "hopeless"
     installed.apply({"apiVersion": "v1", "kind": "Pod"} | pod)
-    installed.apply(elastic("after", labels={"min": "2", "max": "2"}, parallelism=2))
+    installed.apply(elastic("after", "2", {"min": "2", "max": "2"}, parallelism=2))
     installed.until_runs("after", 2)
-    assert installed.size("fill") >= 29
+    assert installed.size("fill") >= 13
 
 
 def test_two_jobs_share_fairly(installed: Stage) -> None:
     items: Json = {"completions": 100, "parallelism": 2}
-    installed.apply(elastic("first", labels={"max": "40"}, **items))
-    installed.until(lambda: installed.running("first") > 25, "the first one fills the cluster")
-    installed.apply(elastic("second", labels={"max": "40"}, **items))
+    installed.apply(elastic("first", "2", {"max": "20"}, **items))
+    installed.until(lambda: installed.running("first") > 12, "the first one fills the cluster")
+    installed.apply(elastic("second", "2", {"max": "20"}, **items))
     installed.until(
         lambda: (
             abs(installed.running("first") - installed.running("second")) <= 1
-            and installed.running("second") > 10
+            and installed.running("second") > 5
         ),
         "both have the same",
     )

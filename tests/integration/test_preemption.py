@@ -30,9 +30,9 @@ def priority_class(installed: Stage) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture
 def full(installed: Stage) -> Stage:
-    """A training job that fills the cluster: 2 of its 28 workers are its minimum."""
-    installed.apply(*tensorflow("mnist", "2..28"))
-    installed.until_runs("mnist-worker", 28)
+    """A training job that fills the cluster: 2 of its 13 workers are its minimum."""
+    installed.apply(*tensorflow("mnist", "2..13", cpu="2"))
+    installed.until_runs("mnist-worker", 13)
     return installed
 
 
@@ -43,7 +43,7 @@ def test_a_class_that_never_preempts_gets_capacity_without_a_preemption(
     full.until(lambda: full.web_running() == _WEB, "the service runs")
     assert full.preempted() == []
     size = full.size("mnist-worker")
-    assert 2 <= size < 28
+    assert 2 <= size < 13
     full.until_runs("mnist-worker", size)
 
 
@@ -57,7 +57,7 @@ def test_a_pushy_class_preempts_extras_alone_and_the_job_shrinks_to_what_runs(
     # A preempted index may be missing for minutes: the Job controller backs off first.
     full.until(
         lambda: (
-            full.size("mnist-worker") < 28
+            full.size("mnist-worker") < 13
             and full.running("mnist-worker") == len(full.pods("mnist-worker"))
         ),
         "none of its pods is left pending",
