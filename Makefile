@@ -55,7 +55,7 @@ test: check ## everything that must hold
 		&& $(MAKE) --no-print-directory -j 3 --output-sync=line clusters laws-meanwhile \
 		&& mkdir -p "$${passed%/*}" && touch "$$passed"
 
-# Types beside the tests: mypy without its cache takes 45 s of one processor, and tests wait.
+# Types beside the tests: mypy without a cache takes 30 s of one processor, and tests wait.
 check: lint ## format, lint, types, layers, unit tests that take a moment each
 	@$(MAKE) --no-print-directory -j 6 --output-sync=line types $(UNIT)
 
@@ -64,7 +64,7 @@ lint: setup ## format and lint; `make format` applies the fixes
 	$(BIN)/ruff check -q .
 
 types: setup ## mypy, and the layers of imports
-	$(BIN)/mypy
+	$(BIN)/python -m dev.type_check
 	$(BIN)/lint-imports
 
 unit: setup ## unit tests that take a moment each

@@ -134,20 +134,14 @@ class Resources(msgspec.Struct, frozen=True):
         return bool(self.items)
 
     def __add__(self, other: Self) -> Self:
-        return self._plus(other, 1) if other.items else self
+        mine = dict(self.items)
+        return self.of(mine | {name: mine.get(name, 0) + amount for name, amount in other.items})
 
     def __sub__(self, other: Self) -> Self:
-        return self._plus(other, -1) if other.items else self
-
-    def _plus(self, other: Self, times: int) -> Self:
-        found = dict(self.items)
-        for name, amount in other.items:
-            found[name] = found.get(name, 0) + amount * times
-        return self.of(found)
+        return self + other * -1
 
     def __mul__(self, times: int) -> Self:
-        # The order stays, and an amount is 0 only if `times` is.
-        kept = self.items if times else ()
+        kept = self.items if times else ()  # their order stays
         return type(self)(tuple([(name, amount * times) for name, amount in kept]))
 
     __rmul__ = __mul__
