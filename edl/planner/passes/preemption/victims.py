@@ -10,8 +10,10 @@ import numpy as np
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
+from edl.frameworks import restarts_together
 from edl.model import TrainingJob
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
+from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, by_job
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 from edl.spec.allowed_sizes import start_size
@@ -66,13 +68,21 @@ def victim_candidates(
     started = (
         found
         for found in allocations
-        if not (found.starts or found.job.problem or found.job.keeps_running)
+        if not (found.starts or found.job.problem or _must_run_on(found.job))
     )
     for roles in by_job(started):
         if not any(role.status.suspended for role in roles[0].job.live):
             yield Victim(
                 roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]
             )
+
+
+def _must_run_on(job: TrainingJob) -> bool:
+    """Whether it cannot be stopped, or would come back without ranks for which the others wait.
+
+    The Job controller recreates no pod of an index that has succeeded (docs/kubernetes.md 35).
+    """
+    return job.keeps_running or (restarts_together(job) and has_succeeded_pods(job))
 
 
 def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from edl import reasons
@@ -31,6 +32,20 @@ def test_only_when_switched_on() -> None:
     assert suspended(plan_for(state, PREEMPT)) == {
         "low": "requeued to make room for ns/high: its priority is lower"
     }
+
+
+@pytest.mark.parametrize(
+    ("framework", "over", "victims"),
+    [("tensorflow", {1}, []), ("tensorflow", set(), ["low"]), ("horovod", {1}, ["low"])],
+)
+def test_no_job_is_stopped_that_would_come_back_without_a_rank(
+    framework: str, over: set[int], victims: list[str]
+) -> None:
+    """Kubernetes recreates no pod of a rank that has succeeded, and the others wait for all."""
+    low = fixed("low", 3, on=["a"] * 3, finished_indexes=frozenset(over))
+    high = fixed("high", 1, priority=1)
+    state = cluster(node("a", 3), replace(low, framework=framework), high)
+    assert list(suspended(plan_for(state, PREEMPT))) == victims
 
 
 def test_the_capacity_of_a_victim_is_kept_for_its_preemptor() -> None:
