@@ -1,5 +1,6 @@
 """Admission without HTTP: takes a request, returns a verdict, or raises `Denied`."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Literal
 
@@ -45,6 +46,7 @@ from edl.parsing import namespace_policy, team_config_map
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.parsing.parser import parse
 from edl.spec import index_rules
+from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
 
@@ -241,26 +243,27 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         *frameworks.withheld(spec, service_account(clean), context.withheld),
     ]
     refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
-    lost = kubeshare.warnings(clean, spec)
-    return AdmissionVerdict(
-        done,
-        (
-            *update_policy.forgery_warnings(manifest, done),
-            *update_policy.copy_warnings(manifest, spec),
-            *ttl_after_finished.warnings(manifest, done),
-            *unknown_keys.warnings(manifest),
-            *warnings,
-            *lost,
-            *namespace_policy.withheld(spec, policy),
-            *account_warnings.warnings(manifest, spec),
-            *size_warnings.warnings(manifest, spec),
-            *failure_policy_warnings.warnings(manifest),
-            *request_warnings.warnings(manifest, spec),
-            *gpus.warnings(manifest, spec.resources.gpu),
-            *bare_pod_warnings.warnings(manifest, done, spec),
-            *topology_warnings.warnings(done, spec),
-        ),
-    )
+    of_manifest = update_policy.forgery_warnings(manifest, done)
+    of_defaults = (*warnings, *kubeshare.warnings(clean, spec))
+    of_spec = _spec_warnings(manifest, done, spec, policy)
+    return AdmissionVerdict(done, (*of_manifest, *of_defaults, *of_spec))
+
+
+def _spec_warnings(
+    manifest: Json, done: Json, spec: JobSpec, policy: NamespacePolicy
+) -> Iterator[str]:
+    """What a user should know of a new manifest that was completed to `done`."""
+    yield from update_policy.copy_warnings(manifest, spec)
+    yield from ttl_after_finished.warnings(manifest, done)
+    yield from unknown_keys.warnings(manifest)
+    yield from namespace_policy.withheld(spec, policy)
+    yield from account_warnings.warnings(manifest, spec)
+    yield from size_warnings.warnings(manifest, spec)
+    yield from failure_policy_warnings.warnings(manifest)
+    yield from request_warnings.warnings(manifest, spec)
+    yield from gpus.warnings(manifest, spec.resources.gpu)
+    yield from bare_pod_warnings.warnings(manifest, done, spec)
+    yield from topology_warnings.warnings(done, spec)
 
 
 def _is_to_be_paused(manifest: Json) -> bool:

@@ -91,7 +91,7 @@ def test_others_pods_make_extras_yield() -> None:
     ("low", "over", "after"),
     [(1, {0}, 2), (2, {0, 1}, 4), (1, {3}, 1), (2, {1, 2}, 4), (3, {0, 1}, None), (1, set(), 1)],
 )
-def test_ranks_that_have_ended_are_no_replicas_of_the_minimum(
+def test_ranks_that_have_ended_do_not_count_as_the_minimum(
     low: int, over: set[int], after: int | None
 ) -> None:
     """A Job with these alone would be complete, and what its other pods did would be lost."""
