@@ -58,6 +58,16 @@ class AffinityIndex:
             self._label(JobKey(*key), job)
         return self._jobs.values()
 
+    @property
+    def repelling(self) -> Selectors:
+        """The selectors of anti-affinity, as of the last `jobs`."""
+        return self._rules.repelling
+
+    def demands(self, found: tuple[Demand, ...]) -> tuple[Demand, ...]:
+        """The demands of the state: their shapes have labels where `repelling` matches them."""
+        self._rules.demands(found)
+        return found
+
     def _count(self, change: Delta[TrainingJob]) -> None:
         self._rules.job(change)
         for job, sign in change.signed():

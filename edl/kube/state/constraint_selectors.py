@@ -38,11 +38,16 @@ class ConstraintSelectors:
     def __init__(self) -> None:
         self._counts = SelectorCounts()
         """Those of training jobs and pods."""
+        self._repelling = SelectorCounts()
+        """The part of them that anti-affinity has."""
         self._constrained_roles = 0
         self._demands: tuple[Demand, ...] = ()
         self._constrained_demands: list[PodConstraints] = []
         self._distinct = self._of_demands = frozenset[Selector]()
+        self._repelled_by = self._demands_repel = frozenset[Selector]()
         self.selectors = Selectors(())
+        self.repelling = Selectors(())
+        """Those of anti-affinity, which pods without rules must obey, too."""
 
     @property
     def count_other_pods(self) -> bool:
@@ -54,6 +59,7 @@ class ConstraintSelectors:
         rules = pod.shape.constraints
         for term in rules.anti_affinity if rules and not pod.provisional else ():
             self._counts.add(term.selector, sign)
+            self._repelling.add(term.selector, sign)
 
     def job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
@@ -61,21 +67,30 @@ class ConstraintSelectors:
                 self._constrained_roles += sign
                 for selector in constraints.selectors:
                     self._counts.add(selector, sign)
+                for term in constraints.anti_affinity:
+                    self._repelling.add(term.selector, sign)
 
     def renew(self, demands: tuple[Demand, ...]) -> bool:
         """Makes `selectors` of all that was added; returns whether they have changed."""
         if demands is not self._demands:
-            self._demands = demands
-            self._constrained_demands = [
-                one.shape.constraints for one in demands if one.shape.constraints
-            ]
-            own = chain.from_iterable(one.selectors for one in self._constrained_demands)
-            self._of_demands = frozenset(own)
+            self.demands(demands)
+        repelling = self._repelling.distinct | self._demands_repel
+        if repelling != self._repelled_by:
+            self._repelled_by, self.repelling = repelling, Selectors(repelling)
         distinct = self._counts.distinct | self._of_demands
         if distinct == self._distinct:
             return False
         self._distinct, self.selectors = distinct, Selectors(distinct)
         return True
+
+    def demands(self, demands: tuple[Demand, ...]) -> None:
+        """Sets the demands, of which `renew` reads the selectors."""
+        self._demands = demands
+        found = [one.shape.constraints for one in demands if one.shape.constraints]
+        self._constrained_demands = found
+        self._of_demands = frozenset(chain.from_iterable(one.selectors for one in found))
+        terms = chain.from_iterable(one.anti_affinity for one in found)
+        self._demands_repel = frozenset(term.selector for term in terms)
 
 
 def constraints_of(jobs: Iterable[TrainingJob]) -> Iterator[PodConstraints]:

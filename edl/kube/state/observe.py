@@ -143,6 +143,7 @@ class ClusterIndex:
             self._times.job(change)
             self._quotas.job(change)
         jobs = self._affinities.jobs(changes, self._jobs.jobs, demands)
+        demands = self._affinities.demands(self._jobs.demands(teams, self._affinities.repelling))
         return ClusterState(
             observed_at=now,
             nodes=self._nodes.values(),

@@ -27,7 +27,7 @@ from edl.kube.state.jobs.training_jobs import (
     staying,
     template_inputs,
 )
-from edl.model import ConflictingJob, Demand, JobKey, TrainingJob
+from edl.model import ConflictingJob, Demand, JobKey, Selectors, TrainingJob
 
 _Facts = TypeVar("_Facts")
 
@@ -223,9 +223,16 @@ class JobIndex:
     def bare(self) -> tuple[TrainingJob, ...]:
         return self._made_bare.values()
 
-    def demands(self, teams: Mapping[str, str] | None) -> tuple[Demand, ...]:
-        """Other owners' pending pods. `teams` by namespace; None if none are configured."""
+    def demands(
+        self, teams: Mapping[str, str] | None, repelling: Selectors | None = None
+    ) -> tuple[Demand, ...]:
+        """Other owners' pending pods. `teams` by namespace; None if none are configured.
+
+        `repelling`: the selectors of anti-affinity; None: those of the last call.
+        """
         self._demands.teams(teams)
+        if repelling is not None:
+            self._demands.repelled_by(repelling)
         return self._demands.values()
 
     @property

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
-from edl.model import DEFAULT_TEAM, CaveatCode, Demand, Shape
+from edl.model import DEFAULT_TEAM, CaveatCode, Demand, PodConstraints, Selectors, Shape
 
 
 class _DemandKey(NamedTuple):
@@ -24,8 +24,18 @@ class _DemandKey(NamedTuple):
     namespace: str
 
     @classmethod
-    def of(cls, pod: PodFacts) -> "_DemandKey":
-        return cls(pod.shape, pod.priority, pod.preempts, pod.scheduler, pod.namespace)
+    def of(cls, pod: PodFacts, repelling: Selectors) -> "_DemandKey":
+        shape = _labelled(pod, repelling)
+        return cls(shape, pod.priority, pod.preempts, pod.scheduler, pod.namespace)
+
+
+def _labelled(pod: PodFacts, repelling: Selectors) -> Shape:
+    """The pod's shape, with its labels if a selector matches them."""
+    if pod.shape.constraints or not repelling:
+        return pod.shape
+    if next(repelling.matching(pod.namespace, pod.labels), None) is None:
+        return pod.shape
+    return replace(pod.shape, constraints=PodConstraints(pod.namespace, pod.labels))
 
 
 class _Group:
@@ -58,6 +68,10 @@ class PendingDemands:
 
     def __init__(self) -> None:
         self._groups: dict[_DemandKey, _Group] = {}
+        self._pods: dict[str, PodFacts] = {}
+        """The pods of the groups, by name."""
+        self._repelling = Selectors(())
+        """The selectors of anti-affinity: the groups of pods that they match have labels."""
         self._made: tuple[Demand, ...] | None = ()
         self._claims: set[ObjectKey] = set()
         self._claims_read = False
@@ -98,6 +112,17 @@ class PendingDemands:
             self._teams = found
             self._made = None
 
+    def repelled_by(self, selectors: Selectors) -> None:
+        """Set the selectors of all anti-affinity, and group the pods by them."""
+        if selectors is self._repelling:
+            return
+        pods = [*self._pods.values()] if selectors or self._repelling else []
+        for pod in pods:
+            self._leave(pod)
+        self._repelling = selectors
+        for pod in pods:
+            self._add(pod)
+
     def add(self, pod: PodFacts) -> None:
         for claim in pod.claims:
             self._naming.setdefault(claim, {})[_example(pod)] = pod
@@ -118,15 +143,17 @@ class PendingDemands:
             self._add(pod)
 
     def _add(self, pod: PodFacts) -> None:
-        key = _DemandKey.of(pod)
-        self._groups.setdefault(key, _Group()).add(_example(pod))
+        key, name = _DemandKey.of(pod, self._repelling), _example(pod)
+        self._groups.setdefault(key, _Group()).add(name)
+        self._pods[name] = pod
         self._made = None
 
     def _leave(self, pod: PodFacts) -> None:
-        key = _DemandKey.of(pod)
+        key, name = _DemandKey.of(pod, self._repelling), _example(pod)
+        self._pods.pop(name, None)
         group = self._groups.get(key)
         if group:
-            group.drop(_example(pod))
+            group.drop(name)
             self._made = None
             if not group.names:
                 del self._groups[key]

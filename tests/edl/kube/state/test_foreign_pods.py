@@ -12,6 +12,9 @@ from edl.kube.decode.object_facts import PodFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.state.observe import observe
+from edl.planner.decision_limits import Limits
+from edl.planner.policies import FAIR
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.kube import manifests
 from tests.edl.kube.world import AVOIDING, LEAVING, REQUIRED, World, apart_from, job
 
@@ -70,6 +73,44 @@ def test_a_second_jobs_selector_counts_pods_and_labels_jobs_that_the_first_does_
         labelled = state.jobs[1].roles[0].template.shape.constraints
         assert (labelled is not None) == (avoids == "alone")
         assert state == observe(world.stores.facts(), NOW)
+
+
+def test_a_pending_pod_without_rules_obeys_the_anti_affinity_of_the_pods_on_a_node() -> None:
+    world = World()
+    incremental = IncrementalState(world.stores)
+
+    def usable() -> list[set[str]]:
+        """By demand, the nodes on which one pod fits."""
+        state = incremental.state(NOW)
+        assert state == observe(world.stores.facts(), NOW)
+        snapshot = take_snapshot(state, FAIR, Limits())
+        names, found = snapshot.capacity.node_names, []
+        for demand in state.demands:
+            view = snapshot.pod_class(demand.shape).idle
+            found.append({name for at, name in enumerate(names) if view.admits(at)})
+        return found
+
+    def tell(name: str, app: str, **fields: Any) -> None:  # noqa: ANN401
+        pod = manifests.pod(name, metadata={"labels": {"app": app}}, **fields)
+        world.tell("Pod", world.write("Pod", pod))
+
+    for name in ("n1", "n2"):
+        node = manifests.node(name)
+        node["metadata"]["labels"]["zone"] = name
+        world.tell("Node", world.write("Node", node))
+    tell("waits", "web")
+    tell("also", "batch")
+    assert usable() == [{"n1", "n2"}]
+    tell("apart", "db", node="n1", phase="Running", spec=AVOIDING)
+    assert usable() == [{"n1", "n2"}, {"n2"}]
+    tell("late", "web")
+    assert usable() == [{"n1", "n2"}, {"n2"}]
+    world.delete("Pod", "waits")
+    world.delete("Pod", "late")
+    assert usable() == [{"n1", "n2"}]
+    tell("waits", "web")
+    world.delete("Pod", "apart")
+    assert usable() == [{"n1", "n2"}]
 
 
 def test_a_pod_that_comes_while_a_state_is_made_counts_once() -> None:
