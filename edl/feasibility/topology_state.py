@@ -157,7 +157,7 @@ class TopologyState:
         if name not in self._domains:
             there = self._honoured(shape, spread).tolist()
             values = [
-                _value(node, spread.key) if may and all(_value(node, key) for key in keys) else None
+                _value(node, spread.key) if may and _has_all(node, keys) else None
                 for node, may in zip(self._nodes, there, strict=True)
             ]
             self._domains[name] = _domains(values)
@@ -181,6 +181,11 @@ class TopologyState:
 
 def _value(node: Node, key: str | None) -> str | None:
     return node.name if key is None else (node.labels or {}).get(key)
+
+
+def _has_all(node: Node, keys: Iterable[str]) -> bool:
+    """Whether a node has all of these labels; an empty value is one, too."""
+    return all(_value(node, key) is not None for key in keys)
 
 
 def _domains(values: Sequence[str | None]) -> DomainIndex:

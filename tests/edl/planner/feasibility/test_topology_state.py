@@ -164,6 +164,11 @@ def test_workers_spread_evenly_over_zones() -> None:
     assert started(plan_for(cluster(*one_each, wanted))) == {"train": {"worker": 5}}
 
 
+def test_an_empty_label_is_a_domain_of_a_spread() -> None:
+    wanted = worker("train", 2, 2, shape=ruled(**EVENLY))
+    assert started(plan_for(cluster(*hosts("", "a", cpu=1), wanted))) == {"train": {"worker": 2}}
+
+
 def test_a_zone_that_is_full_holds_the_others_back() -> None:
     wanted = worker("train", 4, 4, shape=ruled(**EVENLY))
     nodes = [*hosts("a", cpu=8), *(replace(n, name="x") for n in hosts("b", cpu=1))]
@@ -289,7 +294,8 @@ def any_rules() -> st.SearchStrategy[PodConstraints]:
 @st.composite
 def schedulers(draw: st.DrawFn) -> ReferenceScheduler:
     labels = st.fixed_dictionaries(
-        {HOST: st.just("")}, optional={ZONE: st.sampled_from("ab"), "rack": st.sampled_from("rs")}
+        {HOST: st.just("")},
+        optional={ZONE: st.sampled_from(["a", "b", ""]), "rack": st.sampled_from("rs")},
     )
     tainted = st.sampled_from([(), (), (Taint("gpu", "", "NoSchedule"),)])
     nodes = []
