@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edl.model import Node, Requirement, Shape, Taint
+from edl.model.nodes import CORDONED
 
 if TYPE_CHECKING:
     from edl.model import Toleration
@@ -45,6 +46,7 @@ class Eligibility:
         self._nodes = nodes
         self._index = {node.name: at for at, node in enumerate(nodes)}
         self._schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
+        self._ready: Mask = np.array([node.ready for node in nodes], dtype=np.bool_)
         self._values: dict[str, list[str | None]] = {}
         self._selected: dict[object, Mask] = {}
         self._tolerated: dict[tuple[Toleration, ...], Mask] = {}
@@ -59,7 +61,8 @@ class Eligibility:
         rules = (shape.tolerations, shape.node_selector, shape.affinity)
         found = self._eligible.get(rules)
         if found is None:
-            mask = self._schedulable & self.tolerated(shape) & self.selected(shape)
+            usable = self._ready if tolerates_cordon(shape) else self._schedulable
+            mask = usable & self.tolerated(shape) & self.selected(shape)
             found = self._eligible[rules] = EligibleNodes.of(mask)
         return found
 
@@ -130,6 +133,16 @@ class Eligibility:
                 for node in self._nodes
             ]
         return self._values[key]
+
+
+def tolerates_cordon(shape: Shape) -> bool:
+    """Whether the shape tolerates cordons by their key, as pods of DaemonSets do.
+
+    A toleration of all keys is written for taints of devices: kube-scheduler may bind its pods to
+    a cordoned node, but no plan counts on nodes that are about to be drained.
+    """
+    named = (one for one in shape.tolerations if one.key)
+    return Taint(CORDONED, effect="NoSchedule").tolerated(named)
 
 
 def _names(requirement: Requirement) -> bool:

@@ -20,6 +20,7 @@ from edl.kube.decode.schemas import (
     RequestedResources,
 )
 from edl.model import ClaimRef, Requirement, Shape, Share, Toleration
+from edl.model.nodes import CORDONED
 from edl.quantities import SHARED_GPU, Resources, pod_requests, quantity
 from edl.writes import Json
 
@@ -34,6 +35,11 @@ _resources: Final = msgspec.json.Decoder(RequestedResources | None)
 _statuses: Final = msgspec.json.Decoder(list[ContainerInEffect] | None)
 _PENDING: Final = "PodResizePending"
 _IN_PROGRESS: Final = "PodResizeInProgress"
+_OF_BOUND_PODS: Final = (
+    Toleration(operator="Exists", effect="NoSchedule"),
+    Toleration(CORDONED, "Exists", effect="NoSchedule"),
+)
+"""What pods tolerate in effect that kube-scheduler does not bind."""
 _Key: TypeAlias = tuple[bytes, ...]
 
 
@@ -109,7 +115,8 @@ class ShapeInterner:
     ) -> Shape:
         """The shape of a decoded `spec` of a pod template, with all claims that it names.
 
-        A `nodeName` in it binds pods without kube-scheduler: they can only use that node.
+        A `nodeName` in it binds pods without kube-scheduler: they can only use that node, whether
+        or not it is cordoned or has taints with the effect NoSchedule, which kubelets ignore.
         """
         found = _specs.decode(msgspec.json.encode(spec))
         refs = (claim_ref(identity.namespace, claim) for claim in found.resource_claims or ())
@@ -117,7 +124,9 @@ class ShapeInterner:
         if not found.node_name:
             return shape
         only = ((Requirement(NODE_NAME, "In", (found.node_name,)),),)
-        return self._one(replace(shape, affinity=both(shape.affinity, only)))
+        tolerations = (*shape.tolerations, *_OF_BOUND_PODS)
+        bound = replace(shape, affinity=both(shape.affinity, only), tolerations=tolerations)
+        return self._one(bound)
 
     def _one(self, shape: Shape) -> Shape:
         """The same object for all equal shapes, which makes comparisons fast."""

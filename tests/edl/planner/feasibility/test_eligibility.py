@@ -2,8 +2,10 @@
 
 import pytest
 
-from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.eligibility import NAME_FIELD, Eligibility
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import Node, Requirement, Shape, Taint, Toleration
+from edl.model.nodes import CORDONED
 from tests.edl.planner.states import node, shape
 
 NODES = (
@@ -98,6 +100,37 @@ def test_shapes_with_the_same_rules_share_one_read_only_array_of_nodes() -> None
 
 def test_cordoned_nodes_take_no_pod() -> None:
     assert names((node("a", cordoned=True), node("b")), shape()) == "b"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "found"),
+    [
+        (Toleration(CORDONED, "Exists", "", "NoSchedule"), "ab"),  # of a DaemonSet
+        (Toleration(CORDONED, "Exists"), "ab"),
+        (Toleration(CORDONED, "Exists", "", "NoExecute"), "b"),
+        (Toleration("", "Exists"), "b"),
+    ],
+)
+def test_pods_that_tolerate_cordons_by_their_key_use_cordoned_nodes_that_are_ready(
+    toleration: Toleration, found: str
+) -> None:
+    taint = Taint(CORDONED, "", "NoSchedule")
+    cordoned = node("a", cordoned=True, taints=(taint,))
+    lost = node("c", cordoned=True, ready=False)
+    nodes = (cordoned, node("b"), lost)
+    assert names(nodes, shape(tolerations=(toleration,))) == found
+
+
+@pytest.mark.parametrize(("effect", "found"), [("NoSchedule", "a"), ("NoExecute", "")])
+def test_a_node_name_binds_pods_whatever_keeps_others_from_the_node(
+    effect: str, found: str
+) -> None:
+    """kube-scheduler is not asked; the kubelet and the taint manager read NoExecute alone."""
+    pod = {"nodeName": "a", "containers": [{"name": "main"}]}
+    taints = (Taint(CORDONED, "", "NoSchedule"), Taint("team", "red", effect))
+    labels = {NAME_FIELD: "a"}
+    nodes = (node("a", cordoned=True, labels=labels, taints=taints), node("b"))
+    assert names(nodes, ShapeInterner().of_json(pod)) == found
 
 
 @pytest.mark.parametrize(
