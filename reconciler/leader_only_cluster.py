@@ -67,9 +67,9 @@ class LeaderOnlyCluster:
         with self._writing("patch", target):
             return self._cluster.patch(target, body, dry_run=dry_run)
 
-    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
         with self._writing("patch", target):
-            return self._cluster.add_condition(target, condition)
+            return self._cluster.add_condition(target, condition, version)
 
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):

@@ -231,8 +231,8 @@ class Cluster(Protocol):
         """Applies a JSON merge patch, with `metadata.resourceVersion` as its precondition."""
         ...
 
-    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
-        """Adds a condition to a pod's status, or replaces the one of its type."""
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
+        """Adds a condition to the status of a pod at this `version`, or replaces its own type's."""
         ...
 
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:

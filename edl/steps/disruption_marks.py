@@ -35,10 +35,11 @@ def marks_for_size(
     """
     if not _spares_marked(role):
         return ()
-    pods = keeping_order(role.status.pods)
-    above = [pod for pod in pods if pod.index >= size] if role.spec.indexed else pods[size:]
-    found = {pod.name: pod for pod in (*pods_to_remove(role), *above)}
-    return tuple(_marks(key, found.values(), reason, now))
+    named = pods_to_remove(role)
+    names = {pod.name for pod in named}
+    rest = [pod for pod in keeping_order(role.status.pods) if pod.name not in names]
+    above = [pod for pod in rest if pod.index >= size] if role.spec.indexed else rest[size:]
+    return tuple(_marks(key, (*named, *above), reason, now))
 
 
 def _spares_marked(role: Role) -> bool:
@@ -52,4 +53,5 @@ def _marks(key: JobKey, pods: Iterable[Pod], reason: Reason, now: datetime) -> I
     for pod in pods:
         if pod.active and pod.node:
             target = ObjectRef("Pod", key.namespace, pod.name)
-            yield Disrupt(target, reason.code, messages.message(reason), timestamp(now))
+            text = messages.message(reason)
+            yield Disrupt(target, pod.version, reason.code, text, timestamp(now))

@@ -117,11 +117,12 @@ class FakeCluster:
                 self._store(_key(target), after)
             return _copied(after)
 
-    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
         with self._lock:
             before = self._found(_key(target)).get("status", {}).get("conditions", [])
             others = [one for one in before if one["type"] != condition["type"]]
-            return self.patch(target, {"status": {"conditions": [*others, dict(condition)]}})
+            status = {"conditions": [*others, dict(condition)]}
+            return self.patch(target, {"metadata": {"resourceVersion": version}, "status": status})
 
     def apply(
         self,

@@ -3,6 +3,8 @@
 from typing import Final
 
 import pytest
+from kubernetes.client import ApiException, CoreV1Api
+from kubernetes.config import new_client_from_config
 
 from certs.secrets import usual
 from dev.installation import Installation
@@ -25,6 +27,15 @@ from tests.integration.support.provisional_variants import (
 from tests.integration.support.stage import Stage, elastic, role_jobs, stage, tensorflow
 
 pytestmark = pytest.mark.integration
+
+STATUSES: Final[tuple[Json, ...]] = (
+    {"phase": "Failed"},
+    {"reason": "Evicted", "message": "no more"},
+    {"startTime": "2020-01-01T00:00:00Z"},
+    {"observedGeneration": 77},
+    {"startTime": None},
+)
+"""Changes of a pod's status by which a thief could mislead its readers."""
 
 
 @pytest.fixture(scope="module")
@@ -99,14 +110,24 @@ def test_the_reconciler_does_all_its_work_within_it(at: Stage) -> None:
     at.until(lambda: at.is_complete("mnist-worker"), "it ends")
 
 
-def test_the_reconcilers_token_writes_no_status_but_its_mark(at: Stage, thief: Cluster) -> None:
+def test_the_reconcilers_token_writes_no_status_but_its_mark(
+    at: Stage, thief: Cluster, installation: Installation
+) -> None:
     at.apply(elastic("mine", "100m", completions=2))
     at.until_runs("mine", 1)
     target = ObjectRef("Pod", at.namespace, at.pods("mine")[0]["metadata"]["name"])
     times = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    version = at.pods("mine")[0]["metadata"]["resourceVersion"]
     with pytest.raises(ClusterError, match="DisruptionTarget"):
-        thief.add_condition(target, {"type": "Ready"} | times)
-    found = thief.add_condition(target, {"type": "DisruptionTarget"} | times)
+        thief.add_condition(target, {"type": "Ready"} | times, version)
+    kubeconfig = str(installation.folder / "reconciler.kubeconfig")
+    stolen = new_client_from_config(kubeconfig)  # type: ignore[no-untyped-call]
+    for status in STATUSES:
+        with pytest.raises(ApiException, match="DisruptionTarget"):
+            CoreV1Api(stolen).patch_namespaced_pod_status(
+                target.name, at.namespace, {"status": status}
+            )
+    found = thief.add_condition(target, {"type": "DisruptionTarget"} | times, version)
     assert "DisruptionTarget" in {one["type"] for one in found["status"]["conditions"]}
 
 

@@ -162,8 +162,8 @@ class ApiClient:
         path = resource_path(*target) + _options(dry_run=dry_run)
         return _object(self._write("PATCH", self._call("patch", *target), path, body))
 
-    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
-        body = {"status": {"conditions": [condition]}}
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
+        body = {"metadata": {"resourceVersion": version}, "status": {"conditions": [condition]}}
         path = resource_path(*target, "status") + _options(dry_run=False)
         return _object(self._write("MERGE_BY_KEY", self._call("patch", *target), path, body))
 

@@ -235,7 +235,7 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
             _delete(cluster, write, version)
             return None
         case Disrupt():
-            return _disrupt(cluster, write)
+            return _disrupt(cluster, write, version)
 
 
 def _create(
@@ -263,7 +263,7 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
         _create(cluster, write.target, {**write.manifest, "data": key_pair()})
 
 
-def _disrupt(cluster: Cluster, write: Disrupt) -> Json | None:
+def _disrupt(cluster: Cluster, write: Disrupt, version: str) -> Json | None:
     """The pod with the mark; None if it is gone."""
     condition = {
         "type": DISRUPTION_TARGET,
@@ -273,7 +273,7 @@ def _disrupt(cluster: Cluster, write: Disrupt) -> Json | None:
         "lastTransitionTime": write.at,
     }
     try:
-        return cluster.add_condition(write.target, condition)
+        return cluster.add_condition(write.target, condition, version or write.version)
     except NotFound:
         return None
 

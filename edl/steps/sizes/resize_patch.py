@@ -46,8 +46,8 @@ def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: dateti
     annotations = resize_annotations(job, role, resize, now)
     size = resize.after if resize else role.status.size
     why = resize.reason if resize else pod_removal.removal_reason(role)
-    marks = marks_for_size(job.key, role, size, why, now)
     ends = pod_removal.deletions(job, role, size)
+    marks = marks_for_size(job.key, role, size, why, now) if resize or ends else ()
     if not annotations:
         return RoleChange((*marks, *ends))
     spec = size_spec(role, size) if resize else {}

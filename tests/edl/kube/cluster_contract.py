@@ -152,17 +152,19 @@ class ClusterContract:
         self, cluster: Cluster, namespace: str
     ) -> None:
         target, manifest = pod(namespace, "worker", nodeName="nowhere")
-        cluster.create(target, manifest)
+        first = version_of(answer := cluster.create(target, manifest))
         one = {"type": "One", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
         for condition in (one, one | {"type": "Two"}, one | {"status": "False", "reason": "Why"}):
-            answer = cluster.add_condition(target, condition)
+            answer = cluster.add_condition(target, condition, version_of(answer))
         found = cluster.get(target)
         assert answer["metadata"]["resourceVersion"] == version_of(found)
         states = {each["type"]: each["status"] for each in found["status"]["conditions"]}
         assert {name: states[name] for name in ("One", "Two")} == {"One": "False", "Two": "True"}
         assert found["spec"]["containers"][0]["image"] == "none"
         with pytest.raises(NotFound):
-            cluster.add_condition(ObjectRef("Pod", namespace, "gone"), one)
+            cluster.add_condition(ObjectRef("Pod", namespace, "gone"), one, first)
+        with pytest.raises(Conflict):
+            cluster.add_condition(target, one, first)
 
     def test_a_dry_run_answers_and_changes_nothing(self, cluster: Cluster, namespace: str) -> None:
         target, manifest = lease(namespace, "one")

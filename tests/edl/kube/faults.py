@@ -48,9 +48,9 @@ class FaultyCluster:
         self._check("patch", target)
         return self._cluster.patch(target, body, dry_run=dry_run)
 
-    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
         self._check("condition", target)
-        return self._cluster.add_condition(target, condition)
+        return self._cluster.add_condition(target, condition, version)
 
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         self._check("delete", target)

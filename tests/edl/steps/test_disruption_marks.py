@@ -76,6 +76,23 @@ def test_pods_that_are_removed_by_name_are_marked() -> None:
     assert marked(step) == names(0)
 
 
+def test_a_work_item_removed_by_name_leaves_the_others_unmarked() -> None:
+    found = tuple(pod("worker", index, ready_since=NOW - seconds(index)) for index in range(3))
+    items = worker(
+        FAILS,
+        pods=found,
+        indexed=False,
+        resizing=ResizePolicy.ITEMS,
+        removing=frozenset({found[2].name}),
+    )
+    assert marked(smaller(training(items, framework="none"), 2)) == [found[2].name]
+
+
+def test_pods_above_the_size_are_not_marked_again_while_they_end() -> None:
+    steps, _ = upkeep(training(worker(FAILS, size=1)), [], NOW)
+    assert [write for step in steps for write in step.writes if isinstance(write, Disrupt)] == []
+
+
 def test_all_pods_of_a_job_that_is_stopped_are_marked() -> None:
     chief = role("chief", pods=pods("chief", [0])).changed(exit_code_rules=())
     job = training(chief, worker(FAILS), started_at=LONG_AGO)

@@ -170,9 +170,11 @@ class Noted:
             "patch", target.kind, lambda: self.cluster.patch(target, body, dry_run=dry_run)
         )
 
-    def add_condition(self, target: ObjectRef, condition: Mapping[str, str]) -> Json:
+    def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
         return self._noting(
-            "patch", f"{target.kind}/status", lambda: self.cluster.add_condition(target, condition)
+            "patch",
+            f"{target.kind}/status",
+            lambda: self.cluster.add_condition(target, condition, version),
         )
 
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:

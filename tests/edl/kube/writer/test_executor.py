@@ -479,6 +479,19 @@ def test_a_patch_that_names_what_it_depends_on_survives_other_changes(
     assert fake.get(JOB)["spec"]["parallelism"] == size
 
 
+def test_a_pod_that_has_ended_since_is_not_marked_and_its_step_is_decided_anew(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    worker = ObjectRef("Pod", "web", "worker")
+    fake.create(worker, {"spec": {}})
+    seen = version(fake, worker)
+    fake.patch(worker, {"status": {"phase": "Succeeded"}})
+    mark = Disrupt(worker, seen, Code.RECLAIMED, "ann needs it", "2026-01-01T00:00:00Z")
+    step = Step(KEY, (mark, Patch(worker, seen, {"metadata": {"finalizers": []}}), Delete(worker)))
+    assert ClusterWriter(cluster).act([step]).conflicts == (step,)
+    assert "conditions" not in fake.get(worker)["status"]
+
+
 KEYS = CreateKeys(ObjectRef("Secret", "web", "train-ssh"), {"type": "Opaque"})
 
 
@@ -489,7 +502,7 @@ def test_a_pod_is_marked_before_it_is_ended_and_its_later_writes_follow_the_mark
     fake.create(worker, {"spec": {}})
     before = version(fake, worker)
     marks = [
-        Disrupt(target, Code.RECLAIMED, "ann needs it", "2026-01-01T00:00:00Z")
+        Disrupt(target, before, Code.RECLAIMED, "ann needs it", "2026-01-01T00:00:00Z")
         for target in (worker, gone)
     ]
     label = Patch(worker, before, {"metadata": {"labels": {"seen": "yes"}}})
