@@ -5,7 +5,7 @@ from typing import Final
 
 SIMILAR: Final = 0.7
 """The least similarity (difflib) of a suggested name."""
-SIMILAR_KEY: Final = 0.9
+_SIMILAR_KEY: Final = 0.9
 """The least similarity of a suggested label key: most have a domain in common."""
 LONGEST: Final = 63
 """Characters of names that are compared: no known name is longer."""
@@ -14,6 +14,11 @@ LONGEST: Final = 63
 def nearest(name: str, known: Iterable[str], cutoff: float = SIMILAR) -> str:
     """The most similar known name; empty if none is similar."""
     return next(iter(_similar(name, known, cutoff, 1)), "")
+
+
+def similar_key(key: str, known: Iterable[str]) -> str:
+    """The known label key that this one misspells; empty if it resembles none enough."""
+    return nearest(key, known, _SIMILAR_KEY)
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = SIMILAR, *, most: int = 1) -> str:

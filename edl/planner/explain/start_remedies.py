@@ -14,7 +14,7 @@ from edl.model.nodes import MOST_TOPOLOGY_LABELS
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan_builder import PlanBuilder
-from edl.similar_names import SIMILAR_KEY, nearest
+from edl.similar_names import similar_key
 
 
 class StartRemedy(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ def _corrected(given: DecisionInput, job: TrainingJob) -> tuple[tuple[str, str],
     known = {label for node in given.state.nodes for label in node.labels or {}}
 
     def corrected(label: str) -> str:
-        return label if label in known else nearest(label, known, SIMILAR_KEY) or label
+        return label if label in known else similar_key(label, known) or label
 
     required = tuple((role, corrected(label)) for role, label in job.topology.required)
     asked = Topology(required, job.topology.preferred)

@@ -16,7 +16,7 @@ from edl.model import ClusterState, Demand, JobKey, ObjectRef, TrainingJob
 from edl.parsing import namespace_policy
 from edl.phases import ending, waits_to_start
 from edl.planner.published_settings import Settings
-from edl.similar_names import SIMILAR_KEY, nearest
+from edl.similar_names import similar_key
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
@@ -238,11 +238,13 @@ def _unlabelled(shown: JobView, label: str, known: Collection[str]) -> CheckResu
     required = label in (one for _, one in asked)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
     then = "it cannot start" if required else "it has no effect"
-    near = nearest(label, known, SIMILAR_KEY)
+    near = similar_key(label, known)
     meant = f"; did you mean {near}?" if near else ""
-    corrected = [(role, near if one == label else one) for role, one in asked]
-    corrects = required and near
-    fix = topology_view.requiring(shown, corrected) if corrects else _LABELS
+    # All of its labels at once: the command replaces the whole annotation.
+    corrected = [
+        (role, one if one in known else similar_key(one, known) or one) for role, one in asked
+    ]
+    fix = topology_view.requiring(shown, corrected) if required and near else _LABELS
     return warning(
         f"{job.key}: no node has the label {label} of its {name}: {then}{meant}", FixCommand(fix)
     )

@@ -304,6 +304,18 @@ def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> 
     assert patches(step)[0].unless_changed is None
 
 
+def test_a_smaller_size_of_ranks_is_decided_anew_once_one_may_have_ended() -> None:
+    """The retried patch could leave ended ranks alone: Kubernetes would take them for the Job."""
+    found = pods("worker", range(3))
+    drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
+    for size, retried in ((3, True), (2, False)):
+        ranks = role("worker", 1, 4, size=3, pods=found)
+        chosen = with_drained_pods(training(ranks), {(KEY, "worker"): drain})
+        resizes = [Resize(KEY, "worker", 3, size, reasons.room_for_job(KEY))] if size < 3 else []
+        (step,), _ = upkeep(chosen, resizes, NOW)
+        assert (patches(step)[0].unless_changed is not None) is retried
+
+
 def test_a_removal_by_name_during_a_start_keeps_the_count_of_failed_starts() -> None:
     last = replace(reasons.started(3), failed_starts=2)
     named = workers(*pods("worker", range(3)), size=3, last=last)

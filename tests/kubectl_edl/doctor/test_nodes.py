@@ -33,6 +33,18 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
     ]
 
 
+def test_all_misspelt_labels_of_a_job_are_corrected_by_one_command(stage: Stage) -> None:
+    stage.create(node("node-1", rack="r1"))
+    mnist(stage)
+    required = "worker=example.com/rak,ps=example.com/rac"
+    for name in ("mnist-worker", "mnist-ps"):
+        notes = {contract.REQUIRED_TOPOLOGY: required}
+        stage.patch(name, {"metadata": {"annotations": notes}})
+    found = {one["remediation"] for one in checked(stage)["topology"]}
+    right = f"{contract.REQUIRED_TOPOLOGY}=ps=example.com/rack,worker=example.com/rack"
+    assert [right in one for one in found] == [True], found
+
+
 def test_a_chief_that_blocks_the_drain_of_a_cordoned_node_is_named(stage: Stage) -> None:
     mnist(stage)
     assert "drain" not in checked(stage)
