@@ -140,7 +140,9 @@ def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope], command: 
     if refused and command in _CHANGING:
         from edl.kube.auth.user_roles import EDITOR
 
-        cli.warn(f"hint: the ClusterRole {EDITOR} has all rights that {command} needs")
+        cli.warn(
+            f"hint: if you lack a right: the ClusterRole {EDITOR} has all that {command} needs"
+        )
     return exit_code(error)
 
 

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from edl import messages
 from edl.model import JobKey, ObjectRef, Pod, Reason, Role
-from edl.planner.snapshot.existing_placements import keeping_order
 from edl.spec.failure_policy import FAILS
 from edl.steps.pod_removal import pods_to_remove
 from edl.steps.preconditioned_patches import timestamp
@@ -31,15 +30,23 @@ def marks_for_size(
 ) -> tuple[Disrupt, ...]:
     """The marks of the pods that a role loses: those named for removal, and those above `size`.
 
-    Without ranks these are the pods that the Job controller is expected to choose.
+    Without ranks the Job controller chooses, and any pod may be one of those: among pods that
+    became ready in the same second its choice is arbitrary. So all are marked.
     """
     if not _spares_marked(role):
         return ()
     named = pods_to_remove(role)
-    names = {pod.name for pod in named}
-    rest = [pod for pod in keeping_order(role.status.pods) if pod.name not in names]
-    above = [pod for pod in rest if pod.index >= size] if role.spec.indexed else rest[size:]
+    names, chooses = {pod.name for pod in named}, size + len(named) < _active(role)
+    above = (
+        pod
+        for pod in role.status.pods
+        if pod.name not in names and (pod.index >= size if role.spec.indexed else chooses)
+    )
     return tuple(_marks(key, (*named, *above), reason, now))
+
+
+def _active(role: Role) -> int:
+    return sum(pod.active for pod in role.status.pods)
 
 
 def _spares_marked(role: Role) -> bool:

@@ -1,6 +1,7 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from typing import Final
 
 from edl import contract
@@ -76,6 +77,8 @@ def _stored(cluster: PluginCluster) -> Json | None:
     try:
         return find(cluster, _document(cluster))
     except Forbidden as error:
+        if error.status == HTTPStatus.UNAUTHORIZED:  # its text says how to log in
+            raise
         more = (
             f"to change teams, ask for the right to patch it, too: {VIEWER} and {EDITOR} do not "
             "have it"

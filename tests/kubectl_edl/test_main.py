@@ -104,7 +104,8 @@ def test_a_command_that_changes_jobs_names_the_role_that_suffices(
     found = stage.run(command, "mnist", "-n", "default").err
     assert found.startswith("error: ")
     assert (
-        "\nhint: the ClusterRole edl-editor has all rights that pause needs\n" in found
+        "\nhint: if you lack a right: the ClusterRole edl-editor has all that pause needs\n"
+        in found
     ) is hinted
 
 

@@ -8,9 +8,9 @@ from edl.spec.failure_policy import FAILS, exit_code_rules
 from edl.writes import Json
 
 _TEXT: Final = (
-    "spec.podFailurePolicy.rules: a pod that a scale-down or a pause ends fails the Job if its "
-    "exit code matches FailJob: let a rule with action Ignore for the condition DisruptionTarget "
-    "precede"
+    "spec.podFailurePolicy.rules: a pod that a scale-down, pause or preemption ends fails the Job "
+    "if FailJob has its exit code: recreate it with a rule before that: Ignore, on the condition "
+    "DisruptionTarget"
 )
 
 
