@@ -91,6 +91,34 @@ def test_with_exit_code_pods_that_a_decision_ends_do_not_fail_the_job(installed:
             installed.kubectl("patch", "pod", name, "-p", '{"metadata":{"finalizers":null}}')
 
 
+def test_with_exit_code_work_items_that_a_smaller_size_ends_do_not_fail_the_job(
+    installed: Stage,
+) -> None:
+    """Pods that became ready in the same second: the Job controller may end any of them."""
+    labels = {"max": "6", "min": "1"}
+    items = elastic("items", "100m", labels, completions=9)
+    items["metadata"]["annotations"] = {"edl.dev/restart": "ExitCode", "edl.dev/replicas": "6"}
+    pod = items["spec"]["template"]
+    pod["metadata"] = {"annotations": {"sandbox.edl.dev/stop-exit-code": "1"}}
+    del pod["spec"]["restartPolicy"]
+    pod["metadata"]["finalizers"] = ["a.test/hold"]
+    installed.apply(items)
+    installed.until_runs("items", 6)
+    try:
+        installed.annotate("items", replicas="2")
+        installed.until(lambda: phases(installed).count("Failed") == 4, "four have ended")
+        installed.until(lambda: not installed.job("items")["status"].get("terminating"), "seen")
+        assert not at_its_end(installed, "items")
+        assert installed.running("items") == 2
+    finally:
+        for name in (one["metadata"]["name"] for one in installed.all("Pod")):
+            installed.kubectl("patch", "pod", name, "-p", '{"metadata":{"finalizers":null}}')
+
+
+def phases(stage: Stage) -> list[str]:
+    return [one["status"].get("phase", "") for one in stage.all("Pod")]
+
+
 def test_with_never_the_first_failure_is_the_last(installed: Stage) -> None:
     installed.apply(job("once", "Never"))
     installed.until_runs("once", 2)

@@ -64,7 +64,7 @@ def test_no_pod_is_marked_without_a_container_that_could_end() -> None:
     assert marked(smaller(training(worker(FAILS, pods=found)), 1)) == []
 
 
-def test_all_work_items_are_marked_as_the_job_controller_chooses_whom_it_ends() -> None:
+def test_all_work_items_are_marked_as_the_job_controller_chooses_the_pods() -> None:
     items = worker(FAILS, indexed=False, resizing=ResizePolicy.ITEMS)
     assert sorted(marked(smaller(training(items, framework="none"), 2))) == names(0, 1, 2)
 
