@@ -248,7 +248,7 @@ def _restart(form: ManifestReader) -> RestartPolicy | None:
     found = form.choice(contract.RESTART, RestartPolicy, RestartPolicy.ON_FAILURE)
     # The API server's default is Always, which a Job does not allow.
     own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]
-    if own not in ("Always", wanted):
+    if own not in ("Always", wanted) and form.annotations[contract.RESTART] == found:
         path = "spec.template.spec.restartPolicy"
         form.found(path, f'"{own}" with {contract.RESTART}: {found}', f"leave it out, or {wanted}")
     return found

@@ -102,6 +102,8 @@ def check_work_items(form: ManifestReader, bounds: RoleBounds, completions: int)
         unset = completions == form.parallelism == 1
         default = ", the default if spec.parallelism is not set either" if unset else ""
         path, most = _written_max(form, bounds)
+        if form.created:
+            remedy = f"the number of work items never changes: at most {completions}, or a new Job"
         form.found(path, f"{most} is above spec.completions {completions}{default}", remedy)
 
 

@@ -317,6 +317,19 @@ def test_a_max_that_no_label_sets_is_named_by_what_sets_it(
     )
 
 
+def test_an_existing_job_is_not_told_to_change_its_number_of_work_items() -> None:
+    there = {"injected-max": "3"}
+    made = job(framework="none", max="4", spec={"completions": 3}, annotations=there)
+    (found,) = findings(made)
+    assert found.allowed == "the number of work items never changes: at most 3, or a new Job"
+
+
+def test_an_unknown_restart_policy_is_one_finding() -> None:
+    pod = {"restartPolicy": "Never"}
+    (found,) = findings(job(framework="none", annotations={"restart": "Sometimes"}, pod=pod))
+    assert found.what.startswith('unknown "Sometimes"')
+
+
 def test_a_job_without_work_items_is_refused_by_the_field_that_was_written() -> None:
     (found,) = findings(job(framework="none", spec={"completions": 0}))
     assert (found.path, found.what) == ("spec.completions", "0 would end the Job at once")
