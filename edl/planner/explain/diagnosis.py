@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec.structs import replace
@@ -89,7 +89,8 @@ def growth_blockers(
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
-        if reason.code is Code.PODS_MISSING and (awaited := _awaited(allocation.role)):
+        awaited = _awaited(allocation.role, now.state.observed_at)
+        if reason.code is Code.PODS_MISSING and awaited:
             return [awaited]
         timed = _said(reason) or _timed(now, builder, lambda later: _held(later, key, name))
         if isinstance(timed, OwnCondition) and reason.code is Code.NEVER_FITS:
@@ -101,11 +102,13 @@ def growth_blockers(
     return [_lack(builder, allocation)]
 
 
-def _awaited(role: Role) -> Blocker | None:
+def _awaited(role: Role, at: datetime) -> Blocker | None:
     """What delays the replacements of lost pods; None if none was lost and none terminates."""
     lost = lost_pods.missing_pods(role)
     if lost and (delay := lost_pods.recreation_delay(role)):
-        return TimedHold(reasons.BACK_OFF_RECREATION, delay[0] + delay[1])
+        until = delay[0] + lost_pods.recreated_within(role)  # the longest back-off is rare
+        if until > at:
+            return TimedHold(reasons.BACK_OFF_RECREATION, until)
     awaited = lost or any(pod.terminating for pod in role.status.pods)
     return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if awaited else None
 

@@ -648,6 +648,14 @@ def test_lost_pods_wait_for_the_back_off_and_no_pause_is_advised(
     )
 
 
+def test_a_back_off_after_uncounted_failures_is_named_with_its_usual_length() -> None:
+    """As in the reason of the missing pods; the longest one of ten minutes is rare."""
+    lost = lacking((4, 5), failures=1, ignores=True, reported_at=at(-2))
+    (wait,) = growth("mnist", node("a", 9), lost)
+    assert isinstance(wait, TimedHold)
+    assert wait.until == at(8)
+
+
 def test_pods_that_terminate_on_a_silent_node_are_awaited_and_no_pause_is_advised() -> None:
     leaving = tuple(pod(at_, "gone", terminating=True, due_at=at(-5)) for at_ in range(4))
     awaits = lacking((4, 5, 6), more=leaving, ignores=True)
