@@ -22,8 +22,11 @@ def free_capacity(found: InsufficientResources, job: str) -> str:
 
 def _new_nodes(found: InsufficientResources, job: str) -> str:
     """The remedy where the existing nodes would not suffice, or are not those that come nearest."""
-    most = found.sizes.most
-    fewer = _fewer(found, most, f"at most {most} fit on these nodes", job)
+    most, now = found.sizes.most, found.fitting
+    if found.sizes.automatic is None and max(found.sizes.fewest, 1) <= now < most:
+        fewer = _fewer(found, now, f"{now} fit now, at most {most} on these nodes", job)
+    else:
+        fewer = _fewer(found, most, f"at most {most} fit on these nodes", job)
     pods = found.requests if found.pods == 1 else f"{found.pods} more pods of {found.requests}"
     new = "a new node" if found.pods == 1 else "new nodes"
     where = f"{new}{_like(found.node, found.domains)}"

@@ -329,7 +329,7 @@ def test_fewer_replicas_are_offered_as_far_as_pods_of_other_owners_leave_room() 
 
     blocker, *_ = start("mnist", *nodes, other, mnist(40))
     assert messages.remedy(blocker).startswith(
-        "fewer worker replicas (at most 12 fit on these nodes), or new nodes"
+        "fewer worker replicas (10 fit now, at most 12 on these nodes), or new nodes"
     )
     for pods, never in ((12, False), (13, True)):
         held = situation(*nodes, other, mnist(pods)).run_passes().results.held
