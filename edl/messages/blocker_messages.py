@@ -99,14 +99,8 @@ def remedy(found: Blocker, job: str = "") -> str:
             return _start_at_once(failed, job)
         case Outranked():
             return "enough capacity for those as well"
-        case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
-            return f"applying the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
-        case OwnCondition(JobCondition.PAUSED):
-            return f"kubectl edl resume {job}" if job else "resuming it"
-        case OwnCondition(JobCondition.ONE_SIZE):
-            return f"a new Job with a larger {contract.MAX}"
-        case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage(needs))):
-            return _smaller_minimum([one.role for one in needs], found, job)
+        case OwnCondition():
+            return _of_own(found, job)
         case InsufficientResources():
             return free_capacity(found, job)
         case TooLarge():
@@ -122,6 +116,21 @@ def remedy(found: Blocker, job: str = "") -> str:
             return f"lend: true or a smaller guarantee for team {team}, or more nodes"
         case QuotaExceeded(quota):
             return f"{quota.place} raised to {_raised(quota, quota.hard + found.lacks)}"
+    return ""
+
+
+def _of_own(found: OwnCondition, job: str) -> str:
+    match found:
+        case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
+            return f"applying the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
+        case OwnCondition(JobCondition.PAUSED):
+            return f"kubectl edl resume {job}" if job else "resuming it"
+        case OwnCondition(JobCondition.ONE_SIZE):
+            return f"a new Job with a larger {contract.MAX}"
+        case OwnCondition(reason=Reason(Code.START_REFUSED)):
+            return "a change of what refuses it; its start is then tried again"
+        case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage(needs))):
+            return _smaller_minimum([one.role for one in needs], found, job)
     return ""  # the text of a problem includes its fix
 
 

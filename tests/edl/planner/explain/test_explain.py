@@ -1001,3 +1001,9 @@ def test_a_gpu_budget_is_raised_to_the_value_of_its_annotation() -> None:
     budget = Quota("team-a", contract.GPU_BUDGET, "GPUs", 4000)
     found = QuotaExceeded(budget, needed=1000, used=4000, left=0, lacks=1000)
     assert messages.remedy(found) == "edl.dev/gpu-budget of namespace team-a raised to 5"
+
+
+def test_a_refused_start_says_that_it_is_tried_again() -> None:
+    why = reasons.quoted(Code.START_REFUSED, "exceeded quota: few")
+    refused = OwnCondition(JobCondition.PROBLEM, why)
+    assert messages.remedy(refused) == "a change of what refuses it; its start is then tried again"
