@@ -45,7 +45,12 @@ def stalled(pods: Sequence[Pod]) -> str:
 
 def remedy(pod: Pod, options: str) -> str:
     """The next command for such a pod; `options`: its namespace and cluster, for kubectl."""
-    found, describe = pod.containers.waits, f"kubectl describe pod {pod.name} {options}"
+    return next_command(pod.name, pod.containers.waits, options)
+
+
+def next_command(pod: str, found: ContainerWait | None, options: str) -> str:
+    """The same for any pod, by its name and why it waits."""
+    describe = f"kubectl describe pod {pod} {options}"
     if found is None:
         return describe
     if found.reason in NO_IMAGE and found.container == contract.KUBECTL_CONTAINER:
@@ -56,5 +61,5 @@ def remedy(pod: Pod, options: str) -> str:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     if found.reason != _CRASH_LOOP:
         return describe
-    logs = f"kubectl logs {pod.name} -c {found.container} --previous {options}"
+    logs = f"kubectl logs {pod} -c {found.container} --previous {options}"
     return f"{MORE_MEMORY}: {logs}" if found.ended_by == OUT_OF_MEMORY else logs

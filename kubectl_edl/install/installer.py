@@ -38,10 +38,19 @@ class OtherInstaller:
     """The command that leaves it to the plugin; empty if there is none."""
     forced: str = ""
     """`again` where other clients own fields; empty if that is the same."""
+    to_image: str = ""
+    """What follows `again` before another image; empty if that does not choose the image."""
 
     @property
     def by_force(self) -> str:
         return self.forced or self.again
+
+    def with_image(self, image: str) -> str:
+        """`again` with another image."""
+        if not self.to_image:
+            return self.again
+        text = f"{self.again}{self.to_image}{image}"
+        return FixCommand(text) if isinstance(self.again, FixCommand) else text
 
 
 def other_installer(cluster: Cluster) -> OtherInstaller | None:
@@ -51,7 +60,8 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
     """
     if release := helm_release(cluster):
         again = FixCommand(f"helm upgrade {release.name} CHART -n {release.namespace}")
-        return OtherInstaller("Helm installed kubectl-edl here", again)
+        image = " --reset-then-reuse-values --set image="
+        return OtherInstaller("Helm installed kubectl-edl here", again, to_image=image)
     deployed = find(cluster, webhook_deployment(cluster)) is not None
     if not deployed and (url := served_outside(cluster)):
         return OtherInstaller(
@@ -70,6 +80,7 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
             "apply the manifests of the plugin's version (kubectl apply, kustomize)",
             FixCommand("kubectl edl upgrade --take-ownership -f VALUES"),
             f"apply the manifests of the plugin's version (kubectl apply --server-side {FORCE})",
+            " with the image ",
         )
     if deployed:
         return None

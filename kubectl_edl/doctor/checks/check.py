@@ -31,7 +31,9 @@ from kubectl_edl.doctor.unsettled_pods import (
     UnsettledPod,
     unsettled_pods,
 )
+from kubectl_edl.install.component_pods import ComponentPod, component_pods
 from kubectl_edl.install.installer import FORCE, other_installer
+from kubectl_edl.install.rollout import image_remedy
 
 
 class Verdict(StrEnum):
@@ -207,6 +209,24 @@ class CheckContext:
         except Forbidden:
             return by_administrator(f"{UPGRADE} {FORCE}")
         return other.by_force if other else FixCommand(f"{UPGRADE} {FORCE}")
+
+    def reinstall_with(self, image: str) -> str:
+        """The same with another image; without one, the remedy is to build it first."""
+        try:
+            other = other_installer(self.connection.cluster)
+        except Forbidden:
+            return by_administrator(f"{UPGRADE} --image {image or 'IMAGE'}")
+        if other:
+            return other.with_image(image or "IMAGE")
+        return FixCommand(f"{UPGRADE} --image {image}" if image else image_remedy("upgrade", ""))
+
+    @cached_property
+    def component_pods(self) -> tuple[ComponentPod, ...]:
+        """The pods of webhook and reconciler; none if the user may not list them."""
+        try:
+            return component_pods(self.connection.cluster)
+        except Forbidden:
+            return ()
 
     def may(self, right: AccessRight) -> bool:
         """Whether the user has the right; False if the API server does not answer that."""

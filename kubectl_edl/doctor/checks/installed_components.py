@@ -1,12 +1,15 @@
 """Checks that kubectl-edl is installed: its webhook configurations, Deployments and release."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version as installed
+from typing import Final
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import RESOURCES
+from edl.messages import container_messages
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -18,9 +21,22 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
+from kubectl_edl.install.component_pods import (
+    ComponentPod,
+    first_image,
+    image_of_release,
+    is_of_other_release,
+    is_of_release,
+    stalled,
+    tag,
+    worst_of,
+)
 from kubectl_edl.install.installer import INSTALL, readable_elsewhere
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.rollout import DEPLOYMENTS, is_rolled_out, is_stalled
+
+_MINE: Final = installed(contract.MANAGED_BY)
+"""The plugin's release."""
 
 
 def configurations(context: CheckContext) -> CheckResults:
@@ -66,7 +82,7 @@ def deployments(context: CheckContext) -> CheckResults:
     for name in DEPLOYMENTS:
         deployment = context.deployment(name)
         if deployment is not None:
-            yield from _replicas(name, deployment, here)
+            yield from _replicas(name, deployment, context)
         elif not outside:
             yield failure(
                 f"Deployment {name} does not exist in namespace {here}", context.reinstall
@@ -77,24 +93,60 @@ def deployments(context: CheckContext) -> CheckResults:
 
 def release(context: CheckContext) -> CheckResults:
     """Compare releases: plugin and cluster make the same decisions only in the same release."""
-    mine = installed(contract.MANAGED_BY)
     deployed = {name: one for name in DEPLOYMENTS if (one := context.deployment(name)) is not None}
-    tags = {name: tag for name, one in deployed.items() if (tag := _tag(_image(one)))}
-    others = {name: tag for name, tag in tags.items() if tag.removeprefix("v") != mine}
-    for name, tag in others.items():
-        yield warning(f"{name} runs {tag}, and this plugin is {mine}", context.reinstall)
-    if tags and not others and all(map(is_rolled_out, deployed.values())):
-        yield ok(f"the cluster runs the plugin's own release, {mine}")
+    found = {name: list(_images(name, one, context)) for name, one in deployed.items()}
+    tagged = [image for images in found.values() for _, image in images if tag(image)]
+    others = [
+        (says, name, image)
+        for name, images in found.items()
+        for says, image in images
+        if is_of_other_release(image, _MINE)
+    ]
+    for says, name, image in others:
+        fix = _other_image(deployed[name], context)
+        yield warning(f"{says} {tag(image)}, and this plugin is {_MINE}", fix)
+    if tagged and not others and all(map(is_rolled_out, deployed.values())):
+        yield ok(f"the cluster runs the plugin's own release, {_MINE}")
 
 
-def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:
+def _images(name: str, deployment: Json, context: CheckContext) -> Iterator[tuple[str, str]]:
+    """The images of its ready pods; of its template if no pod is ready or readable.
+
+    While a rollout to the plugin's release replaces the pods, its template alone counts.
+    """
+    template = first_image(_template(deployment))
+    replaced = is_of_release(template, _MINE) and not is_rolled_out(deployment)
+    pods = [one for one in context.component_pods if one.component == name and one.ready]
+    for image in () if replaced else dict.fromkeys(pod.image for pod in pods):
+        yield f"{name} runs", image
+    if replaced or not pods:
+        yield f"Deployment {name} has the image tag", template
+
+
+def _other_image(deployment: Json, context: CheckContext) -> str:
+    """The command for an image of the plugin's release, which `upgrade` would else not choose."""
+    template = first_image(_template(deployment))
+    return context.reinstall_with(image_of_release(context.component_pods, template, _MINE))
+
+
+def _template(deployment: Json) -> Json:
+    template: Json = (deployment.get("spec") or {}).get("template") or {}
+    return template
+
+
+def _replicas(name: str, deployment: Json, context: CheckContext) -> CheckResults:
+    namespace = context.system_namespace
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     ready = (deployment.get("status") or {}).get("readyReplicas") or 0
     message = f"{name}: {ready} of {wanted} replicas ready"
     pods = FixCommand(f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}")
+    stuck = [one for one in context.component_pods if one.component == name and one.waits]
     if not wanted:
         scale = FixCommand(f"kubectl scale deployment {name} -n {namespace} --replicas=2")
         yield failure(f"{name} is scaled to 0 replicas", scale)
+    elif stuck:
+        found = warning if ready else failure
+        yield found(f"{message}; {stalled(stuck)}", _remedy(stuck, deployment, context))
     elif not ready:
         yield failure(message, pods)
     elif ready < wanted:
@@ -107,19 +159,16 @@ def _replicas(name: str, deployment: Json, namespace: str) -> CheckResults:
         yield ok(f"{message}; its rollout is under way")
 
 
+def _remedy(stuck: Sequence[ComponentPod], deployment: Json, context: CheckContext) -> str:
+    """Another image if this one cannot be pulled or is not of the plugin's release."""
+    worst = worst_of(stuck)
+    if worst.lacks_image or is_of_other_release(worst.image, _MINE):
+        return _other_image(deployment, context)
+    here = f"-n {context.system_namespace}"
+    return FixCommand(container_messages.next_command(worst.name, worst.waits, here))
+
+
 def _unfinished(deployment: Json, wanted: int) -> str:
     if deployment["status"].get("updatedReplicas", 0) < wanted:
         return "not all of them are of its newest template"
     return "its rollout did not end in time"
-
-
-def _image(deployment: Json) -> str:
-    template: Json = (deployment.get("spec") or {}).get("template") or {}
-    containers = (template.get("spec") or {}).get("containers") or ()
-    return next((str(one.get("image") or "") for one in containers), "")
-
-
-def _tag(image: str) -> str:
-    """The image's tag; empty if it has none or is selected by digest."""
-    name, colon, tag = image.rpartition("/")[2].partition(":")
-    return tag if name and colon and "@" not in image else ""

@@ -95,8 +95,11 @@ def test_another_release_in_the_cluster_is_a_warning(server: FakeApi) -> None:
             spec["containers"][0]["image"] = "registry:5000/kubectl-edl:0.0.9"
 
     verdict, message, fix = only(installed(Stage(), server, older), "release")
-    assert (verdict, fix) == ("warning", "kubectl edl upgrade")
-    assert message == "edl-webhook runs 0.0.9, and this plugin is 0.1.0"
+    assert (verdict, fix) == (
+        "warning",
+        "kubectl edl upgrade --image registry:5000/kubectl-edl:0.1.0",
+    )
+    assert message == "Deployment edl-webhook has the image tag 0.0.9, and this plugin is 0.1.0"
 
 
 def test_a_webhook_outside_of_the_cluster_needs_no_deployment(server: FakeApi) -> None:
