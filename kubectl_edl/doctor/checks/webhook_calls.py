@@ -18,6 +18,7 @@ from edl.writes import Json
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import namespaces_named
 from kubectl_edl.doctor.checks.check import (
+    AS_ADMINISTRATOR,
     CheckContext,
     CheckResults,
     failure,
@@ -59,16 +60,13 @@ def configuration(context: CheckContext) -> CheckResults:
 
 def answers(context: CheckContext) -> CheckResults:
     """Create a labelled Job in a dry run: the API server must return it with our fields."""
-    namespace, here = context.connection.namespace or "default", context.system_namespace
+    namespace = context.connection.namespace or "default"
     probe = _probe(f"edl-doctor-{int(context.now.timestamp())}", namespace)
     target = ObjectRef("Job", namespace, probe["metadata"]["name"])
     try:
         answer = context.connection.cluster.without_warnings().create(target, probe, dry_run=True)
     except Unreachable as error:
-        outside = context.outside_webhook
-        logs = FixCommand(_LOGS.format(namespace=here))
-        fix = _OUTSIDE.format(url=outside) if outside else logs
-        yield failure(f"the API server does not reach the webhook: {error}", fix)
+        yield failure(f"the API server does not reach the webhook: {error}", _restart(context))
         return
     except (Invalid, Forbidden) as error:
         # A quota refuses with the same status as a missing right.
@@ -87,8 +85,31 @@ def answers(context: CheckContext) -> CheckResults:
     else:
         yield failure(
             f"a labelled Job was not mutated: no webhook is called in namespace {namespace}",
-            FixCommand(f"kubectl get mutatingwebhookconfiguration {CONFIGURATION} -o yaml"),
+            _shown(context),
         )
+
+
+def _restart(context: CheckContext) -> str:
+    """How to find why the webhook does not answer, by a user who may read that."""
+    here = context.system_namespace
+    try:
+        outside = context.outside_webhook
+    except Forbidden:
+        return AS_ADMINISTRATOR
+    if outside:
+        return _OUTSIDE.format(url=outside)
+    may = context.may(AccessRight("get", "pods/log", namespace=here))
+    return FixCommand(_LOGS.format(namespace=here)) if may else AS_ADMINISTRATOR
+
+
+def _shown(context: CheckContext) -> str:
+    """The command that shows which objects it is called for, for a user who may read that."""
+    kind = "MutatingWebhookConfiguration"
+    try:
+        context.find(ObjectRef(kind, "", CONFIGURATION))
+    except Forbidden:
+        return AS_ADMINISTRATOR
+    return FixCommand(f"kubectl get {kind.lower()} {CONFIGURATION} -o yaml")
 
 
 @cache

@@ -8,11 +8,12 @@ import pytest
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Forbidden, Unreachable
+from edl.errors import Forbidden, Unreachable, WebhookAway
 from edl.kube.api.api_errors import ApiCall, refusal
 from edl.writes import Json
+from tests.kubectl_edl.cluster_wrappers import hidden
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
-from tests.kubectl_edl.doctor.findings import WEBHOOKS, beside, checked, only
+from tests.kubectl_edl.doctor.findings import ASK, WEBHOOKS, beside, checked, only
 from tests.kubectl_edl.stage import NOW, Stage
 
 
@@ -46,6 +47,29 @@ def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
     assert verdict == "failure"
     assert message.startswith("the API server does not reach the webhook: failed calling webhook")
     assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
+
+
+def test_a_user_of_one_namespace_sees_that_the_webhook_is_away(
+    stage: Stage, server: FakeApi
+) -> None:
+    """The webhook's own objects, from which the remedy is chosen, are not readable to them."""
+    stage.wrapped = lambda cluster: hidden(*WEBHOOK_KINDS, "Deployment")(server(cluster))
+    message = "failed calling webhook jobs.edl.dev: connection refused"
+    server.refusal = WebhookAway(message, 500)
+    away = f"the API server does not reach the webhook: {message}"
+    fix = f"{ASK}kubectl edl doctor"
+    assert only(stage, "webhook-answers") == ("failure", away, fix)
+    assert stage.run("doctor", "--as", "jane", "-n", "team").code == 1
+    server.refusal, server.asks = None, False
+    assert only(stage, "webhook-answers")[::2] == ("failure", fix)
+
+
+def test_a_user_without_the_right_to_its_logs_asks_for_the_cause(
+    stage: Stage, server: FakeApi
+) -> None:
+    server.refusal = WebhookAway("failed calling webhook jobs.edl.dev: connection refused", 500)
+    server.denied = frozenset({("", "get", "pods/log")})
+    assert only(stage, "webhook-answers")[2] == f"{ASK}kubectl edl doctor"
 
 
 def test_a_webhook_that_is_not_called_is_a_failure(stage: Stage, server: FakeApi) -> None:
