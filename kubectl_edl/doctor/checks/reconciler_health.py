@@ -10,10 +10,11 @@ from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.planner.decision_limits import Autoscaler, Provisioner
 from edl.writes import Json
-from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
+from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.doctor.checks.check import (
+    AS_ADMINISTRATOR,
     CheckContext,
     CheckResults,
     failure,
@@ -42,9 +43,8 @@ def reconciler_remedy(
             return context.reinstall
     except Forbidden:
         right = AccessRight("get", "pods/log", namespace=namespace)
-        if inside or context.may(right):
-            return inside or log
-        return by_administrator(log)
+        # Where the reconciler runs is unknown, and `doctor` of an administrator knows it.
+        return (inside or log) if context.may(right) else AS_ADMINISTRATOR
     return (
         f"no Deployment edl-reconciler in namespace {namespace}: the reconciler "
         f"runs outside this cluster; {outside} on its host"

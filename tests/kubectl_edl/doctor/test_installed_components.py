@@ -239,7 +239,7 @@ def test_without_the_right_to_read_the_values_the_fix_is_to_upgrade(
     assert fix_of_a_right(stage) == f"{ASK}kubectl edl upgrade --context prod"
 
 
-def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(
+def test_where_the_deployment_is_unreadable_the_fix_is_the_log_if_that_is_readable(
     stage: Stage, server: FakeApi
 ) -> None:
     stage.now = [NOW + timedelta(minutes=10)]
@@ -249,11 +249,11 @@ def test_without_the_right_to_read_the_deployment_the_fix_is_its_log(
     stage.wrapped = lambda cluster: hidden("Deployment")(inner(cluster))
     assert only(stage, "leader")[2] == log
     server.denied = frozenset({("", "get", "pods/log")})
-    assert only(stage, "leader")[2] == f"{ASK}{log}"
+    assert only(stage, "leader")[2] == f"{ASK}kubectl edl doctor"
     server.may_review_own = False
     verdict, message, fix = only(stage, "leader")
     assert message.startswith("no reconciler leads, ")
-    assert (verdict, fix) == ("failure", f"{ASK}{log}")
+    assert (verdict, fix) == ("failure", f"{ASK}kubectl edl doctor")
 
 
 JOBS = 'k:{"name":"jobs.edl.dev"}'
