@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kubectl_edl.cli.context import CliContext
@@ -21,6 +22,7 @@ _MARKS: Final[Mapping[Verdict, tuple[str, str, str]]] = {
 }
 """Symbol, the same in ASCII, and colour."""
 CUT_SHORT: Final = "Remaining checks skipped: they depend on this one."
+_NOT_CHECKED: Final = "Not checked"
 
 
 def print_results(cli: CliContext, output: OutputOptions, results: Iterable[SectionResult]) -> bool:
@@ -36,25 +38,58 @@ def print_results(cli: CliContext, output: OutputOptions, results: Iterable[Sect
         return worst(sections) is Verdict.FAILURE
     how = layout(cli, output)
     for section in results:
-        cli.out.write(("\n" if sections else "") + section_text(section, how))
+        cli.out.write(section_text(section, how))
         cli.out.flush()
         sections.append(section)
-    cli.say("")
+    cli.out.write(_not_checked_text(sections, how))
     cli.say(summary(sections))
     return worst(sections) is Verdict.FAILURE
 
 
 def section_text(results: SectionResult, how: Layout) -> str:
-    """The title, and a line per finding; a fix has a line of its own."""
-    lines = [results.title, *(line for one in _distinct(results) for line in _lines(one, how))]
+    """The title, a line per finding, and an empty line; a fix has a line of its own.
+
+    Checks for which the user lacks a right are left to the end of the report.
+    """
+    found = _distinct(results)
+    if len(found) < len(results.found) and not found:
+        return ""
+    lines = [results.title, *(line for one in found for line in _lines(one, how))]
     if results.cut_short:
         lines += ["", CUT_SHORT]
-    return "".join(f"{line}\n" for line in lines)
+    return _paragraph(lines)
+
+
+def _not_checked_text(sections: Sequence[SectionResult], how: Layout) -> str:
+    """Each right that checks lack, once, with the titles of their sections; then their fix."""
+    lines: list[str] = []
+    for fix, rights in _unchecked(sections).items():
+        what = [f"{', '.join(titles)}: {right}" for right, titles in rights.items()]
+        *others, last = (CheckResult(Verdict.WARNING, one) for one in what)
+        for one in (*others, replace(last, fix=fix)):
+            lines += _lines(one, how)
+    return _paragraph([_NOT_CHECKED, *lines]) if lines else ""
+
+
+def _unchecked(sections: Sequence[SectionResult]) -> Mapping[str, Mapping[str, Iterable[str]]]:
+    """The titles of the sections by the right that they lack, by its fix."""
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for section in sections:
+        for one in section.found:
+            if one.unchecked:
+                titles = found.setdefault(one.fix, {}).setdefault(one.message, {})
+                titles[section.title] = None
+    return found
+
+
+def _paragraph(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in (*lines, ""))
 
 
 def summary(sections: Sequence[SectionResult]) -> str:
     """The last line, with the numbers of findings."""
     counts = Counter(one.verdict for section in sections for one in _distinct(section))
+    counts[Verdict.WARNING] += sum(map(len, _unchecked(sections).values()))
     passed = counts[Verdict.OK]
     bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
     if not any(bad):
@@ -64,8 +99,9 @@ def summary(sections: Sequence[SectionResult]) -> str:
 
 
 def _distinct(results: SectionResult) -> list[CheckResult]:
-    """Findings without repetition: several checks may report the same missing right."""
-    found = {(one.verdict, one.message, one.fix): one for one in reversed(results.found)}
+    """Findings of the checks that ran, without repetition."""
+    ran = [one for one in results.found if not one.unchecked]
+    found = {(one.verdict, one.message, one.fix): one for one in reversed(ran)}
     return list(reversed(found.values()))
 
 
@@ -79,7 +115,7 @@ def document(sections: Sequence[SectionResult]) -> CheckReportDocument:
                 "section": section.title,
                 "name": one.check,
                 "result": one.verdict.value,
-                "message": one.message,
+                "message": f"not checked: {one.message}" if one.unchecked else one.message,
                 "remediation": one.fix,
             }
             for section in sections

@@ -33,7 +33,6 @@ from kubectl_edl.doctor.checks.check import (
     SectionResult,
     Verdict,
     failure,
-    warning,
 )
 
 SECTIONS: Final[tuple[Section, ...]] = (
@@ -69,7 +68,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("teams", configured_teams.teams),
         ),
     ),
-    Section("Rights", (Check("rights", permissions.ours), Check("your-rights", permissions.yours))),
+    Section("Rights", (Check("rights", permissions.ours),)),
     Section(
         "Training jobs",
         (
@@ -92,6 +91,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("leftovers", orphans.orphans),
         ),
     ),
+    Section("Your rights", (Check("your-rights", permissions.yours),)),
 )
 
 CERTIFICATES: Final = Section(
@@ -147,7 +147,7 @@ def _of_error(error: EdlError) -> CheckResult:
     """The finding for an error: a warning if the user lacks a right, otherwise a failure."""
     if isinstance(error, Forbidden) and error.status != 401:  # noqa: PLR2004 - HTTP
         fix = IN_A_NAMESPACE if isinstance(error, NamespaceUnreadable) else AS_ADMINISTRATOR
-        return warning(f"not checked: {error}", fix)
+        return CheckResult(Verdict.WARNING, str(error), fix, unchecked=True)
     if isinstance(error, Unreachable):
         return failure(str(error), FixCommand("kubectl config get-contexts; kubectl cluster-info"))
     return failure(str(error), FixCommand("kubectl config view --minify"))

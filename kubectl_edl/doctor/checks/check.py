@@ -71,6 +71,8 @@ class CheckResult:
     fix: str = ""
     check: str = ""
     """The name of the check that reported it, for scripts."""
+    unchecked: bool = False
+    """The message is the right without which the check could not run."""
 
     def named(self, check: str, scope: Scope = _ANY_SCOPE) -> "CheckResult":
         """Add the check's name, and options by which the fix's commands use this cluster."""

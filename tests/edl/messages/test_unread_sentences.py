@@ -56,6 +56,7 @@ ALLOWED = {
     "edl/steps/plan_steps.py:_waiting_reasons": "a patch that would change nothing is not written",
     "edl/kube/problem_log.py:report": "a problem with the same text is logged once",
     "kubectl_edl/client/cluster_view.py:_with_name": "a text gets a name and then is only shown",
+    "kubectl_edl/doctor/view.py:_unchecked": "a right that several checks lack is shown once",
     "kubectl_edl/history/command.py:_distinct": "Events with the same text are shown once",
 }
 

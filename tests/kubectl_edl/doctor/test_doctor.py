@@ -48,12 +48,14 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "\n"
         "Rights\n"
         "  ✓ edl-webhook and edl-reconciler have all rights that they need\n"
-        "  ✓ you have all rights that the plugin needs\n"
         "\n"
         "Training jobs\n"
         "  ✓ there are none yet\n"
         "  ✓ no queued job waits for capacity\n"
         "  ✓ there are no orphaned objects of deleted Jobs\n"
+        "\n"
+        "Your rights\n"
+        "  ✓ you have all rights that the plugin needs\n"
         "\n"
         "All checks passed: 18 checks.\n"
     )
@@ -135,15 +137,32 @@ def test_a_distributions_release_is_read_by_its_numbers(stage: Stage) -> None:
     assert only(stage, "api")[0] == "warning"
 
 
-def test_a_missing_right_is_reported_once_per_section(stage: Stage, server: FakeApi) -> None:
-    kinds = ("MutatingWebhookConfiguration", "Lease", "ConfigMap")
+def test_each_missing_right_is_named_once_after_what_was_checked(
+    stage: Stage, server: FakeApi
+) -> None:
+    """With the sections that lack it, and its fix once for all that have the same."""
+    kinds = ("MutatingWebhookConfiguration", "Lease")
     stage.wrapped = lambda cluster: hidden(*kinds)(server(cluster))
+    server.denied = frozenset({("", "patch", "jobs")})
     found = stage.run("doctor")
-    said = [line for line in found.out.splitlines() if "not checked" in line]
-    webhooks = '  ! not checked: "ann" may not get MutatingWebhookConfiguration (kubectl auth'
-    assert [line.removesuffix(" can-i …)") for line in said].count(webhooks) == 3
-    assert sum('"ann" may not get Lease' in line for line in found.out.splitlines()) == 1
-    assert found.out.count("  ! ") == int(found.out.splitlines()[-1].split()[0])
+    *ran, yours, unchecked, counted = found.out.split("\n\n")
+    assert yours.startswith("Your rights\n  ! you may not patch jobs.batch in namespace default: ")
+    assert unchecked == (
+        "Not checked\n"
+        "  ! Installation, Webhook, Certificates: "
+        '"ann" may not get MutatingWebhookConfiguration (kubectl auth can-i …)\n'
+        '  ! Reconciler: "ann" may not get Lease (kubectl auth can-i …)\n'
+        "      fix: ask a cluster administrator to run: kubectl edl doctor"
+    )
+    assert not [part for part in ran if "may not" in part]
+    assert found.out.count("  ! ") == int(counted.split()[0])
+    titles = [part.splitlines()[0] for part in ran]
+    assert "Certificates" not in titles, "none of its checks ran"
+    assert "Reconciler" in titles
+    said = [one["message"] for one in checked(stage)["webhook-configuration"]]
+    assert said == [
+        'not checked: "ann" may not get MutatingWebhookConfiguration (kubectl auth can-i …)'
+    ]
 
 
 def test_without_the_right_to_list_nodes_the_other_checks_run(

@@ -95,7 +95,7 @@ def test_a_missing_right_to_create_jobs_is_named(stage: Stage, server: FakeApi) 
     server.denied = frozenset({("", "create", "jobs")})
     found = stage.run("doctor")
     assert found.code == 0
-    assert '  ! not checked: "ann" may not create jobs.batch in namespace default\n' in found.out
+    assert '  ! Webhook: "ann" may not create jobs.batch in namespace default\n' in found.out
 
 
 def test_an_authority_that_signed_no_certificate_is_a_failure(stage: Stage) -> None:
