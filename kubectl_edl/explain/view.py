@@ -8,6 +8,7 @@ from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Reason, Role
+from edl.model.causes.blockers import BlockerKind
 from edl.model.causes.reason_codes import TIMED_CODES
 from edl.planner.explain.explanation import Explanation
 from kubectl_edl.client.pending_pods import WaitingPod
@@ -88,7 +89,9 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Queue": explained.place,
         "Nearest": topology_view.nearest(_waits_for(explained)),
         **_when(explained, now),
-        "Manual size": ", ".join(_manual_size(role) for role in _manual_roles(explained)),
+        "Manual size": ", ".join(
+            _manual_size(role, explained) for role in _manual_roles(explained)
+        ),
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
@@ -149,14 +152,19 @@ def _manual_roles(explained: Explained) -> Iterator[Role]:
             yield role
 
 
-def _manual_size(role: Role) -> str:
-    """The manual size; if it is not reached, what it waits for."""
+def _manual_size(role: Role, explained: Explained) -> str:
+    """The manual size; if it is not reached, what it waits for, unless the blockers say so."""
     short = (role.request.replicas or 0) - role.status.size
     if role.status.suspended or short <= 0:
         return f"{role.name}={role.request.replicas}"
+    lacks, known = f"{role.name}={role.request.replicas}, {short} short", explained.explanation
+    planned = known.roles if known else ()
+    stops = next((one.blockers for one in planned if one.role == role.name), None)
+    if stops and any(one.kind is BlockerKind.QUOTA_EXCEEDED for one in stops.blockers[:1]):
+        return lacks
+    within = "" if stops else " within its quotas"
     return (
-        f"{role.name}={role.request.replicas}, {short} short: it is scaled up into idle capacity, "
-        "and other jobs give none up for it"
+        f"{lacks}: it is scaled up into idle capacity{within}, and other jobs give none up for it"
     )
 
 

@@ -10,7 +10,17 @@ from edl.kube.cluster import ListOptions, RawList
 from edl.model import Code
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, one_namespace
-from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
+from tests.kubectl_edl.stage import (
+    Stage,
+    event,
+    job,
+    lease,
+    mnist,
+    node,
+    pod,
+    quota,
+    role_manifests,
+)
 
 RACK = "example.com/rack"
 QUEUED = """\
@@ -540,6 +550,22 @@ def test_a_manual_size_that_is_not_reached_names_its_blocker(stage: Stage) -> No
     ) in stage.run("explain", "small").out
     stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "6"}}})
     assert "Manual size: worker=6\n" in stage.run("explain", "small").out
+
+
+def test_a_manual_size_over_a_quota_is_not_explained_by_idle_capacity(stage: Stage) -> None:
+    for role in ("chief", "ps", "worker"):
+        stage.delete(f"bert-{role}")
+    full = {"pods": "6"}
+    stage.create(quota("pods") | {"spec": {"hard": full}, "status": {"hard": full, "used": full}})
+    stage.patch("small", {"metadata": {"annotations": {contract.REPLICAS: "8"}}})
+    found = stage.run("explain", "small").out
+    assert "Manual size: worker=8, 2 short\n" in found
+    assert "Why not one more worker (now 6, next 6):\n" in found
+    stage.wrapped = one_namespace()
+    assert (
+        "Manual size: worker=8, 2 short: it is scaled up into idle capacity within its quotas, and "
+        "other jobs give none up for it\n"
+    ) in stage.run("explain", "small").out
 
 
 def test_why_pods_of_a_started_job_cannot_be_created_is_explained(stage: Stage) -> None:
