@@ -137,7 +137,9 @@ def _tell(review: Review, result: ReviewResult) -> None:
     refusal = result.answer.refusal
     # On one line, so that names that clients choose cannot inject log lines.
     asked = " ".join(f"{review.operation} of {review} by {review.user} ({review.uid})".split())
-    fields = {"job": f"{review.namespace}/{review.name}", "uid": review.uid}
+    job = review.kind == "Job"
+    named = {"job": f"{review.namespace}/{review.name}"} if job else {"object": str(review)}
+    fields = named | {"uid": review.uid}
     if result.failure is not None:
         _log.error("internal error: %s", asked, exc_info=result.failure, extra={"fields": fields})
     elif refusal is not None:

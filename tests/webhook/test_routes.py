@@ -49,6 +49,25 @@ def test_a_refusal_is_a_proper_answer_and_a_log_line(caplog: pytest.LogCaptureFi
     assert "1. a: is bad 2. b: too" in line
 
 
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [("Job", {"job": "beta/beta"}), ("Namespace", {"object": "Namespace beta"})],
+)
+def test_only_a_job_is_logged_as_a_job(
+    caplog: pytest.LogCaptureFixture, kind: str, named: dict[str, str]
+) -> None:
+    """The API server sends the name of a Namespace as its namespace as well."""
+    caplog.set_level(logging.INFO)
+    given = {"kind": {"kind": kind}, "namespace": "beta", "name": "beta", "uid": "1"}
+    core = failing(Denied([Finding("a", "is bad")]))
+    client(core=core).post(
+        "/mutate", data=reviews.review(reviews.job(), **given), content_type=JSON
+    )
+    (record,) = caplog.records
+    fields = record.__dict__["fields"]
+    assert fields == {**named, "uid": "1", "reason": fields["reason"]}
+
+
 def test_a_review_cannot_forge_a_log_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     core = failing(Denied([Finding("a", "is\nbad")]))
