@@ -77,7 +77,10 @@ class PlanDocument(TypedDict):
     settings: Annotated[SettingsDocument, "Settings of the decision."]
     changes: Annotated[list[PlannedChangeDocument], "Changes that the reconciler would make now."]
     waiting: Annotated[list[PlannedWaitDocument], "Jobs that do not start or are not scaled up."]
-    staying: Annotated[list[StayingPodsDocument], "Pods that plans leave on cordoned nodes."]
+    staying: Annotated[
+        list[StayingPodsDocument],
+        "Pods that plans leave on cordoned nodes, of those that a PodDisruptionBudget counts.",
+    ]
     changesInOtherNamespaces: Annotated[int, "Changes that are not shown."]
     requeueAfterSeconds: Annotated[int | None, "When it may change without an event; null: never."]
 
