@@ -110,16 +110,18 @@ def release(context: CheckContext) -> CheckResults:
 
 
 def _images(name: str, deployment: Json, context: CheckContext) -> Iterator[tuple[str, str]]:
-    """The images of its ready pods; of its template if no pod is ready or readable.
+    """The images of its ready pods, and of its template while no pod of that is ready.
 
-    While a rollout to the plugin's release replaces the pods, its template alone counts.
+    Ready pods do not count while a rollout to the plugin's release replaces them; `deployments`
+    reports a template whose pods do not start.
     """
     template = first_image(_template(deployment))
     replaced = is_of_release(template, _MINE) and not is_rolled_out(deployment)
-    pods = [one for one in context.component_pods if one.component == name and one.ready]
-    for image in () if replaced else dict.fromkeys(pod.image for pod in pods):
+    pods = [one for one in context.component_pods if one.component == name]
+    running = dict.fromkeys(pod.image for pod in pods if pod.ready)
+    for image in () if replaced else running:
         yield f"{name} runs", image
-    if replaced or not pods:
+    if template not in (*running, *(pod.image for pod in pods if pod.waits)):
         yield f"Deployment {name} has the image tag", template
 
 
