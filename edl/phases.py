@@ -188,7 +188,7 @@ def _unbound_minimum(role: Role) -> list[Pod]:
         return []
     least = min(role.spec.min, role.status.size)
     active = [pod for pod in role.replicas if pod.active]
-    if role.spec.indexed:
+    if role.spec.indexed and not role.ended_ranks:
         active = [pod for pod in active if pod.index < least]
     elif role.status.remaining is not None:
         least = min(least, role.status.remaining)

@@ -182,6 +182,18 @@ class Role(msgspec.Struct, frozen=True):
         return tuple(pod for pod in pods if pod.phase is not PodPhase.SUCCEEDED)
 
     @property
+    def ended_ranks(self) -> frozenset[int]:
+        """Indexes whose pods the Job controller does not recreate (docs/kubernetes.md 35).
+
+        Those that it has yet to count are read from the pods. Work items are no ranks.
+        """
+        if not self.spec.indexed:
+            return frozenset()
+        succeeded = [pod.index for pod in self.status.pods if pod.phase is PodPhase.SUCCEEDED]
+        found = self.status.finished_indexes
+        return found.union(succeeded) if succeeded else found
+
+    @property
     def stalled_pods(self) -> tuple[Pod, ...]:
         """Its pods of which a container cannot start, or is restarted again and again."""
         return tuple(pod for pod in self.status.pods if pod.containers.waits)

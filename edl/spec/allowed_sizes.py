@@ -1,4 +1,4 @@
-"""Sizes that the spec, a manual size and the remaining work items of a role allow."""
+"""Sizes that the spec, a manual size, remaining work items and ended ranks of a role allow."""
 
 from edl.model import ResizePolicy, Role
 
@@ -15,7 +15,7 @@ def manual_size(role: Role) -> int | None:
 def start_size(role: Role) -> int:
     """Replicas of this role that must fit before its gang starts."""
     wanted = manual_size(role)
-    size = role.spec.min if wanted is None else wanted
+    size = with_unended(role, role.spec.min if wanted is None else wanted)
     return max(with_work(role, size), 1) if role.status.remaining is not None else size
 
 
@@ -29,3 +29,17 @@ def with_work(role: Role, replicas: int) -> int:
     """`replicas`, but no more than work items remain."""
     remaining = role.status.remaining
     return replicas if remaining is None else min(replicas, remaining)
+
+
+def with_unended(role: Role, replicas: int) -> int:
+    """`replicas`, or as many more as leave the minimum of ranks that have not ended.
+
+    With ended ranks alone the Job would be complete, and the others' work lost
+    (docs/kubernetes.md 34). No more than those of its present size are needed.
+    """
+    largest = max(role.status.size, role.spec.min)
+    # Fast path: most roles run at their min, or none of their ranks has ended.
+    if replicas >= largest or not (ended := role.ended_ranks):
+        return replicas
+    left = [index for index in range(largest) if index not in ended][: role.spec.min]
+    return max(replicas, left[-1] + 1 if left else largest)

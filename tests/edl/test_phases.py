@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.contract import CleanUp
 from edl.model import JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
-from edl.phases import ending, phase, runs, waits_to_start
+from edl.phases import ending, phase, runs, waits_to_start, why_unscheduled
 from edl.steps.host_lists import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
 
@@ -99,6 +99,17 @@ def test_a_job_whose_other_pods_are_lost_does_not_run_because_of_pods_that_are_d
     role = WORKER.changed(size=4, finished_indexes=frozenset({0, 1}), resized_at=None)
     assert phase(training(role.changed(pods=(*ended, *left)))) is expected
     assert phase(training(role.changed(pods=left))) is expected, "their pods are gone"
+
+
+@pytest.mark.parametrize(("running", "expected"), [((), True), ((2,), False)])
+def test_a_rank_without_a_node_is_needed_once_no_other_that_has_not_ended_runs(
+    running: Sequence[int], *, expected: bool
+) -> None:
+    pending = pods("worker", [1], node="", ready=False, created_at=NOW)
+    ranks = (*pending, *pods("worker", running))
+    role = WORKER.changed(min=1, size=4, finished_indexes=frozenset({0, 3}), pods=ranks)
+    job = training(role, started_at=NOW - timedelta(hours=1))
+    assert why_unscheduled(job) == (reasons.minimum_pending(job.key) if expected else None)
 
 
 ITEMS = WORKER.changed(resizing=ResizePolicy.ITEMS, indexed=False, remaining=7)

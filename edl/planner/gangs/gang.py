@@ -15,7 +15,7 @@ from edl.planner.snapshot.growth_gates import cool_down_after_restart
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
 from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, Placement, RoleAllocation
-from edl.spec.allowed_sizes import manual_size, start_size, with_work
+from edl.spec.allowed_sizes import manual_size, start_size, with_unended, with_work
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
 def _size_of_return(role: Role) -> int:
     """The size for which the role was stopped, within its bounds and a smaller manual size."""
     wanted, size = manual_size(role), min(max(role.status.size, role.spec.min), role.spec.max)
-    return size if wanted is None else min(wanted, size)
+    return with_unended(role, size if wanted is None else min(wanted, size))
 
 
 def _placing_order(snapshot: Snapshot, pod_class: PodClass) -> tuple[bool, float]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Drain, Plan, Resize
+from edl.spec.allowed_sizes import with_unended
 
 
 def without_delisted(state: ClusterState) -> ClusterState:
@@ -47,7 +48,7 @@ def _without(role: Role, leaving: Leaving) -> Role:
 
 def _size(role: Role, leaving: Leaving) -> int:
     """The published size, clamped to min and current size, as any user may patch the annotation."""
-    return min(max(leaving.size, role.spec.min), role.status.size)
+    return min(with_unended(role, max(leaving.size, role.spec.min)), role.status.size)
 
 
 def _again(pod: Pod, leaving: Leaving, size: int) -> bool:

@@ -98,7 +98,7 @@ def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, floa
     """Sort key: minimums first, then by queue; of one job the largest pods, as fewest nodes fit."""
     allocation, found = waiting
     return (
-        found.position >= allocation.min_replicas,
+        not allocation.needs(found),
         allocation.queue_rank,
         -allocation.cluster_fraction,
     )
@@ -180,8 +180,7 @@ def _is_short(allocation: RoleAllocation) -> bool:
 
     Or one of its Jobs is still suspended, since each is started by its own request.
     """
-    least = min(allocation.min_replicas, allocation.size)
-    found = [one for one in allocation.unscheduled if one.position < least]
+    found = [one for one in allocation.unscheduled if allocation.needs(one)]
     placements = [allocation.placements[one.position] for one in found]
     return (
         any(one.pod is None for one in found)
@@ -198,9 +197,10 @@ def _has_begun(job: TrainingJob) -> bool:
 
 def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
     """(pod, node) of gated pods that have a placement on idle capacity."""
-    for position, _, pod in allocation.unscheduled:
-        if pod and pod.unplaced and position < allocation.size:
-            placement = allocation.placements[position]
+    for found in allocation.unscheduled:
+        pod = found.pod
+        if pod and pod.unplaced and found.position < allocation.size:
+            placement = allocation.placements[found.position]
             if placement.holds_idle and placement.node != NO_NODE:
                 yield pod.name, placement.node
 
@@ -218,22 +218,21 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
         and not job.topology.required
         and is_provisionable(template.shape)
     ):
-        minimum = min(allocation.min_replicas, allocation.size)
-        for position, since, pod in allocation.unscheduled:
+        for found in filter(allocation.needs, allocation.unscheduled):
             if (
-                pod
-                and pod.unplaced
-                and position < minimum
-                and allocation.placements[position].node == NO_NODE
-                and snapshot.clock.elapsed_or_recheck(since, snapshot.limits.pending_limit)
+                found.pod
+                and found.pod.unplaced
+                and allocation.placements[found.position].node == NO_NODE
+                and snapshot.clock.elapsed_or_recheck(found.since, snapshot.limits.pending_limit)
             ):
-                yield pod.name
+                yield found.pod.name
 
 
 def _replaced(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
     """Pods that no longer fit on their assigned node."""
-    for position, _, pod in allocation.unscheduled:
-        if pod and pod.planned.node and position < allocation.size:
+    for found in allocation.unscheduled:
+        pod = found.pod
+        if pod and pod.planned.node and found.position < allocation.size:
             node = snapshot.capacity.index.get(pod.planned.node)
-            if node is None or node != allocation.placements[position].node:
+            if node is None or node != allocation.placements[found.position].node:
                 yield pod.name

@@ -124,7 +124,7 @@ def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unschedule
     return (
         one
         for one in allocation.unscheduled
-        if one.position < allocation.min_replicas and one.since is not None
+        if allocation.needs(one) and one.since is not None
         if elapsed(one.since, _patience(snapshot, allocation.job, one.pod))
     )
 
@@ -192,7 +192,7 @@ def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> list[Unsc
     return [
         one
         for one in allocation.unscheduled
-        if allocation.min_replicas <= one.position < allocation.size
+        if one.position < allocation.size and not allocation.needs(one)
         if snapshot.clock.elapsed_or_recheck(one.since, snapshot.limits.pending_limit)
     ]
 

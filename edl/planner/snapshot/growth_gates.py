@@ -18,7 +18,7 @@ from edl.planner.snapshot.restart_backoff import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import restricted_to_started, why_split
-from edl.spec.allowed_sizes import most_replicas, with_work
+from edl.spec.allowed_sizes import most_replicas, with_unended, with_work
 
 
 def started_role(
@@ -39,7 +39,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if not allocation.resizable:
         allocation.min_replicas = allocation.max_replicas = role.status.size
         return
-    allocation.min_replicas = _least_size(role)
+    allocation.min_replicas = _least_size(allocation)
     allocation.hold.patience = _patience(snapshot, allocation)
     most = with_work(role, most_replicas(role))
     allocation.max_replicas = max(allocation.min_replicas, most)
@@ -57,19 +57,22 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         _keep_refused(allocation)
 
 
-def _least_size(role: Role) -> int:
-    """The smallest size at which the minimum of replicas still runs.
+def _least_size(allocation: RoleAllocation) -> int:
+    """The smallest size at which the minimum of replicas still runs, without ended ranks.
 
-    Ranks that have ended for good stay below it: with these alone the Job would be complete, and
-    the pods that a scale-down removes are those that still train.
+    If these run beside pending ones, the pending ones are spare.
     """
-    least, size = min(role.spec.min, role.status.size), role.status.size
-    over = {pod.index for pod in role.status.pods if pod.phase is PodPhase.SUCCEEDED}
-    over |= role.status.finished_indexes
-    if not (role.spec.indexed and over):
+    role, size = allocation.role, allocation.role.status.size
+    least = min(with_unended(role, min(role.spec.min, size)), size)
+    # Fast path: few roles have pods without a node, and of fewer a rank has ended.
+    if allocation.restarts_to_resize or not (allocation.unscheduled and role.ended_ranks):
         return least
-    left = [index for index in range(size) if index not in over]
-    return left[min(least, len(left)) - 1] + 1 if left else size
+    away = role.ended_ranks.union(found.position for found in allocation.unscheduled)
+    run = [index for index in range(size) if index not in away]
+    if len(run) < role.spec.min:
+        return least
+    allocation.unscheduled = [found._replace(is_spare=True) for found in allocation.unscheduled]
+    return max(least, run[role.spec.min - 1] + 1)
 
 
 def _patience(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
@@ -110,7 +113,7 @@ def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
     A larger size would help none of them, and would take capacity of jobs that run.
     """
     waits = any(
-        found.since is not None and found.position < allocation.min_replicas
+        found.since is not None and allocation.needs(found)
         for allocation in allocations
         for found in allocation.unscheduled
     )

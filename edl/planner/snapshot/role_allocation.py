@@ -70,6 +70,8 @@ class Unscheduled(NamedTuple):
     since: datetime | None
     pod: Pod | None = None
     """Its pod, if it exists."""
+    is_spare: bool = False
+    """Other ranks that have not ended make up the minimum, and run."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,6 +123,10 @@ class RoleAllocation:
     def extras(self) -> int:
         """The number of replicas that claims may take; 0 if it is not resizable."""
         return max(self.size - self.min_replicas, 0) if self.resizable and not self.starts else 0
+
+    def needs(self, replica: Unscheduled) -> bool:
+        """Whether this replica without a node belongs to the minimum."""
+        return replica.position < min(self.min_replicas, self.size) and not replica.is_spare
 
     @property
     def queue_rank(self) -> int:

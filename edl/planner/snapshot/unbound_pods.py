@@ -51,11 +51,8 @@ def late_minimum_pods(snapshot: Snapshot) -> Counter[PodClass]:
     """
     late: Counter[PodClass] = Counter()
     for one in snapshot.unsettled:
-        least = min(one.min_replicas, one.size)
         placed = [
-            (one.placements[found.position], found)
-            for found in one.unscheduled
-            if found.position < least
+            (one.placements[found.position], found) for found in one.unscheduled if one.needs(found)
         ]
         late[one.pod_class] += sum(
             placement.node != NO_NODE

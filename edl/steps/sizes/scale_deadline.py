@@ -14,6 +14,7 @@ from edl import contract, messages, reasons
 from edl.model import Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.reason_subjects import Growth
 from edl.planner.plan import Resize
+from edl.spec.allowed_sizes import with_unended
 from edl.steps.preconditioned_patches import timestamp
 
 _ANSWERED: Final[Mapping[str, None]] = {
@@ -63,9 +64,12 @@ def _revert(job: TrainingJob, role: Role) -> Resize:
 
 
 def previous_size(role: Role) -> int:
-    """The size to revert to: as recorded with the start time, else the current one."""
-    known = role.request.scaling.before if role.request.scaling else None
-    return role.status.size if known is None else known
+    """The size to revert to: as recorded with the start time, else the current one.
+
+    A larger one if only ranks that have ended would be left.
+    """
+    known, size = role.request.scaling.before if role.request.scaling else None, role.status.size
+    return size if known is None else max(known, min(with_unended(role, known), size))
 
 
 def revert_reason(role: Role) -> Reason:

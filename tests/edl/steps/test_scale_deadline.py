@@ -112,6 +112,13 @@ def test_a_growth_that_did_not_come_is_taken_back(fallback: int | None, held: st
     assert failed.message == "worker: reverted to 4: 6 not ready within 60 s"
 
 
+def test_a_growth_is_taken_back_no_further_than_ranks_that_still_train() -> None:
+    """Ranks 0 and 1 have ended meanwhile: at size 2 the Job would be complete."""
+    found = worker(6, 5, since(60, before=2), finished_indexes=frozenset({0, 1}))
+    step, _ = lived(found)
+    assert job_patches(step) == {"mnist-worker": {"parallelism": 3, "completions": 3}}
+
+
 def test_a_timed_scale_up_that_fails_during_a_start_keeps_the_count_of_failed_starts() -> None:
     last = replace(reasons.started(5), failed_starts=2)
     step, _ = lived(worker(6, 5, since(60), last=last))

@@ -79,7 +79,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
         (one, found)
         for one in roles
         for found in one.unscheduled
-        if found.position < one.min_replicas and one.placements[found.position].node == NO_NODE
+        if one.needs(found) and one.placements[found.position].node == NO_NODE
     ]
     if not job.keeps_running and any(_starts_without_room(*found) for found in lacking):
         why = with_failed_starts(snapshot, job, reasons.GANG_UNSCHEDULABLE_PLACEMENT)

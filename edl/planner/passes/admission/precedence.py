@@ -216,5 +216,6 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
 def _unbound_nodes(allocation: RoleAllocation) -> list[int]:
     """The nodes of replicas whose pods are not bound yet."""
     placements, size = allocation.placements, allocation.size
-    waiting = [placements[at].node for at, _, _ in allocation.unscheduled if at < size]
+    unbound = (found.position for found in allocation.unscheduled)
+    waiting = [placements[at].node for at in unbound if at < size]
     return waiting + [one.node for one in placements if one.is_new and one.holds_idle]

@@ -39,6 +39,14 @@ def test_a_shrink_that_was_published_happens_though_the_room_is_free_again() -> 
     assert plan.resizes == (Resize(KEY, "worker", 4, 2, WEB),)
 
 
+def test_a_published_size_leaves_a_rank_that_has_not_ended() -> None:
+    found = hvd(gone(1, 2, 3, size=1))
+    launcher, workers = found.roles
+    ended = workers.changed(finished_indexes=frozenset({0}))
+    (resize,) = plan_for(replace(found, roles=(launcher, ended))).resizes
+    assert resize.after == 2
+
+
 def test_without_it_the_job_would_grow() -> None:
     (resize,) = plan_for(hvd(None)).resizes
     assert resize.after > 4

@@ -1,0 +1,89 @@
+"""Elastic jobs of which ranks have ended: no size and no requeue takes the others' work."""
+
+from datetime import timedelta
+
+import pytest
+
+from edl import reasons
+from edl.model import Pod, PodPhase, TrainingJob
+from edl.planner.decision_limits import Limits
+from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
+
+PREEMPT = Limits(load_ceiling=1, queue_patience=timedelta(hours=9), preempt=True)
+
+
+def _queued(
+    low: int = 1, over: tuple[int, ...] = (0,), replicas: int | None = None, **record: object
+) -> TrainingJob:
+    """Suspended at size 4."""
+    given = {"finished_indexes": frozenset(over), "replicas": replicas, **record}
+    return worker("mnist", low, 4, size=4, **given)
+
+
+def _running(on: str, low: int = 1, created: float = -3600) -> TrainingJob:
+    """One rank per letter: on node a, pending (p), ended (e) or ended and without its pod (-)."""
+    pods = tuple(_pod(index, found, created) for index, found in enumerate(on) if found != "-")
+    over = frozenset(index for index, found in enumerate(on) if found in "e-")
+    given = {"pods": pods, "size": len(on), "finished_indexes": over, "started_at": at(-9000)}
+    return worker("mnist", low, max(len(on), low + 1), suspended=False, **given)
+
+
+def _pod(index: int, found: str, created: float) -> Pod:
+    phase = {"phase": PodPhase.SUCCEEDED} if found == "e" else {}
+    return pod(index, "" if found == "p" else "a", created_at=at(created), **phase)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "low", "over", "size"),
+    [(2, 1, (0,), 2), (3, 1, (0, 1), 3), (4, 2, (0, 2), 4), (1, 1, (3,), 1), (1, 1, (), 1)],
+)
+def test_a_job_starts_with_ranks_that_have_not_ended(
+    nodes: int, low: int, over: tuple[int, ...], size: int
+) -> None:
+    assert started(plan_for(cluster(node("a", nodes), _queued(low, over)))) == {
+        "mnist": {"worker": size}
+    }
+
+
+def test_a_job_waits_while_only_its_ended_ranks_would_fit() -> None:
+    plan = plan_for(cluster(node("a", 1), _queued()))
+    assert not plan.admissions
+    assert "mnist" in held(plan)
+
+
+def test_a_restart_at_a_smaller_manual_size_keeps_a_rank_that_trains() -> None:
+    mine = _queued(replicas=1, last=reasons.restart(reasons.MANUAL_SIZE), resized_at=at(-1))
+    assert started(plan_for(cluster(node("a", 4), mine))) == {"mnist": {"worker": 2}}
+
+
+def test_a_start_is_not_taken_back_for_ranks_that_get_no_pod() -> None:
+    """Index 0 has ended, index 1 runs; the gang limit has passed long ago."""
+    plan = plan_for(cluster(node("a", 2), _running("-a")))
+    assert not plan.suspensions
+    assert "mnist" not in held(plan)
+
+
+def test_a_pending_rank_is_an_extra_while_others_of_the_minimum_run() -> None:
+    """The job is not requeued: rank 1 gets the room of rank 3."""
+    plan = plan_for(cluster(node("a", 2), _running("epaa")))
+    assert not plan.suspensions
+    assert sizes(plan) == {"mnist": 3}
+
+
+def test_a_pending_rank_stops_no_job_while_others_of_the_minimum_run() -> None:
+    low = worker("low", 2, 2, on=["a"] * 2, priority=-1)
+    plan = plan_for(cluster(node("a", 3), _running("epa", created=-1), low), PREEMPT)
+    assert (plan.suspensions, plan.resizes) == ((), ())
+
+
+def test_others_take_no_rank_that_runs_of_the_minimum() -> None:
+    """Rank 1 is pending, and with it alone nothing would train."""
+    taker = demand("nginx", shape(1), count=4)
+    assert sizes(plan_for(cluster(node("a", 2), _running("epaa"), taker))) == {"mnist": 3}
+
+
+@pytest.mark.parametrize(("on", "low"), [("ep", 1), ("eppa", 2), ("epap", 2)])
+def test_a_job_is_requeued_for_a_pending_rank_that_its_minimum_needs(on: str, low: int) -> None:
+    (stop,) = plan_for(cluster(node("a", 1), _running(on, low))).suspensions
+    assert stop.job.name == "mnist"

@@ -1,0 +1,45 @@
+"""Sizes at which ranks are left to train: ended ones alone would make the Job complete."""
+
+import pytest
+
+from edl.model import PodPhase
+from edl.spec.allowed_sizes import start_size, with_unended
+from tests.edl.planner.states import pod, role
+
+
+@pytest.mark.parametrize(
+    ("low", "over", "least"),
+    [
+        (1, (), 1),
+        (1, (0,), 2),
+        (1, (3,), 1),
+        (2, (0, 2), 4),
+        (3, (0, 1), 4),  # two are left, as many as there are
+        (4, (3,), 4),  # the min stays the least size
+        (5, (0,), 5),  # nor does it grow beyond a min that was raised
+        (1, (0, 1, 2, 3), 4),
+    ],
+)
+def test_a_start_leaves_the_minimum_of_ranks_to_train(
+    low: int, over: tuple[int, ...], least: int
+) -> None:
+    of_four = role("worker", low, 8, size=4, finished_indexes=frozenset(over))
+    assert start_size(of_four) == least
+
+
+def test_a_rank_has_ended_once_its_pod_has_succeeded() -> None:
+    """The Job controller counts it later; a failed pod is created again."""
+    pods = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a", phase=PodPhase.FAILED), pod(2, "a"))
+    assert start_size(role("worker", 1, 8, size=3, pods=pods)) == 2
+
+
+def test_a_larger_size_is_kept() -> None:
+    mine = role("worker", 1, 8, size=4, finished_indexes=frozenset({0}))
+    assert [with_unended(mine, size) for size in (1, 2, 3, 9)] == [2, 2, 3, 9]
+    assert start_size(mine.changed(replicas=1)) == 2
+
+
+def test_work_items_have_no_ranks() -> None:
+    """Another pod takes the next item, and the Job is complete once all items are."""
+    items = role("worker", 1, 8, size=4, indexed=False, finished_indexes=frozenset({0}))
+    assert start_size(items) == 1
