@@ -61,7 +61,7 @@ class Start(NamedTuple):
         """The pods that are created, by class."""
         found: Counter[PodClass] = Counter()
         for one in self.allocations:
-            found[one.pod_class] += one.allocated
+            found[one.pod_class] += one.created
         return +found
 
     @property
@@ -71,7 +71,7 @@ class Start(NamedTuple):
             [placement.node for placement in one.placements if placement.holds_idle]
             for one in self.allocations
         ]
-        requests = [PodSetRequest(one.pod_class, one.allocated) for one in self.allocations]
+        requests = [PodSetRequest(one.pod_class, one.created) for one in self.allocations]
         return PipelinedPods(requests, nodes, self.number, {})
 
 

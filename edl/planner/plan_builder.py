@@ -32,7 +32,7 @@ from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import DONE, NO_NODE, Placement, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 
 
@@ -98,8 +98,7 @@ class PlanBuilder:
             names = (role.name for role in allocations[0].job.roles if role.name in sizes)
             gated = (allocation for allocation in allocations if allocation.role.template.gated)
             nodes = tuple(
-                (allocation.role.name, self._assigned(allocation, _created(allocation)))
-                for allocation in gated
+                (one.role.name, _by_index(one, self._assigned(one, _created(one)))) for one in gated
             )
             grown = [
                 reasons.grown(allocation.allocated, allocation.role.spec.max)
@@ -192,7 +191,22 @@ def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
 
 def _created(allocation: RoleAllocation) -> list[Placement]:
     """The replicas that this plan creates."""
-    return [one for one in allocation.placements if one.is_new and one.holds_idle]
+    return [one for one in allocation.placements if _is_created(one)]
+
+
+def _is_created(placement: Placement) -> bool:
+    return placement.is_new and placement.holds_idle
+
+
+def _by_index(allocation: RoleAllocation, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """A node for each replica that starts; any stands for ranks that have ended, without pods."""
+    if len(nodes) == allocation.allocated or not nodes:
+        return nodes
+    given, first = (
+        iter(nodes),
+        [one for one in allocation.placements if one is DONE or _is_created(one)],
+    )
+    return tuple(nodes[0] if one is DONE else next(given) for one in first)
 
 
 def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:

@@ -19,6 +19,11 @@ def start_size(role: Role) -> int:
     return max(with_work(role, size), 1) if role.status.remaining is not None else size
 
 
+def start_pods(role: Role) -> int:
+    """The pods that it gets at its start size."""
+    return pods_at(role, start_size(role))
+
+
 def most_replicas(role: Role) -> int:
     """The manual size, else the max."""
     wanted = manual_size(role)
@@ -43,3 +48,9 @@ def with_unended(role: Role, replicas: int) -> int:
         return replicas
     left = [index for index in range(largest) if index not in ended][: role.spec.min]
     return max(replicas, left[-1] + 1 if left else largest)
+
+
+def pods_at(role: Role, size: int) -> int:
+    """How many pods the Job controller creates at this size: none for ranks that have ended."""
+    ended = role.ended_ranks
+    return max(sum(index not in ended for index in range(size)), 1) if ended else size

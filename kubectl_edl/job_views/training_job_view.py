@@ -8,7 +8,7 @@ import msgspec
 
 from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
 from edl.phases import ENDED, phase
-from edl.spec.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_pods
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
 from kubectl_edl.output.cell_quantities import bounds_text
@@ -164,7 +164,7 @@ def _role(role: Role, now: Phase) -> RoleView:
     ended = sum(pod.phase is PodPhase.SUCCEEDED for pod in alive)
     waits = now in (Phase.QUEUED, Phase.SCALING) and role.status.ending is None
     wanted = size - ended if items is None else size
-    lacking = start_size(role) if waits and role.status.suspended else wanted
+    lacking = start_pods(role) if waits and role.status.suspended else wanted
     return RoleView(role, size, running, max(0, 0 if now in ENDED else lacking - running))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
 from edl.quantities import Resources
-from edl.spec.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_pods, start_size
 from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.job_reasons import Why
@@ -61,7 +61,7 @@ class WaitingJob:
     def requests(self) -> Resources:
         """The requests of the pods of `start_sizes`."""
         return sum(
-            (start_size(role) * role.template.shape.requests for role in self.job.live), Resources()
+            (start_pods(role) * role.template.shape.requests for role in self.job.live), Resources()
         )
 
 

@@ -10,7 +10,7 @@ from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.phases import phase, waits_to_start
 from edl.quantities import CPU, MEMORY, PODS, Resources
-from edl.spec.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_pods
 from edl.writes import Json
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.job_views.training_job_view import JobView
@@ -133,7 +133,7 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
     names = {one.node.name for one in nodes}
     training = _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
     queued = _sum(
-        start_size(role) * role.template.shape.requests
+        start_pods(role) * role.template.shape.requests
         for job in state.jobs
         if waits_to_start(job)
         for role in job.live

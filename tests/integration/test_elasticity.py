@@ -363,6 +363,34 @@ def test_a_copy_of_a_running_job_is_left_out_and_others_get_the_extras(installed
 
 def test_a_scale_down_leaves_a_rank_that_still_trains(installed: Stage) -> None:
     """The ranks that have ended would make the smaller Job complete."""
+    _trainer_0_ends(installed)
+    installed.apply(web(8, cpu="4"))
+    installed.until(lambda: installed.size("mnist-trainer") == 2, "trainer 1 is left")
+    installed.until(lambda: installed.web_running() == 6, "the others have their room")
+    assert not installed.is_complete("mnist-trainer")
+    assert installed.running("mnist-trainer") == 1
+
+
+def test_a_job_resumes_with_a_rank_that_has_not_ended(installed: Stage) -> None:
+    """In the room of its min, 1: at size 1 the Job would be complete, and nothing would train."""
+    _trainer_0_ends(installed)
+    for job in ("mnist-trainer", "mnist-master"):
+        installed.annotate(job, paused="true")
+    installed.until(lambda: not _unended(installed), "the job has stopped")
+    installed.apply(web(6, cpu="4"))
+    installed.until(lambda: installed.web_running() == 6, "others have all but the room of two")
+    for job in ("mnist-trainer", "mnist-master"):
+        installed.annotate(job, paused=None)
+    installed.until(lambda: installed.size("mnist-trainer") > 0, "the job has started")
+    assert installed.size("mnist-trainer") == 2
+    installed.until(lambda: len(_unended(installed)) == 2, "the master and trainer 1 are there")
+    installed.until_runs("mnist-master", 1)
+    installed.until(lambda: installed.running("mnist-trainer") == 1, "trainer 1 trains")
+    assert not installed.is_complete("mnist-trainer")
+
+
+def _trainer_0_ends(installed: Stage) -> None:
+    """An elastic Paddle job of a master and four trainers, each as large as half a node."""
     made = role_jobs("paddle", "mnist", "master=1,trainer=1..4", "4", trainer=1)
     for job in made:
         job["metadata"]["annotations"][contract.MODE] = "elastic"
@@ -373,8 +401,8 @@ def test_a_scale_down_leaves_a_rank_that_still_trains(installed: Stage) -> None:
         lambda: installed.job("mnist-trainer")["status"].get("completedIndexes") == "0",
         "trainer 0 has ended",
     )
-    installed.apply(web(8, cpu="4"))
-    installed.until(lambda: installed.size("mnist-trainer") == 2, "trainer 1 is left")
-    installed.until(lambda: installed.web_running() == 6, "the others have their room")
-    assert not installed.is_complete("mnist-trainer")
-    assert installed.running("mnist-trainer") == 1
+
+
+def _unended(installed: Stage) -> "list[Json]":
+    pods = installed.pods("mnist-trainer") + installed.pods("mnist-master")
+    return [pod for pod in pods if pod["status"]["phase"] in ("Pending", "Running")]

@@ -14,8 +14,8 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.growth_gates import cool_down_after_restart
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
-from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, Placement, RoleAllocation
-from edl.spec.allowed_sizes import manual_size, start_size, with_unended, with_work
+from edl.planner.snapshot.role_allocation import DONE, ROLES_PER_JOB, Placement, RoleAllocation
+from edl.spec.allowed_sizes import manual_size, pods_at, start_size, with_unended, with_work
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -88,9 +88,9 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
     `returns`: at the sizes for which the job was stopped.
     """
     roles = [role for role in job.live if role.status.suspended]
-    size = _size_of_return if returns else start_size
+    sizes = [(role, pods_at(role, _size(role, returns=returns))) for role in roles]
     pairs = [
-        (role, PodSetRequest(snapshot.pod_class(role.template.shape), size(role))) for role in roles
+        (role, PodSetRequest(snapshot.pod_class(role.template.shape), pods)) for role, pods in sizes
     ]
     if len(pairs) > 1:
         pairs.sort(key=lambda pair: _placing_order(snapshot, pair[1].pod_class))
@@ -109,6 +109,10 @@ def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
         and not clock.elapsed_or_recheck(role.record.resized_at, limit)
         for role in job.live
     )
+
+
+def _size(role: Role, *, returns: bool) -> int:
+    return _size_of_return(role) if returns else start_size(role)
 
 
 def _size_of_return(role: Role) -> int:
@@ -138,14 +142,24 @@ def admit_roles(
         allocation = RoleAllocation(gang.job, role, rank, request.pod_class)
         allocation.placements = [Placement(node, holds_idle=True, is_new=True) for node in nodes]
         allocation.created = len(nodes)
-        allocation.min_replicas = request.pods
-        allocation.max_replicas = _most_at_start(gang, role, request.pods)
+        _add_ended_ranks(gang, allocation)
+        allocation.min_replicas = allocation.size
+        allocation.max_replicas = _most_at_start(gang, role, allocation.size)
         allocation.starts = True
         allocation.quota_request = snapshot.quotas.pod_request(gang.job, role)
         if gang.is_restarting:
             cool_down_after_restart(snapshot, allocation)
         allocations.append(allocation)
     return allocations
+
+
+def _add_ended_ranks(gang: Gang, allocation: RoleAllocation) -> None:
+    """Insert the replicas that get no pod, by their indexes."""
+    # Fast path: most roles have none.
+    if ended := allocation.role.ended_ranks:
+        size = _size(allocation.role, returns=gang.is_restarting)
+        for index in sorted(ended)[: max(size - allocation.size, 0)]:
+            allocation.placements.insert(index, DONE)
 
 
 def _most_at_start(gang: Gang, role: Role, size: int) -> int:

@@ -11,14 +11,13 @@ from edl.contract import HOSTS_GATE
 from edl.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, Unscheduled
+from edl.planner.snapshot.role_allocation import DONE, NO_NODE, Placement, Unscheduled
 from edl.spec.allowed_sizes import with_work
 
 if TYPE_CHECKING:
     from edl.model import Shape
 
 _UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)
-_DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
 _LONGEST_GATED: Final = timedelta(minutes=10)
 """How long a scheduling gate of another controller may hold a pod back before it counts as late."""
 
@@ -75,7 +74,7 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
         if pod is not None and pod.node:
             found.placements.append(pods.placement(pod.node))
         elif position in done or job.namespace_terminating:
-            found.placements.append(_DONE)
+            found.placements.append(DONE)
         else:
             since = waits.since(pod, lost=position in lost)
             found.unscheduled.append(Unscheduled(position, since, pod))

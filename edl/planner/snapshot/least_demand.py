@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from edl import phases
 from edl.model import ClusterState, Shape
-from edl.spec.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_pods
 
 
 def least_demand(
@@ -36,7 +36,7 @@ def _pods_by_shape(
     for job in state.jobs:
         if not (job.paused or job.problem or phases.ending(job)):
             shapes |= {id(role.template.shape): role.template.shape for role in job.live}
-            alike[tuple([(id(role.template.shape), start_size(role)) for role in job.live])] += 1
+            alike[tuple([(id(role.template.shape), start_pods(role)) for role in job.live])] += 1
     for kind, jobs in alike.items():
         asked = [(shapes[key], pods) for key, pods in kind]
         if _could_run(asked, largest, totals):

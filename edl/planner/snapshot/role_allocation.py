@@ -44,6 +44,8 @@ class Placement(NamedTuple):
         return IDLE if self.is_new and self.holds_idle else FUTURE_IDLE
 
 
+DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
+"""That of a replica that gets no pod any more."""
 # Cached, because a plan may create 100,000 of them.
 _on_idle: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=True, is_new=True))
 _pipelined: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=False, is_new=True))

@@ -3,7 +3,7 @@
 import pytest
 
 from edl.model import PodPhase
-from edl.spec.allowed_sizes import start_size, with_unended
+from edl.spec.allowed_sizes import pods_at, start_pods, start_size, with_unended
 from tests.edl.planner.states import pod, role
 
 
@@ -37,6 +37,12 @@ def test_a_larger_size_is_kept() -> None:
     mine = role("worker", 1, 8, size=4, finished_indexes=frozenset({0}))
     assert [with_unended(mine, size) for size in (1, 2, 3, 9)] == [2, 2, 3, 9]
     assert start_size(mine.changed(replicas=1)) == 2
+
+
+def test_ranks_that_have_ended_get_no_pods() -> None:
+    mine = role("worker", 1, 8, size=4, finished_indexes=frozenset({0, 2}))
+    assert [pods_at(mine, size) for size in (2, 3, 5)] == [1, 1, 3]
+    assert start_pods(mine) == 1
 
 
 def test_work_items_have_no_ranks() -> None:

@@ -237,3 +237,9 @@ def test_the_minimum_of_a_job_that_is_stopped_for_a_restart_is_pending() -> None
     stopped = role("worker", 2, 4, suspended=True, last=last, resizing=ResizePolicy.RESTART)
     shown = view(training(stopped))
     assert (shown.phase, shown.pending) == (Phase.SCALING, 2)
+
+
+def test_ranks_that_have_ended_are_not_pending_at_a_start() -> None:
+    last, over = reasons.restart(reasons.POD_LOST), frozenset({0})
+    fields = {"suspended": True, "last": last, "size": 4, "finished_indexes": over}
+    assert view(training(role("worker", 1, 4, **fields))).pending == 1

@@ -133,6 +133,16 @@ def test_an_ended_role_asks_for_nothing() -> None:
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
 
 
+def test_a_rank_that_has_ended_counts_in_the_start_size_and_requests_nothing() -> None:
+    ranks = WORKER.changed(size=8, indexed=True, finished_indexes=frozenset({0}))
+    job = replace(queued("bert"), roles=(ranks,))
+    (waiting,) = in_plan(
+        state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)), ""
+    )
+    assert waiting.start_sizes == (("worker", 3),)
+    assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
+
+
 def test_without_the_cluster_priority_and_arrival_order_the_queue() -> None:
     jobs = [queued("late", minutes=1), queued("early", minutes=9), queued("high", priority=10)]
     waiting = by_arrival(jobs)

@@ -16,7 +16,7 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, by_job
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.spec.allowed_sizes import start_size
+from edl.spec.allowed_sizes import start_pods
 
 
 class PodsByNode(NamedTuple):
@@ -44,7 +44,7 @@ class Victim:
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
         """What it would count in its team if it were queued again."""
-        return self._charge(balance, [start_size(one.role) for one in self.allocations])
+        return self._charge(balance, [start_pods(one.role) for one in self.allocations])
 
     def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:
         total: Counter[int] = Counter()

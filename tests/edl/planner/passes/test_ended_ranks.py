@@ -3,9 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Pod, PodPhase, TrainingJob
+from edl.model import Code, Pod, PodPhase, Quota, QuotaCharge, TrainingJob
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
@@ -36,7 +37,7 @@ def _pod(index: int, found: str, created: float) -> Pod:
 
 @pytest.mark.parametrize(
     ("nodes", "low", "over", "size"),
-    [(2, 1, (0,), 2), (3, 1, (0, 1), 3), (4, 2, (0, 2), 4), (1, 1, (3,), 1), (1, 1, (), 1)],
+    [(1, 1, (0,), 2), (1, 1, (0, 1), 3), (2, 2, (0, 2), 4), (1, 1, (3,), 1), (1, 1, (), 1)],
 )
 def test_a_job_starts_with_ranks_that_have_not_ended(
     nodes: int, low: int, over: tuple[int, ...], size: int
@@ -46,10 +47,31 @@ def test_a_job_starts_with_ranks_that_have_not_ended(
     }
 
 
-def test_a_job_waits_while_only_its_ended_ranks_would_fit() -> None:
-    plan = plan_for(cluster(node("a", 1), _queued()))
+def test_a_start_needs_room_for_its_pods_alone() -> None:
+    """Ranks 0 and 1 of four have ended: the min is 2 and 3."""
+    plan = plan_for(cluster(node("a", 1), _queued(2, (0, 1))))
     assert not plan.admissions
-    assert "mnist" in held(plan)
+    assert held(plan)["mnist"].code is Code.NEVER_FITS
+
+
+def test_a_job_that_has_started_grows_beside_its_ended_ranks() -> None:
+    assert started(plan_for(cluster(node("a", 3), _queued(over=(0, 2))))) == {
+        "mnist": {"worker": 4}
+    }
+
+
+def test_the_nodes_of_a_start_are_assigned_by_rank() -> None:
+    """Rank 0 has ended and gets no pod."""
+    there = [node("a", 1), node("b", 1)]
+    (admission,) = plan_for(cluster(*there, _queued(2, gated=True))).admissions
+    ((_, nodes),) = admission.nodes
+    assert (dict(admission.sizes), sorted(nodes[1:])) == ({"worker": 3}, ["a", "b"])
+
+
+def test_a_quota_counts_no_rank_that_has_ended() -> None:
+    mine = _queued(over=(0, 1), charges=(QuotaCharge("tight", "pods", 1),))
+    state = replace(cluster(node("a", 4), mine), quotas=(Quota("ns", "tight", "pods", 1),))
+    assert started(plan_for(state)) == {"mnist": {"worker": 3}}
 
 
 def test_a_restart_at_a_smaller_manual_size_keeps_a_rank_that_trains() -> None:
