@@ -8,7 +8,7 @@ from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, message, remedy
 from edl.model import Reason, Role, TrainingJob, job_of
 from edl.model.causes.blockers import QuotaExceeded
-from edl.spec.allowed_sizes import RESIZABLE, with_unended
+from edl.spec.allowed_sizes import RESIZABLE
 from kubectl_edl.client.cluster_view import Survey
 
 _Key: TypeAlias = tuple[str, str]
@@ -119,8 +119,7 @@ def _lacks(role: Role, size: int) -> int:
     status = role.status
     if status.ending:
         return 0
-    least = with_unended(role, role.spec.min) if status.suspended else status.size
-    size = size or least
+    size = size or (role.spec.min if status.suspended else status.size)
     if status.remaining is not None:
         size = min(size, status.remaining)
     done = sum(index < size for index in status.finished_indexes)

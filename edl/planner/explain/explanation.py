@@ -39,7 +39,7 @@ from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.spec.allowed_sizes import with_unended, with_work
+from edl.spec.allowed_sizes import with_work
 
 _ROUNDS: Final = 16
 """Most decisions to search for one explanation."""
@@ -296,5 +296,5 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
         return planned
     if role.spec.resizing is ResizePolicy.FIXED:
         return reasons.FIXED_SIZE
-    at_min = role.status.size == with_unended(role, role.spec.min) and not role.status.suspended
+    at_min = role.status.size == role.spec.min and not role.status.suspended
     return reasons.AT_MIN if at_min else None

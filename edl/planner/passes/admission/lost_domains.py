@@ -19,7 +19,6 @@ from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
-from edl.spec.allowed_sizes import pods_at
 
 
 def leave_lost_domains(sources: ClaimSources) -> None:
@@ -63,7 +62,7 @@ def _holds_minimum(
     for one in allocations:  # pods stay where they are, also on cordoned nodes
         nodes = [placement.node for placement in one.placements if placement.node != NO_NODE]
         one.pod_class.reserve_in(room, nodes)
-        lacking = max(pods_at(one.role, one.min_replicas) - len(nodes), 0)
+        lacking = max(one.min_replicas - len(nodes), 0)
         requests.append(PodSetRequest(usable(one.pod_class), lacking))
     fitting = pack_in_best_order(room, requests, Horizon.EMPTY)
     return fitting == [request.pods for request in requests]
