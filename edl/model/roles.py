@@ -189,8 +189,8 @@ class Role(msgspec.Struct, frozen=True):
         """
         if not self.spec.indexed:
             return frozenset()
-        succeeded = [pod.index for pod in self.status.pods if pod.phase is PodPhase.SUCCEEDED]
-        found = self.status.finished_indexes
+        done, found = PodPhase.SUCCEEDED, self.status.finished_indexes
+        succeeded = [pod.index for pod in self.status.pods if pod.phase is done]
         return found.union(succeeded) if succeeded else found
 
     @property
