@@ -185,7 +185,7 @@ class Role(msgspec.Struct, frozen=True):
     def ended_ranks(self) -> frozenset[int]:
         """Indexes whose pods the Job controller does not recreate (docs/kubernetes.md 35).
 
-        Those that it has yet to count are read from the pods. Work items are no ranks.
+        Those that it has yet to count are read from the pods. Work items have none.
         """
         if not self.spec.indexed:
             return frozenset()

@@ -45,7 +45,7 @@ class Placement(NamedTuple):
 
 
 DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
-"""That of a replica that gets no pod any more."""
+"""That of a replica whose rank has ended, and gets no further pod."""
 # Cached, because a plan may create 100,000 of them.
 _on_idle: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=True, is_new=True))
 _pipelined: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=False, is_new=True))
