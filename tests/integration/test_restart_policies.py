@@ -111,6 +111,7 @@ def test_with_exit_code_work_items_that_a_smaller_size_ends_do_not_fail_the_job(
         assert not at_its_end(installed, "items")
         assert installed.running("items") == 2
     finally:
+        installed.kubectl("delete", "job", "items")  # it creates no further pod with the finalizer
         for name in (one["metadata"]["name"] for one in installed.all("Pod")):
             installed.kubectl("patch", "pod", name, "-p", '{"metadata":{"finalizers":null}}')
 
