@@ -212,8 +212,8 @@ def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
     So a pod leaves only once the replacement of the one before has joined.
     """
     job, role = allocation.job, allocation.role
-    whole = len(role.status.pods) == role.status.size and others_are_ready(role, last)
-    return whole and all(
+    there = sum(not pod.ended for pod in role.status.pods)
+    return (there == _running_size(role) and others_are_ready(role, last)) and all(
         _lists_others(launcher, role, last)
         for one in job.roles
         if one.spec.is_leader and FRAMEWORKS[job.framework].publishes == role.name
@@ -223,9 +223,14 @@ def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
 
 
 def others_are_ready(role: Role, last: Pod) -> bool:
-    """Whether the role has size - 1 ready pods besides `last`, without terminating ones."""
+    """Whether all pods of its size but `last` are ready, without terminating ones."""
     others = (pod for pod in role.status.pods if pod is not last and not pod.terminating)
-    return sum(pod.ready for pod in others) == role.status.size - 1
+    return sum(pod.ready for pod in others) == _running_size(role) - 1
+
+
+def _running_size(role: Role) -> int:
+    """How many pods its size has, without those of ranks that have ended."""
+    return role.status.size - sum(rank < role.status.size for rank in role.ended_ranks)
 
 
 def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:

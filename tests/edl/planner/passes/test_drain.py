@@ -26,7 +26,7 @@ from edl.planner.plan import Drain
 from edl.planner.snapshot.decision_clock import DecisionClock
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes
-from tests.edl.planner.states import at, cluster, job, node, pod, role, shape
+from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 from tests.reasons import invalid
 from tests.roles import changed_pod
 
@@ -120,6 +120,23 @@ def test_a_cordoned_node_is_better_than_none() -> None:
 def test_one_pod_at_a_time_leaves_a_cordoned_node(late: Any) -> None:  # noqa: ANN401
     mine = ring("a", "b", pods=(pod(0, "a"), late))
     assert moved(cluster(HOME, going("a", CORDON), node("b", 9), mine)) == []
+
+
+def test_a_failed_pod_that_was_replaced_keeps_no_other_one_on_a_cordoned_node() -> None:
+    """Kubernetes keeps failed pods until their Job ends, or deletes them hours later."""
+    failed = replace(pod(0, "b", phase=PodPhase.FAILED, ready=False), name="failed")
+    left = ring("b", "a", min=2, pods=(failed, pod(0, "b"), pod(1, "a")), hosts=listing(0, 1))
+    assert moved(cluster(HOME, going("a", CORDON), node("b", 2), left)) == [("pod-1",)]
+
+
+def test_a_rank_that_has_ended_keeps_no_other_one_on_a_cordoned_node() -> None:
+    over = pod(0, "b", phase=PodPhase.SUCCEEDED, ready=False)
+    parts = (over, pod(1, "b"), pod(2, "a"))
+    ranks = worker(
+        "ranks", 1, 3, suspended=False, size=3, pods=parts, finished_indexes=frozenset({0})
+    )
+    elastic = replace(ranks, framework="pytorch")
+    assert moved(cluster(going("a", CORDON), node("b", 4), elastic)) == [("pod-2",)]
 
 
 def test_the_next_pod_leaves_a_cordoned_node_once_the_last_one_is_listed() -> None:
