@@ -66,6 +66,14 @@ def is_stalled(deployment: Json) -> bool:
     return any(one["type"] == "Progressing" and one["status"] == "False" for one in conditions)
 
 
+def refused_pods(deployment: Json) -> str:
+    """Why the API server refuses pods of its template, in its words; empty if it does not."""
+    conditions = (deployment.get("status") or {}).get("conditions") or ()
+    failed = (one for one in conditions if one["type"] == "ReplicaFailure")
+    said = (one.get("message") or one.get("reason") for one in failed if one["status"] == "True")
+    return " ".join(str(next(said, None) or "").split())
+
+
 def _permanent_failures(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
@@ -95,7 +103,10 @@ def image_remedy(verb: str, flags: str) -> str:
 
 
 def _pending(cluster: PluginCluster) -> Iterator[str]:
-    """The scheduler's messages about unscheduled pods."""
+    """The API server's messages about refused pods, and the scheduler's about unscheduled ones."""
+    targets = (ObjectRef("Deployment", cluster.system_namespace, name) for name in DEPLOYMENTS)
+    refusals = (refused_pods(one) for target in targets if (one := find(cluster, target)))
+    yield from dict.fromkeys(filter(None, refusals))
     for pod in _pods(cluster):
         for condition in (pod.get("status") or {}).get("conditions") or ():
             if condition["type"] == "PodScheduled" and condition["status"] == "False":

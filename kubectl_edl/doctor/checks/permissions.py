@@ -125,7 +125,7 @@ def ours(context: CheckContext) -> CheckResults:
         if missing:
             yield failure(
                 f"ServiceAccount {context.system_namespace}/{runs_as} may not {listed(missing)}",
-                context.reinstall,
+                context.reinstall_by_force,
             )
     if complete == len(ACCOUNTS):
         yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")

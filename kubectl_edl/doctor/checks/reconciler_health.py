@@ -96,7 +96,7 @@ def writes(context: CheckContext) -> CheckResults:
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that need these writes are not carried out",
-            context.reinstall
+            context.reinstall_by_force
             if has_its_account
             else reconciler_remedy(context, start, context.reinstall),
         )

@@ -52,7 +52,7 @@ def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
     wrong = list(_wrong_entries(context))
     changed = [*_changed_by_others(context), *_changed_conditions(context)]
-    yield from (replace(one, fix=context.reinstall) for one in wrong)
+    yield from (replace(one, fix=context.reinstall_by_force) for one in wrong)
     yield from changed
     if not (wrong or changed):
         yield ok("the API server calls it for labelled objects only")

@@ -174,12 +174,18 @@ def test_a_right_that_the_installation_withholds_is_not_missing(
 
 def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeApi) -> None:
     server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
-    assert fix_of_a_right(installed(Stage(), server)) == "kubectl edl upgrade --context prod"
+    assert (
+        fix_of_a_right(installed(Stage(), server))
+        == "kubectl edl upgrade --force-conflicts --context prod"
+    )
     outside = fix_of_a_right(beside(server))
     assert outside == f"{RENDER} --context prod"
     by_manifests = installed(Stage(), server)
     by_manifests.cluster.delete(VALUES)
-    apply_again = "apply the manifests of the plugin's version (kubectl apply, kustomize)"
+    apply_again = (
+        "apply the manifests of the plugin's version (kubectl apply --server-side "
+        "--force-conflicts)"
+    )
     assert fix_of_a_right(by_manifests) == apply_again
     by_manifests.cluster.delete(target("Deployment", "edl-webhook"))
     assert fix_of_a_right(by_manifests) == apply_again
@@ -236,7 +242,7 @@ def test_without_the_right_to_read_the_values_the_fix_is_to_upgrade(
     server.denied = frozenset({("edl-reconciler", "patch", "jobs")})
     inner = stage.wrapped
     stage.wrapped = lambda cluster: hidden("ConfigMap")(inner(cluster))
-    assert fix_of_a_right(stage) == f"{ASK}kubectl edl upgrade --context prod"
+    assert fix_of_a_right(stage) == f"{ASK}kubectl edl upgrade --force-conflicts --context prod"
 
 
 def test_where_the_deployment_is_unreadable_the_fix_is_the_log_if_that_is_readable(

@@ -138,7 +138,7 @@ def test_the_rights_are_those_of_the_deployments_own_service_account(
     assert only(installed(Stage(), server, change), "rights") == (
         "failure",
         f"ServiceAccount edl-system/{account} may not patch jobs.batch",
-        "kubectl edl upgrade",
+        "kubectl edl upgrade --force-conflicts",
     )
 
 
@@ -147,7 +147,7 @@ def test_a_right_that_a_service_account_lacks_is_a_failure(stage: Stage, server:
     assert only(stage, "rights") == (
         "failure",
         "ServiceAccount edl-system/edl-reconciler may not patch jobs.batch",
-        "kubectl edl upgrade",
+        "kubectl edl upgrade --force-conflicts",
     )
 
 

@@ -160,3 +160,17 @@ def test_without_the_right_to_list_the_pods_the_counts_of_the_deployment_are_rea
     stage.wrapped = lambda cluster: server(fenced("Pod")(cluster))
     webhook, _ = checked(stage)["deployments"]
     assert webhook["message"] == "edl-webhook: 2 of 2 replicas ready; its rollout is under way"
+
+
+@pytest.mark.parametrize(("ready", "verdict"), [(2, "warning"), (None, "failure")])
+def test_pods_that_the_api_server_refuses_are_named_in_its_words(
+    stage: Stage, ready: int | None, verdict: str
+) -> None:
+    why = 'pods "edl-webhook-7-" is forbidden: no PriorityClass with name nosuch was found'
+    failed = {"type": "ReplicaFailure", "status": "True", "message": why}
+    status = UNDER_WAY | {"readyReplicas": ready, "conditions": [failed]}
+    stage.cluster.patch(target("Deployment", "edl-webhook"), {"status": status})
+    webhook, _ = checked(stage)["deployments"]
+    assert webhook["result"] == verdict
+    assert webhook["message"].endswith(f"; the API server refuses new ones: {why}")
+    assert webhook["remediation"].startswith("change what refuses them; ")

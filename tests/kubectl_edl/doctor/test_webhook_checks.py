@@ -36,7 +36,7 @@ def test_an_entry_that_was_changed_is_named(
     (one,) = checked(installed(Stage(), server, spoil))["webhook-configuration"]
     assert one["result"] == verdict
     assert says in one["message"]
-    assert one["remediation"] == "kubectl edl upgrade"
+    assert one["remediation"] == "kubectl edl upgrade --force-conflicts"
 
 
 def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(

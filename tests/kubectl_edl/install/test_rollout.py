@@ -49,6 +49,18 @@ def test_a_wait_that_times_out_names_component_and_reason() -> None:
     )
 
 
+def test_a_wait_that_times_out_says_why_pods_are_refused() -> None:
+    on = stage()
+    install(on)
+    why = 'pods "edl-webhook-7-" is forbidden: no PriorityClass with name nosuch was found'
+    failed = {"type": "ReplicaFailure", "status": "True", "message": why}
+    webhook = ObjectRef("Deployment", "edl-system", "edl-webhook")
+    on.cluster.patch(webhook, {"status": {"conditions": [failed]}})
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 5
+    assert f"; {why}; kubectl edl doctor" in run.err
+
+
 def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
     on = stage()
     install(on, "--image", "kubectl-edl:0.1.0")
