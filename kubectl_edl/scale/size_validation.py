@@ -37,7 +37,7 @@ class SizeRequest:
     min: int | None = option(type=click.IntRange(min=1), help="Minimum replicas.")
     max: int | None = option(type=click.IntRange(min=1), help="Maximum replicas.")
     role: str = option(shell_complete=role_names, help="Role to resize, if several can be resized.")
-    remove: str = option(metavar="WORKER[,…]", help="Names of the workers whose pods end.")
+    remove: tuple[str, ...] = option(metavar="WORKER[,…]", help="Workers to end; may be repeated.")
     timeout: timedelta | None = option(
         type=Duration(above_zero=True),
         help="Revert a scale-up that is not ready in this time; also limits --wait.",
@@ -109,7 +109,7 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     name = f"{job.key.name}: {role.name}"
     if role.status.ending is not None:
         raise Refused(f"{name} has ended ({role.status.ending.value}): nothing is left to resize")
-    removed = named_pods(job, role, request.remove) if request.remove else ()
+    removed = named_pods(job, role, ",".join(request.remove)) if request.remove else ()
     if role.queue_closed:
         _check_closed_queue(name, role, request, removed)
     if removed and request.size is None:

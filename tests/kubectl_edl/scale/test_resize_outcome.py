@@ -78,8 +78,15 @@ def test_a_worker_is_removed_by_any_of_its_names(stage: Stage, name: str) -> Non
     assert notes(stage)[contract.REPLICAS] == "3"
 
 
-def test_several_are_removed_together_each_once(stage: Stage) -> None:
-    found = stage.run("scale", "mnist", "--remove", "worker-2,worker-0,mnist-worker-0")
+@pytest.mark.parametrize(
+    "named",
+    [
+        ("--remove", "worker-2,worker-0,mnist-worker-0"),
+        ("--remove", "worker-2", "--remove", "worker-0"),
+    ],
+)
+def test_several_are_removed_together_each_once(stage: Stage, named: tuple[str, ...]) -> None:
+    found = stage.run("scale", "mnist", *named)
     assert (
         "worker set to 2 (manual; min 1, max 12): worker-2 is removed, and worker-0 is replaced by "
         "a new pod, and worker-3 (the highest index) ends instead;"
