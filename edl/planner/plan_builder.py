@@ -202,10 +202,8 @@ def _by_index(allocation: RoleAllocation, nodes: tuple[str, ...]) -> tuple[str, 
     """A node for each replica that starts; any stands for ranks that have ended, without pods."""
     if len(nodes) == allocation.allocated or not nodes:
         return nodes
-    given, first = (
-        iter(nodes),
-        [one for one in allocation.placements if one is DONE or _is_created(one)],
-    )
+    given = iter(nodes)
+    first = (one for one in allocation.placements if one is DONE or _is_created(one))
     return tuple(nodes[0] if one is DONE else next(given) for one in first)
 
 

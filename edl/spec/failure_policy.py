@@ -1,13 +1,10 @@
 """The rules of a Job's `podFailurePolicy`, of which the first that matches a failed pod decides."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from edl.model import ExitCodeRule
 from edl.spec.job_spec import DISRUPTION_TARGET
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FAILS: Final = "FailJob"
 _IGNORES: Final = "Ignore"
@@ -15,7 +12,7 @@ _IGNORES: Final = "Ignore"
 
 def exit_code_rules(job: Mapping[str, Any]) -> tuple[ExitCodeRule, ...]:
     """The rules of a Job's spec that are on exit codes."""
-    rules: Sequence[Mapping[str, Any]] = (job.get("podFailurePolicy") or {}).get("rules") or ()
+    rules = (job.get("podFailurePolicy") or {}).get("rules") or ()
     about_disrupted = [place for place, rule in enumerate(rules) if _is_on_disruptions(rule)]
     first = next(iter(about_disrupted), len(rules))
     spares = bool(about_disrupted) and rules[first].get("action") == _IGNORES

@@ -89,8 +89,8 @@ def growth_blockers(
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
-        awaited = _awaited(allocation.role, now.state.observed_at)
-        if reason.code is Code.PODS_MISSING and awaited:
+        missing = reason.code is Code.PODS_MISSING
+        if missing and (awaited := _awaited(allocation.role, now.state.observed_at)):
             return [awaited]
         timed = _said(reason) or _timed(now, builder, lambda later: _held(later, key, name))
         if isinstance(timed, OwnCondition) and reason.code is Code.NEVER_FITS:

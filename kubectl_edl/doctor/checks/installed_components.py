@@ -35,10 +35,6 @@ from kubectl_edl.install.installer import INSTALL, readable_elsewhere
 from kubectl_edl.install.prune import created
 from kubectl_edl.install.rollout import DEPLOYMENTS, is_rolled_out, is_stalled, refused_pods
 
-_VALUES: Final = (
-    "change what refuses them; the Deployment tries again, or with other values: "
-    "kubectl edl upgrade --set VALUE=…"
-)
 _MINE: Final = installed(contract.MANAGED_BY)
 """The plugin's release."""
 
@@ -155,7 +151,8 @@ def _replicas(name: str, deployment: Json, context: CheckContext) -> CheckResult
         yield found(f"{message}; {stalled(stuck)}", _remedy(stuck, deployment, context))
     elif refused := refused_pods(deployment):
         found = warning if ready else failure
-        yield found(f"{message}; the API server refuses new ones: {refused}", _VALUES)
+        fix = f"change what refuses them, or a value of the installation: {context.reinstall}"
+        yield found(f"{message}; the API server refuses new ones: {refused}", FixCommand(fix))
     elif not ready:
         yield failure(message, pods)
     elif ready < wanted:

@@ -90,7 +90,7 @@ def answers(context: CheckContext) -> CheckResults:
 
 
 def _restart(context: CheckContext) -> str:
-    """How to find why the webhook does not answer, by a user who may read that."""
+    """How to find why the webhook does not answer, within the rights of the user."""
     here = context.system_namespace
     try:
         outside = context.outside_webhook
@@ -103,7 +103,7 @@ def _restart(context: CheckContext) -> str:
 
 
 def _shown(context: CheckContext) -> str:
-    """The command that shows which objects it is called for, for a user who may read that."""
+    """The command that shows for which objects it is called, if the user has the right."""
     kind = "MutatingWebhookConfiguration"
     try:
         context.find(ObjectRef(kind, "", CONFIGURATION))

@@ -173,4 +173,6 @@ def test_pods_that_the_api_server_refuses_are_named_in_its_words(
     webhook, _ = checked(stage)["deployments"]
     assert webhook["result"] == verdict
     assert webhook["message"].endswith(f"; the API server refuses new ones: {why}")
-    assert webhook["remediation"].startswith("change what refuses them; ")
+    assert webhook["remediation"] == (
+        "change what refuses them, or a value of the installation: kubectl edl upgrade"
+    )
