@@ -47,7 +47,7 @@ SCRIPT = 'echo "$LEVEL $*" >> /var/told\n'
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    training.example("horovod", steps=700, held={WORKER: 2})
+    training.example("horovod", steps=350, held={WORKER: 2})
     until_trained(training, world=2)
     pods, process = lasting(training), trainers(training, 0)
     begun = training.restarts(LAUNCHER)
@@ -64,7 +64,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     assert trainers(training, 0) == process
     until_complete(training)
     steps = steps_of(training)
-    assert not ledger.absent(steps, last=700)
+    assert not ledger.absent(steps, last=350)
     check_setbacks(steps)
     assert ledger.worlds(steps) == [2, 3, 1, 2]
     begin, end = ledger.mean_losses(steps)

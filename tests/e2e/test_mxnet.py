@@ -56,7 +56,7 @@ def told(training: Training) -> set[str]:
 
 
 def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stalls: Stalls) -> None:
-    training.example("mxnet", steps=300, held={WORKER: 1})
+    training.example("mxnet", steps=200, held={WORKER: 1})
     until_trained(training, world=1)
     setbacks = []
     for size in (3, 2):
@@ -69,7 +69,7 @@ def test_every_resize_restarts_all_from_the_checkpoint(training: Training, stall
     until_done(training)
     steps = steps_of(training)
     assert ledger.worlds(steps) == [1, 3, 2]
-    assert ledger.absent(steps, last=300) == []
+    assert ledger.absent(steps, last=200) == []
     assert ledger.unexplained(steps, setbacks) == []
     begin, end = ledger.mean_losses(steps)
     assert end < begin * 0.7

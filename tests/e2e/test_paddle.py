@@ -31,7 +31,7 @@ COLLECTIVE, COLLECTIVE_DATA = "digits-collective", "paddle-collective-data"
 MASTER, TRAINER = "digits-paddle-master", "digits-paddle-trainer"
 DATA = "paddle-data"
 STEPS_A_CHECKPOINT = 10
-LAST = 600
+LAST = 400
 """Steps: one trainer goes on alone for as long as another one takes to start."""
 IMAGE = "edl-examples/paddle:1"
 ALL_ROLES = "master=1,pserver=2,trainer=1..2"

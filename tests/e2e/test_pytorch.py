@@ -49,7 +49,7 @@ def until_trained(training: Training, world: int, known: frozenset[str] = frozen
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    start(training, steps=500)
+    start(training, steps=320)
     store = training.uids(RENDEZVOUS)
     moments = []
     for size in (4, 2):
@@ -69,7 +69,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     training.until(lambda: training.is_complete(RENDEZVOUS), "the rendezvous has been ended")
     steps = steps_of(training)
     assert ledger.worlds(steps) == [2, 4, 2]
-    assert [step.step for step in steps] == [*range(1, 501)], "none is lost, none is repeated"
+    assert [step.step for step in steps] == [*range(1, 321)], "none is lost, none is repeated"
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
     events = ("2 → 4", "4 → 2", "first worker replaced")

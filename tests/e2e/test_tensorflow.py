@@ -55,7 +55,7 @@ def lasting(training: Training) -> dict[str, dict[str, str]]:
 
 
 def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls) -> None:
-    training.example("tensorflow", steps=800, pace=0.2, held={"digits-worker": 1})
+    training.example("tensorflow", steps=360, pace=0.2, held={"digits-worker": 1})
     until_trained(training, 20, ["digits-worker-0"])
     pods = lasting(training)
     moments = []
@@ -67,7 +67,7 @@ def test_workers_come_and_go_while_it_trains(training: Training, stalls: Stalls)
     assert [training.restarts(job).popitem()[1] for job in LASTING] == [0, 0]
     until_complete(training)
     steps = steps_of(training)
-    assert [step.step for step in sorted(steps, key=lambda step: step.step)] == [*range(1, 801)]
+    assert [step.step for step in sorted(steps, key=lambda step: step.step)] == [*range(1, 361)]
     begin, end = ledger.mean_losses(steps)
     assert end < begin / 2
     for (before, after), seconds in zip(
