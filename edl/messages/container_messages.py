@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.model import Pod
-from edl.model.pods import ContainerWait
+from edl.model.pods import CRASH_LOOP, ContainerWait
 
 NO_IMAGE: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
@@ -17,7 +17,6 @@ _KUBECTL_IMAGE: Final = (
     "that can be pulled without"
 )
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
-_CRASH_LOOP: Final = "CrashLoopBackOff"
 OUT_OF_MEMORY: Final = "OOMKilled"
 """The kubelet's reason for a container that exceeded its memory limit."""
 MORE_MEMORY: Final = "raise its container's memory limit, or make its program use less"
@@ -26,7 +25,7 @@ MORE_MEMORY: Final = "raise its container's memory limit, or make its program us
 def container_wait(found: ContainerWait) -> str:
     """`container main: CrashLoopBackOff: OOMKilled, exit code 137, 7 restarts`."""
     why = found.message
-    if found.reason == _CRASH_LOOP and found.ended_by:
+    if found.reason == CRASH_LOOP and found.ended_by:
         restarts = "1 restart" if found.restarts == 1 else f"{found.restarts} restarts"
         why = f"{found.ended_by}, exit code {found.exit_code}, {restarts}"
     return f"container {found.container}: {': '.join(filter(None, (found.reason, why)))}"
@@ -59,7 +58,7 @@ def next_command(pod: str, found: ContainerWait | None, options: str) -> str:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if found.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
-    if found.reason != _CRASH_LOOP:
+    if found.reason != CRASH_LOOP:
         return describe
     logs = f"kubectl logs {pod} -c {found.container} --previous {options}"
     return f"{MORE_MEMORY}: {logs}" if found.ended_by == OUT_OF_MEMORY else logs

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -163,6 +164,10 @@ def foreign_gate(gates: Iterable[str]) -> str:
     """The scheduling gate of another controller that holds a pod back; empty without one."""
     ours = (contract.HOSTS_GATE, contract.PLACEMENT_GATE)
     return next((gate for gate in gates if gate not in ours), "")
+
+
+CRASH_LOOP: Final = "CrashLoopBackOff"
+"""The kubelet's reason for a container whose next restart it delays."""
 
 
 class ContainerWait(msgspec.Struct, frozen=True):

@@ -15,11 +15,13 @@ from edl.kube.decode.schemas import (
     SCHEDULING_GATED,
     Condition,
     ContainerStatus,
+    ContainerWaiting,
     PodAnnotations,
     PodObject,
 )
 from edl.model import Pod, PodPhase
 from edl.model.pods import (
+    CRASH_LOOP,
     ContainerWait,
     PlannedNode,
     PodContainers,
@@ -167,6 +169,10 @@ def _first_wait(containers: Iterable[ContainerStatus]) -> ContainerWait | None:
 
 def _wait(found: ContainerStatus) -> ContainerWait | None:
     waiting, ended = found.state.waiting, found.last_state.terminated
+    failed = found.state.terminated
+    if failed and failed.exit_code and found.restart_count:
+        # The kubelet shows the end of the last run for most of the delay before the next one.
+        waiting, ended = ContainerWaiting(CRASH_LOOP), failed
     if waiting is None or not waiting.reason:
         return None
     return ContainerWait(

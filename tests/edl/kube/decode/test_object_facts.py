@@ -11,6 +11,7 @@ from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.model.nodes import CORDONED
+from edl.model.pods import ContainerWait
 from edl.parsing.yaml_values import timestamp
 from edl.patches.merge_patch import merged
 from edl.quantities import Resources
@@ -373,6 +374,20 @@ def test_the_restarts_of_all_containers_of_a_pod_count_until_it_has_ended() -> N
         found = pod_facts(job_pod("a", 0, "mnist", phase=phase, status=status)).pod
         assert found is not None
         assert found.containers.restarts == restarts
+
+
+@pytest.mark.parametrize(("code", "restarts"), [(3, 5), (3, 0), (0, 5)])
+def test_a_container_that_failed_again_waits_for_its_next_run(code: int, restarts: int) -> None:
+    """The kubelet says CrashLoopBackOff only at the end of the delay, and `terminated` before."""
+    ended = {"terminated": {"exitCode": code, "reason": "Error"}}
+    container = {"name": "main", "restartCount": restarts, "state": ended}
+    status = {"containerStatuses": [container]}
+    for phase in ("Running", "Failed"):
+        found = pod_facts(job_pod("a", 0, "mnist", phase=phase, status=status)).pod
+        assert found is not None
+        waits = ContainerWait("main", "CrashLoopBackOff", "", restarts, "Error", code)
+        restarted = bool(code and restarts) and phase == "Running"
+        assert found.containers.waits == (waits if restarted else None)
 
 
 @pytest.mark.parametrize("ours", [[], ["edl.dev/placement"]], ids=["alone", "beside ours"])
