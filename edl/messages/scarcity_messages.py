@@ -6,6 +6,7 @@ from typing import Final
 from edl import contract
 from edl.model.causes.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
 from edl.model.nodes import Domain
+from edl.model.selectors import Requirement
 from edl.quantities import CPU, DEVICE_CLASS, Resources, devices_text, shown_amounts
 
 NAMED: Final = 3
@@ -17,6 +18,7 @@ _INSUFFICIENT: Final[Mapping[Scarce, str]] = {
 }
 
 _SHARED: Final = " (for a share of a GPU, on nodes with KubeShare)"
+_APART: Final = " (whole GPUs stay off KubeShare's nodes)"
 
 
 def listed(names: Sequence[object], separator: str = ", ", most: int = NAMED) -> str:
@@ -44,11 +46,12 @@ def node_rule(found: NoEligibleNode) -> str:
     node = "no node that is large enough" if found.large_nodes else "no node"
     nodes = "large enough nodes" if found.large_nodes else "nodes that it selects"
     taints = f"{'taints' if len(found.taints) > 1 else 'taint'} {listed(found.taints)}"
+    beside = f"its node selector {wanted} and " if wanted else "its "
     return {
         NodeRule.UNSCHEDULABLE: f"{node} is schedulable",
         NodeRule.NODE_NAME: f"no node is named {listed(found.names)}",
         NodeRule.NODE_SELECTOR: f"{node} matches its node selector {wanted}{kubeshare}",
-        NodeRule.NODE_AFFINITY: f"{node} matches its node affinity",
+        NodeRule.NODE_AFFINITY: f"{node} matches {beside}node affinity{_affinity(found.affinity)}",
         NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",
         NodeRule.TOPOLOGY_SPREAD: f"no node that it may use has the label {labels} of its topology "
         "spread",
@@ -59,6 +62,21 @@ def node_rule(found: NoEligibleNode) -> str:
         NodeRule.TAINTS: f"it does not tolerate the {taints} of the {nodes}",
         NodeRule.OTHERS_UNSCHEDULABLE: f"{node} that it may use is schedulable",
     }[found.rule]
+
+
+def _affinity(terms: Sequence[Sequence[Requirement]]) -> str:
+    """` disk In ssd or gpu Exists`; empty if nothing is known of them."""
+    if not terms:
+        return ""
+    named = {(one.key, one.operator) for term in terms for one in term}
+    apart = (contract.SHARED_GPU_NODE, "NotIn") in named
+    alternatives = [" and ".join(map(_requirement, term[:NAMED])) for term in terms]
+    return f" {listed(alternatives, ' or ')}{_APART if apart else ''}"
+
+
+def _requirement(found: Requirement) -> str:
+    values = f"[{listed(found.values)}]" if len(found.values) > 1 else "".join(found.values)
+    return " ".join(filter(None, (found.key, found.operator, values)))
 
 
 def needs(found: Sequence[ResourceNeed]) -> str:

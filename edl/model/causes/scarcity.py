@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from edl.model.nodes import Domain, Taint
+from edl.model.selectors import Requirement
 from edl.quantities import Amount, Resources
 
 
@@ -105,3 +106,5 @@ class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
     large_nodes: bool = False
     """Other nodes are eligible, but too small: `rule` excludes those that are large enough."""
     names: tuple[str, ...] = ()
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
+    """NODE_AFFINITY: the alternatives of which no node matches one, each a conjunction."""

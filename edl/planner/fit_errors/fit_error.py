@@ -89,8 +89,9 @@ def _excluding_rule(snapshot: Snapshot, shape: Shape, among: Mask) -> NoEligible
         return NoEligibleNode(NodeRule.NODE_NAME, names=names)
     selected = eligibility.selected(shape) & among
     if not selected.any():
-        wanted = shape.node_selector
-        return NoEligibleNode(NodeRule.NODE_SELECTOR if wanted else NodeRule.NODE_AFFINITY, wanted)
+        if not (eligibility.selected(replace(shape, affinity=())) & among).any():
+            return NoEligibleNode(NodeRule.NODE_SELECTOR, shape.node_selector)
+        return NoEligibleNode(NodeRule.NODE_AFFINITY, shape.node_selector, affinity=shape.affinity)
     if not (selected & eligibility.tolerated(shape)).any():
         return NoEligibleNode(NodeRule.TAINTS, taints=eligibility.untolerated(shape, selected))
     return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)

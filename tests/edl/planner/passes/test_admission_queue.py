@@ -424,6 +424,39 @@ def test_a_selector_that_no_node_matches_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("terms", "selector", "named"),
+    [
+        (
+            [Requirement("SharedGPU", "NotIn", ("true",))],
+            (("zone", "a"),),
+            (
+                "no node matches its node selector zone=a and node affinity SharedGPU NotIn true "
+                "(whole GPUs stay off KubeShare's nodes)"
+            ),
+        ),
+        (
+            [Requirement("disk", "In", ("ssd", "nvme")), Requirement("fast", "Exists", ())],
+            (),
+            "no node matches its node affinity disk In [ssd, nvme] or fast Exists",
+        ),
+        (
+            [Requirement("disk", "Exists", ())],
+            (("zone", "moon"),),
+            "no node matches its node selector zone=moon",
+        ),
+    ],
+)
+def test_node_affinity_that_no_node_matches_is_named(
+    terms: list[Requirement], selector: tuple[tuple[str, str], ...], named: str
+) -> None:
+    alternatives = tuple((term,) for term in terms)
+    wanted = shape(1, node_selector=selector, affinity=alternatives)
+    shared = replace(node("a"), labels={"zone": "a", "SharedGPU": "true"})
+    found = told(plan_for(cluster(shared, worker("mnist", 1, 1, shape=wanted))))["mnist"]
+    assert found.startswith(f"{named}: "), found
+
+
 @pytest.mark.parametrize("selector", [(), (("zone", "moon"),)])
 def test_a_node_name_that_does_not_exist_is_named(selector: tuple[tuple[str, str], ...]) -> None:
     """`nodeName` is read as an affinity to that node, which the manifest does not contain."""
