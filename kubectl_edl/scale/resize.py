@@ -21,9 +21,10 @@ from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.scale import resize_script, worker_removal
 from kubectl_edl.scale.limit_hints import NO_LIMITS, SizeLimits, size_limits
+from kubectl_edl.scale.resizable_roles import chosen_role
 from kubectl_edl.scale.resize_outcome import wait
 from kubectl_edl.scale.resize_script import Hook
-from kubectl_edl.scale.size_validation import Scaling, SizeRequest, chosen_role, next_step, scaling
+from kubectl_edl.scale.size_validation import Scaling, SizeRequest, next_step, scaling
 
 _NO_DRY_RUN: Final = "none"
 _NO_LIMIT: Final = "{}: it is {}, and --timeout limits the scale-up of a running job: leave it out,"
@@ -188,7 +189,7 @@ def _decide(task: ResizeTask) -> _Decided:
     job = training_job(task.job, survey, connection)
     # The name of a role's own Job selects that role.
     request = replace(task.request, role=task.request.role or named_role(task.job, job))
-    target = ObjectRef("Job", job.key.namespace, chosen_role(job, request).job)
+    target = ObjectRef("Job", job.key.namespace, chosen_role(job, request.role).job)
     return _Decided(job, scaling(job, request, connection.cluster.get(target)), now)
 
 

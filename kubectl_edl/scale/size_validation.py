@@ -20,7 +20,7 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
-from kubectl_edl.job_views.job_reasons import problem_text
+from kubectl_edl.scale.resizable_roles import chosen_role
 from kubectl_edl.scale.worker_removal import named_pods, removal_sentence
 
 
@@ -67,45 +67,9 @@ class Scaling:
     """Only the bounds change, and they neither exclude the current size nor allow more."""
 
 
-def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
-    """The roles that the framework allows to resize."""
-    framework = FRAMEWORKS.get(job.framework)
-    kinds = framework.kinds if framework else {}
-    return tuple(
-        role
-        for role in job.roles
-        if (role.name in kinds and kinds[role.name].resizable)
-        or role.spec.resizing is not ResizePolicy.FIXED
-    )
-
-
-def chosen_role(job: TrainingJob, request: SizeRequest) -> Role:
-    """The role to resize; raises Refused if it is ambiguous or cannot be resized."""
-    roles = {role.name: role for role in resizable_roles(job)}
-    known = ", ".join(roles)
-    name = job.key.name
-    if not roles:
-        why = (
-            problem_text(job)
-            or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
-        )
-        raise Refused(f"{name}: it has no role that can be resized ({why})")
-    if request.role and request.role not in roles:
-        is_there = request.role in [role.name for role in job.roles]
-        what = "is never resized" if is_there else "is not one of its roles"
-        raise Refused(f"{name}: {request.role} {what}; --role is one of {known}")
-    if len(roles) < len(resizable_roles(job)):  # a Job of each cannot be told from the other
-        raise Refused(f"{name} is not resized: {problem_text(job)}")
-    elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
-    candidates = [roles[request.role]] if request.role else elastic or list(roles.values())
-    if len(candidates) > 1:
-        raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
-    return candidates[0]
-
-
 def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     """Validate the request. `manifest` is the role's Job. Raises Refused with bounds and remedy."""
-    role = chosen_role(job, request)
+    role = chosen_role(job, request.role)
     name = f"{job.key.name}: {role.name}"
     if role.status.ending is not None:
         raise Refused(f"{name} has ended ({role.status.ending.value}): nothing is left to resize")
@@ -123,7 +87,8 @@ def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
     held = None if request.auto else asked
     if held is not None and not low <= held <= high:
         _check_fewest(name, role, replace(request, size=held), manifest, job.framework)
-        raise Refused(f"{name} {_outside(job, request, held, bounds)}")
+        items = 0 if FRAMEWORKS[job.framework].ranked else manifest["spec"].get("completions") or 0
+        raise Refused(f"{name} {_outside(job, request, held, bounds, items)}")
     limited = bool(request.timeout and request.size is not None and request.size > role.status.size)
     fallback = role.request.scaling.fallback if role.request.scaling else role.request.replicas
     noted = _size_notes(request, held, fallback, limited=limited) | _removal_note(role, removed)
@@ -227,7 +192,10 @@ def _anew(role: Role, request: SizeRequest, manifest: Json, many: str, bound: st
     return f"{anew}: kubectl edl adopt -f FILE {bound} {replace_it}"
 
 
-def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int]) -> str:
+def _outside(
+    job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[int, int], items: int
+) -> str:
+    """The bounds, and the command that changes them; `items`: work items, 0 if without limit."""
     low, high = bounds
     role = f" --role {request.role}" if request.role else ""
     command = f"kubectl edl scale {job.key.name}{request.scope.job_flags}{role}"
@@ -238,6 +206,9 @@ def _outside(job: TrainingJob, request: SizeRequest, held: int, bounds: tuple[in
         )
     if held < 1:
         remedy = f"to stop it: kubectl edl pause {job.key.name}{request.scope.job_flags}"
+    elif items and held > max(items, high):
+        most = f": {command} {items} --max {items}" if items > high else ""
+        remedy = f"it has {items} work items (spec.completions), which never change{most}"
     else:
         remedy = f"change the bound: {command} {held} --{'max' if held > high else 'min'} {held}"
     return f"takes {low}..{high}, not {held}; {remedy}"

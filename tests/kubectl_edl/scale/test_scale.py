@@ -486,6 +486,18 @@ def test_a_lowered_max_that_is_raised_again_needs_no_new_job(stage: Stage) -> No
     assert stage.run("scale", "resnet", "4", "--max", "4").code == 0
 
 
+def test_a_size_above_the_work_items_names_their_number(stage: Stage) -> None:
+    stage.put(job("items", framework="none", min="1", max="4"), completions=10)
+    found = stage.run("scale", "items", "12")
+    assert found.err.endswith(
+        "worker takes 1..4, not 12; it has 10 work items (spec.completions), which never change: "
+        "kubectl edl scale items 10 --max 10\n"
+    )
+    assert stage.run("scale", "items", "10", "--max", "10").code == 0
+    found = stage.run("scale", "items", "12")
+    assert found.err.endswith("it has 10 work items (spec.completions), which never change\n")
+
+
 def test_bounds_that_exclude_the_manual_size_are_refused(stage: Stage) -> None:
     stage.run("scale", "mnist", "6")
     found = stage.run("scale", "mnist", "--max", "4")
