@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
-from edl.model import Code, JobKey, Reason
+from edl.model import Code, JobKey, Reason, Role
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.pod_class import PodClass
@@ -34,6 +34,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
 from edl.planner.snapshot.role_allocation import DONE, NO_NODE, Placement, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
+from edl.spec.allowed_sizes import with_work
 
 
 @dataclass(slots=True)
@@ -101,7 +102,7 @@ class PlanBuilder:
                 (one.role.name, _by_index(one, self._assigned(one, _created(one)))) for one in gated
             )
             grown = [
-                reasons.grown(allocation.allocated, allocation.role.spec.max)
+                reasons.grown(allocation.allocated, _max(allocation.role))
                 for allocation in allocations
                 if allocation.allocated > allocation.min_replicas
             ]
@@ -177,7 +178,12 @@ def _grown(allocation: RoleAllocation) -> Reason:
         return reasons.MANUAL_SIZE
     bounds, size = allocation.role.spec, allocation.planned_size
     minimum = allocation.role.status.size < size <= bounds.min
-    return reasons.grown(size, bounds.max, minimum=minimum)
+    return reasons.grown(size, _max(allocation.role), minimum=minimum)
+
+
+def _max(role: Role) -> int:
+    """Its max; the number of its work items that remain if that is lower."""
+    return with_work(role, role.spec.max)
 
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:

@@ -206,9 +206,12 @@ def _why_sized(role: Role) -> Why:
 
 
 def _work_left(role: Role) -> Why | None:
-    """That fewer pods are left of a running role than its size, because less work is."""
+    """That less work is left of a running role than pods of its size, or of its max, could do."""
     remaining = role.status.remaining
-    if not remaining or remaining >= role.status.size or role.status.suspended:
+    if not remaining or remaining > role.status.size or role.status.suspended:
+        return None
+    below_max = role.record.reason is Code.IDLE_CAPACITY and remaining < role.spec.max
+    if remaining == role.status.size and not below_max:
         return None
     if role.queue_closed:
         pods = "1 pod is" if remaining == 1 else f"{remaining} pods are"

@@ -148,6 +148,13 @@ def test_a_role_with_fewer_work_items_than_it_had_replicas_says_so() -> None:
     assert why_alone(ending).message == f"2 pods are left; {ends}"
 
 
+def test_work_items_that_each_have_a_pod_are_not_said_to_lack_capacity() -> None:
+    idle = {"reason": Code.IDLE_CAPACITY, "message": "idle capacity: 4 of 6 fit"}
+    assert why_alone(role("worker", 1, 6, size=4, remaining=5, **idle)).message == idle["message"]
+    ends = role("worker", 1, 6, size=4, remaining=4, **idle)
+    assert why_alone(ends).message == "4 work items are left, with one pod each"
+
+
 def test_lost_pods_of_the_minimum_precede_the_reason_of_the_start() -> None:
     told = {"reason": Code.ADMITTED, "message": "all 2 pods of its minimum fit"}
     found = training(role("worker", 2, 4, size=2, failures=1, pods=(), **told))

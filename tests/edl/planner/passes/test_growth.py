@@ -35,6 +35,14 @@ def test_a_running_job_grows_into_idle_capacity() -> None:
     assert plan.resizes == (Resize(mine.key, "worker", 1, 4, reasons.grown(4, 9)),)
 
 
+def test_growth_to_the_remaining_work_items_does_not_say_that_fewer_fit_than_could_run() -> None:
+    mine = worker("items", 1, 6, on=["a"], remaining=4, resizing=ResizePolicy.ITEMS)
+    queued = worker("items", 1, 6, remaining=4, resizing=ResizePolicy.ITEMS)
+    (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
+    (admission,) = plan_for(cluster(node("a", 9), queued)).admissions
+    assert (resize.reason, *admission.grown) == (reasons.grown(4, 4),) * 2
+
+
 def test_a_role_with_lost_pods_does_not_grow_before_they_are_recreated() -> None:
     """The Job controller waits up to ten minutes: its new replicas would stand empty as long."""
     lost = (pod(0, phase=PodPhase.FAILED), pod(1, phase=PodPhase.FAILED))
