@@ -111,7 +111,8 @@ def remedy(found: Blocker, job: str = "") -> str:
             return more_nodes(found)
         case LoadCeiling(resource=name):
             more = amount_text(name, found.needed + found.kept - found.idle)
-            return f"a load ceiling of {found.enough * 100:g} %, or {more} more idle in the cluster"
+            idle = f", or {more} more idle in the cluster" if found.idle_suffices else ""
+            return f"a load ceiling of {found.enough * 100:g} %{idle}"
         case QuotaExceeded(Quota(kept_by=team)) if team:
             return f"lend: true or a smaller guarantee for team {team}, or more nodes"
         case QuotaExceeded(quota):

@@ -208,7 +208,10 @@ class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
 
 
 class LoadCeiling(msgspec.Struct, frozen=True):
-    """Growth would exceed `--load-ceiling` (`share`); a ceiling of `enough` would permit it."""
+    """Growth would exceed `--load-ceiling` (`share`); a ceiling of `enough` would permit it.
+
+    `idle_suffices`: whether, at the same ceiling, more idle capacity would permit it, too.
+    """
 
     kind: ClassVar = BlockerKind.LOAD_CEILING
     role: str
@@ -218,6 +221,7 @@ class LoadCeiling(msgspec.Struct, frozen=True):
     kept: int
     needed: int
     enough: float
+    idle_suffices: bool = True
 
 
 class QuotaExceeded(msgspec.Struct, frozen=True):

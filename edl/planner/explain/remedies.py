@@ -27,6 +27,7 @@ from edl.model.causes.blockers import (
 )
 from edl.model.causes.scarcity import NodeRule
 from edl.model.nodes import NEW, added_name, is_one_node
+from edl.planner.explain.sufficient_ceiling import with_sufficient_ceiling
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
 LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
@@ -181,7 +182,7 @@ def least(
 
     `suffices`: whether removing blockers is enough; true for `blockers`.
     """
-    found = tuple(blockers)
+    found = with_sufficient_ceiling(blockers, suffices)
     for blocker in reversed(found[1:]):
         others = tuple(one for one in found if one is not blocker)
         found = others if suffices(others) else found

@@ -21,6 +21,7 @@ from edl.model.causes.blockers import (
 )
 from edl.model.causes.scarcity import Scarce
 from edl.planner.explain.kept_extras import kept_extras
+from edl.planner.explain.sufficient_ceiling import CEILING_PRECISION
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pack_order import pack_in_best_order
@@ -33,9 +34,6 @@ from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.quantities import Resources
 from edl.spec.allowed_sizes import manual_size
-
-_PRECISION = 10_000
-"""Load ceilings are reported in hundredths of a percent."""
 
 
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
@@ -279,4 +277,5 @@ def _ceiling(snapshot: Snapshot, allocation: RoleAllocation, resource: str) -> L
 
 def _enough(total: int, left: int) -> float:
     """The smallest reportable load ceiling at which only `left` of `total` must stay idle."""
-    return min(ceil((total - left) * _PRECISION / max(total, 1)) / _PRECISION, 1.0)
+    share = ceil((total - left) * CEILING_PRECISION / max(total, 1)) / CEILING_PRECISION
+    return min(share, 1.0)

@@ -562,6 +562,24 @@ def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     )
 
 
+def test_the_named_load_ceiling_suffices_although_others_grow_first_below_it() -> None:
+    mine, other = runs("mine", 49, high=90), runs("other", 48, high=90)
+    (blocker,) = growth("mine", node("a", 100), mine, other, limits=Limits())
+    assert isinstance(blocker, LoadCeiling)
+    assert blocker.enough == 0.99
+    raised = replace(Limits(), load_ceiling=blocker.enough)
+    (only,) = explained("mine", node("a", 100), mine, other, limits=raised).roles
+    assert only.after == 50
+
+
+def test_the_named_load_ceiling_suffices_for_each_resource() -> None:
+    mine = runs("mine", 96, high=99, shape=shape(1, "1Gi"))
+    (blocker,) = growth("mine", node("a", 99, "97Gi"), mine, limits=Limits())
+    assert isinstance(blocker, LoadCeiling)
+    assert (blocker.resource, blocker.enough) == ("cpu", 1.0)
+    assert messages.remedy(blocker) == "a load ceiling of 100 %"
+
+
 def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
     max_, room_ = growth("mnist", node("a", 4), runs("mnist", 4, high=4))
     assert isinstance(max_, AtBound)
