@@ -46,6 +46,7 @@ class _Seen:
     `never`: by the first decision, jobs that can never start with the present nodes and quotas.
     `lacks`: the resources that nodes lacked for each job; "" for another reason that
     does not pass by itself.
+    `codes`: all codes of each job's reasons.
     `over`: jobs that have ended.
     """
 
@@ -54,6 +55,7 @@ class _Seen:
     reason: dict[JobKey, Reason] = field(default_factory=dict)
     never: dict[JobKey, Reason] = field(default_factory=dict)
     lacks: defaultdict[JobKey, set[str]] = field(default_factory=lambda: defaultdict(set))
+    codes: defaultdict[JobKey, set[Code]] = field(default_factory=lambda: defaultdict(set))
     over: frozenset[JobKey] = frozenset()
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
@@ -66,6 +68,7 @@ class _Seen:
                 self.growth.setdefault(resize.job, now)
         self.reason = {held.job: held.reason for held in plan.held}
         for held in plan.held:
+            self.codes[held.job].add(held.reason.code)
             if held.reason.code not in _PASSING:
                 self.lacks[held.job].add(_lacked_resource(held.reason))
 
@@ -160,7 +163,9 @@ class _Estimates(msgspec.Struct, frozen=True):
             return Estimate(Certainty.UNKNOWN, reason=own)
         if after is None:
             return self._without_time(key)
-        endless = self._endless(key, after)
+        codes = self.seen.codes[key]
+        timed = codes and codes <= TIMED_CODES  # no other job's end shortens a back-off
+        endless = [] if timed else self._endless(key, after)
         if not after:
             return Estimate(Certainty.NOW, self.now)
         sooner = f"{_names(endless)} ends" if endless else _ends_earlier(job)

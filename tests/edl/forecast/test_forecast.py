@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl import reasons
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
 from edl.model import (
@@ -279,6 +280,14 @@ def test_where_nodes_may_be_removed_growth_onto_an_unneeded_one_is_not_promised(
     found = forecast(state, Settings(), [grows.key]).grows[grows.key]
     assert found.certainty is Certainty.UNKNOWN
     assert found.reason.startswith("scales up only on nodes that an autoscaler has to keep anyway")
+
+
+def test_no_end_of_another_job_shortens_a_back_off() -> None:
+    failed = worker("waits", 2, 2, last=reasons.GANG_UNSCHEDULABLE, started_at=at(-30))
+    found = start(cluster(node("a", 8), runs("first"), failed))
+    assert (found.certainty, found.reason) == (Certainty.ABOUT, "")
+    full_then = start(cluster(node("a", 5), runs("first"), failed))
+    assert full_then.reason == "ns/first has no known end"
 
 
 def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
