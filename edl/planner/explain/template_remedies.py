@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model import Role, Shape, TrainingJob
-from edl.model.causes.scarcity import NodeRule, NoEligibleNode
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import Node, Taint, Toleration
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
@@ -32,6 +32,9 @@ _STATES: Final = frozenset(
 )
 """Domains of taints by which Kubernetes, cloud providers and autoscalers say that a node is ill,
 not ready yet or about to be removed, besides `INTERRUPTED`."""
+_CONTROL_PLANE: Final = frozenset(
+    {"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+)
 _Change = Callable[[Shape], Shape]
 
 
@@ -48,20 +51,41 @@ class TemplateRemedy(msgspec.Struct, frozen=True):
 
 
 def template_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> TemplateRemedy:
-    """The remedy of a job that gets no room because no node is eligible."""
+    """The remedy of a job that gets no room because no node is eligible, or too few are."""
     held = builder.results.held.get(job.key)
-    about = held.about if held else None
-    if not isinstance(about, NoEligibleNode):
-        return TemplateRemedy()
-    if about.rule is NodeRule.TAINTS:
-        taints = _least(given, job, _lasting(given, job, about.taints))
-        if taints and (roles := _roles(given, job, partial(_tolerating, taints))):
-            return TemplateRemedy(roles, taints=taints)
-    if about.rule is NodeRule.NODE_SELECTOR:
-        there = {label for node in given.state.nodes for label in (node.labels or {}).items()}
-        unknown = tuple(label for label in about.selector if label not in there)
-        if unknown and (roles := _roles(given, job, partial(_without, unknown))):
-            return TemplateRemedy(roles, selector=unknown)
+    match held.about if held else None:
+        case Shortage():
+            return _tolerant(given, job, _excluding(builder, job))
+        case NoEligibleNode(rule=NodeRule.TAINTS, taints=taints):
+            return _tolerant(given, job, taints)
+        case NoEligibleNode(rule=NodeRule.NODE_SELECTOR) as about:
+            return _unselective(given, job, about)
+    return TemplateRemedy()
+
+
+def _excluding(builder: PlanBuilder, job: TrainingJob) -> tuple[Taint, ...]:
+    """The taints that keep its pods off nodes which they select, but for control planes."""
+    eligibility, shapes = builder.snapshot.eligibility, [one.template.shape for one in job.live]
+    found = {
+        taint
+        for shape in shapes
+        for taint in eligibility.untolerated(shape, eligibility.selected(shape))
+    }
+    return tuple(taint for taint in found if taint.key not in _CONTROL_PLANE)
+
+
+def _tolerant(given: DecisionInput, job: TrainingJob, excluding: Sequence[Taint]) -> TemplateRemedy:
+    taints = _least(given, job, _lasting(given, job, excluding))
+    if taints and (roles := _roles(given, job, partial(_tolerating, taints))):
+        return TemplateRemedy(roles, taints=taints)
+    return TemplateRemedy()
+
+
+def _unselective(given: DecisionInput, job: TrainingJob, about: NoEligibleNode) -> TemplateRemedy:
+    there = {label for node in given.state.nodes for label in (node.labels or {}).items()}
+    unknown = tuple(label for label in about.selector if label not in there)
+    if unknown and (roles := _roles(given, job, partial(_without, unknown))):
+        return TemplateRemedy(roles, selector=unknown)
     return TemplateRemedy()
 
 

@@ -43,6 +43,21 @@ def test_a_toleration_that_gives_no_room_is_not_offered() -> None:
     assert remedy(replace(TAINTED, used=tolerant.requests), full, mine) == TemplateRemedy()
 
 
+def test_a_toleration_is_offered_where_the_nodes_without_the_taint_are_too_few() -> None:
+    spot = Taint("pool", "spot", "NoSchedule")
+    mine = worker("mnist", 4, 4, shape=shape(2))
+    tainted = [node(name, 4, taints=(spot,)) for name in "bc"]
+    assert remedy(node("a", 4), *tainted, mine) == TemplateRemedy(("worker",), taints=(spot,))
+    assert remedy(node("a", 4), node("b", 2, taints=(spot,)), mine) == TemplateRemedy()
+    assert remedy(node("a", 4), *(node(name, 4) for name in "bc"), mine) == TemplateRemedy()
+
+
+def test_no_toleration_of_a_control_plane_is_offered_where_other_nodes_are_usable() -> None:
+    mine = worker("mnist", 3, 3, shape=shape(2))
+    own = node("b", 4, taints=(Taint("node-role.kubernetes.io/control-plane", "", "NoSchedule"),))
+    assert remedy(node("a", 4), own, mine) == TemplateRemedy()
+
+
 @pytest.mark.parametrize(
     "key",
     [
