@@ -98,8 +98,18 @@ def _restart(context: CheckContext) -> str:
         return AS_ADMINISTRATOR
     if outside:
         return _OUTSIDE.format(url=outside)
+    if _has_no_service(context):
+        return context.reinstall
     may = context.may(AccessRight("get", "pods/log", namespace=here))
     return FixCommand(_LOGS.format(namespace=here)) if may else AS_ADMINISTRATOR
+
+
+def _has_no_service(context: CheckContext) -> bool:
+    """Whether the webhook's Service does not exist; False if it may not be read."""
+    try:
+        return context.find(ObjectRef("Service", context.system_namespace, "edl-webhook")) is None
+    except Forbidden:
+        return False
 
 
 def _shown(context: CheckContext) -> str:

@@ -26,6 +26,7 @@ _KINDS = (
     "ClusterRoleBinding",
     "Deployment",
     "Secret",
+    "Service",
 )
 
 
@@ -107,7 +108,9 @@ def _documents() -> tuple[Json, ...]:
 
 def target(kind: str, name: str) -> ObjectRef:
     return ObjectRef(
-        kind, contract.SYSTEM_NAMESPACE if kind in ("Deployment", "Secret") else "", name
+        kind,
+        contract.SYSTEM_NAMESPACE if kind in ("Deployment", "Secret", "Service") else "",
+        name,
     )
 
 

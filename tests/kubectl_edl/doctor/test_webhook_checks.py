@@ -49,6 +49,16 @@ def test_a_webhook_that_the_api_server_does_not_reach_is_a_failure(
     assert "kubectl logs -n edl-system deploy/edl-webhook" in fix
 
 
+def test_a_webhook_without_its_service_is_mended_by_an_upgrade(
+    stage: Stage, server: FakeApi
+) -> None:
+    server.refusal = WebhookAway("failed calling webhook jobs.edl.dev: service not found", 500)
+    stage.cluster.delete(target("Service", "edl-webhook"))
+    assert only(stage, "webhook-answers")[2] == "kubectl edl upgrade"
+    stage.wrapped = lambda cluster: hidden("Service")(server(cluster))
+    assert "kubectl logs -n edl-system" in only(stage, "webhook-answers")[2]
+
+
 def test_a_user_of_one_namespace_sees_that_the_webhook_is_away(
     stage: Stage, server: FakeApi
 ) -> None:
