@@ -25,6 +25,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
+from kubectl_edl.doctor.checks.webhook_trust import bundle_remedy
 from manifests import installation
 
 _OF_OTHERS: Final[Mapping[str, str]] = {
@@ -94,6 +95,8 @@ def _restart(context: CheckContext) -> str:
     here = context.system_namespace
     try:
         outside = context.outside_webhook
+        if untrusting := bundle_remedy(context):
+            return untrusting
     except Forbidden:
         return AS_ADMINISTRATOR
     if outside:

@@ -6,7 +6,7 @@ from typing import Final
 from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.rotation_steps import is_due
 from certs.secrets import Installation, usual
-from certs.verify import facts_of, misnamed, pair_problem
+from certs.verify import CertificateInfo, facts_of, misnamed, pair_problem
 from edl.errors import NotFound
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import (
@@ -43,7 +43,7 @@ def trusted(context: CheckContext) -> CheckResults:
     cluster = context.connection.cluster
     found, owner = list(entries(cluster)), certificate_owner(cluster)
     fix, rewrite = _fix(context, owner), _rewrite(context, owner)
-    empty = [one for one in found if not each_certificate(one.certificates)]
+    empty = [one for one in found if not one.certificates]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         what = "no caBundle, so the API server trusts no certificate of the webhook"
@@ -66,6 +66,14 @@ def trusted(context: CheckContext) -> CheckResults:
         if is_due(authority, context.now)
         else ok(message)
     )
+
+
+def bundle_remedy(context: CheckContext) -> str:
+    """What mends an entry whose caBundle has no readable certificate; empty if each has one."""
+    cluster = context.connection.cluster
+    if all(_authorities(one) for one in entries(cluster)):
+        return ""
+    return _rollout(context) or _rewrite(context, certificate_owner(cluster))
 
 
 def serving(context: CheckContext) -> CheckResults:
@@ -110,13 +118,20 @@ def _rollout(context: CheckContext) -> str:
 
 
 def _problem(one: Trusted, context: CheckContext) -> str:
-    try:
-        facts = [facts_of(authority) for authority in each_certificate(one.certificates)]
-    except CertificateError as error:
-        return f"its caBundle: {error}"
+    facts = _authorities(one)
+    if not facts:
+        return "its caBundle is not a PEM certificate, so the API server cannot call the webhook"
     if all(each.left(context.now).total_seconds() < 0 for each in facts):
         return f"the authority that it trusts has {days_left(facts[0], context.now)}"
     return ""
+
+
+def _authorities(one: Trusted) -> list[CertificateInfo]:
+    """The authorities that the entry trusts; empty if any of them is not readable."""
+    try:
+        return [facts_of(authority) for authority in each_certificate(one.certificates)]
+    except CertificateError:
+        return []
 
 
 def _served(found: KeyPair, named: str, context: CheckContext, fix: str) -> CheckResults:

@@ -1,5 +1,6 @@
 """Checks that the API server calls the webhook and trusts it."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -151,6 +152,25 @@ def test_a_configuration_without_an_authority_is_a_failure(stage: Stage) -> None
     assert one["result"] == "failure"
     assert one["message"].startswith("MutatingWebhookConfiguration edl, jobs.edl.dev: no caBundle,")
     assert one["remediation"] == "kubectl edl certs renew"
+
+
+@pytest.mark.parametrize(
+    "text", ["garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+)
+def test_a_ca_bundle_without_a_certificate_is_named_with_its_remedy(
+    stage: Stage, server: FakeApi, text: str
+) -> None:
+    webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
+    webhooks[0]["clientConfig"]["caBundle"] = b64encode(text.encode()).decode()
+    stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
+    (one,) = checked(stage)["trust"]
+    assert one["message"] == (
+        "MutatingWebhookConfiguration edl, jobs.edl.dev: its caBundle is not a PEM certificate, so "
+        "the API server cannot call the webhook"
+    )
+    assert one["remediation"] == "kubectl edl certs renew"
+    server.refusal = WebhookAway("failed calling webhook: unable to load root certificates", 500)
+    assert only(stage, "webhook-answers")[2] == "kubectl edl certs renew"
 
 
 def test_entries_without_an_authority_are_one_failure_and_the_rollout_mends_it(
