@@ -67,10 +67,27 @@ def labelled(manifest: Json, labels: LabelOptions) -> Json:
     if is_labelled(template) and not is_labelled(target):
         # The API server selects a Job for the webhook by the Job's own labels.
         _move(template["metadata"], metadata)
-    _put(metadata, "labels", _chosen(_LABELS, labels) | _role(metadata.get("name", ""), labels))
-    _put(metadata, "annotations", _chosen(_ANNOTATIONS, labels))
+    for place, values in _settings(metadata, labels).items():
+        _put(metadata, place, values)
     _check(target, changed)
     return changed
+
+
+def changes(manifest: Json, labels: LabelOptions) -> bool:
+    """Whether the options change any label or annotation of a Job."""
+    metadata = manifest["metadata"]
+    return any(
+        values.items() - (metadata.get(place) or {}).items()
+        for place, values in _settings(metadata, labels).items()
+    )
+
+
+def _settings(metadata: Json, labels: LabelOptions) -> dict[str, dict[str, str]]:
+    """The chosen labels and annotations of a Job with this metadata."""
+    return {
+        "labels": _chosen(_LABELS, labels) | _role(metadata.get("name", ""), labels),
+        "annotations": _chosen(_ANNOTATIONS, labels),
+    }
 
 
 def _move(source: Json, metadata: Json) -> None:

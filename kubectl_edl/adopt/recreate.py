@@ -31,7 +31,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.adopt.job_labels import LabelOptions, labelled
+from kubectl_edl.adopt.job_labels import LabelOptions, changes, labelled
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.completion_candidates import object_name, plain
 from kubectl_edl.cli.context import CliContext, ClusterConnection
@@ -85,6 +85,10 @@ def adopt_job(
         replacement = _plan(connection, target, labels)
     except NotFound:
         raise _no_job(connection, target, labels) from None
+    if _is_adopted(replacement, labels):
+        text = "adopted already with these labels, and left as it is: kubectl edl status"
+        cli.say(f"{target.name}: {text} {_job_of(replacement.found)}{connection.scope.job_flags}")
+        return
     if not how.recreate:
         flags = f"{labels.flags}{connection.scope.job_flags}".strip()
         raise Refused(
@@ -106,6 +110,12 @@ def adopt_job(
         _print_created(cli, target.name, fresh, connection.scope.job_flags)
     else:
         cli.warn(f"{target.name} stays as it is")
+
+
+def _is_adopted(replacement: Replacement, labels: LabelOptions) -> bool:
+    """Whether the webhook has completed the Job with the labels and annotations of the options."""
+    found = replacement.found
+    return contract.INJECTED_MAX in annotations(found) and not changes(found, labels)
 
 
 def _no_job(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> EdlError:
@@ -133,10 +143,14 @@ def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[
 
 
 def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:
-    job = labels_of(fresh).get(contract.JOB) or name
     paused = annotations(fresh).get(contract.PAUSED) == contract.TRUE
     then = ", and paused: kubectl edl resume" if paused else ": kubectl edl status"
-    cli.say(f"{name}: created again with labels{then} {job}{flags}")
+    cli.say(f"{name}: created again with labels{then} {_job_of(fresh)}{flags}")
+
+
+def _job_of(manifest: Json) -> str:
+    """The training job of a Job."""
+    return labels_of(manifest).get(contract.JOB) or str(manifest["metadata"]["name"])
 
 
 def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> Replacement:

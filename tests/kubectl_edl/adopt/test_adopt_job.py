@@ -345,6 +345,20 @@ def test_an_adopted_job_can_be_adopted_again(stage: Stage, annotations: "Json") 
     assert LAST_APPLIED not in written["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize("options", [(*ELASTIC, "--recreate"), ("--recreate",), ELASTIC])
+def test_an_adopted_job_with_the_same_labels_is_left_alone(
+    stage: Stage, options: tuple[str, ...]
+) -> None:
+    source = job("bert", framework="none", min="1", max="4")
+    source["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(source)}
+    before = stage.put(source)
+    found = stage.run("adopt", "bert", *options)
+    assert (found.code, found.err, stage.job("bert")) == (0, "", before)
+    assert found.out == (
+        "bert: adopted already with these labels, and left as it is: kubectl edl status bert\n"
+    )
+
+
 def test_an_elastic_job_of_unknown_source_is_not_guessed(stage: Stage) -> None:
     stage.put(job("bert", framework="none", min="1", max="2"))
     found = stage.run("adopt", "bert", "--max", "8", "--recreate", "-y")
