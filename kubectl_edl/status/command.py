@@ -75,7 +75,7 @@ def status(
     from kubectl_edl.status import phase_wait, view
     from kubectl_edl.status.cluster_load import ClusterLoad
 
-    wait = phase_wait.Wait(wanted, cli, scope)
+    wait = phase_wait.Wait(wanted, cli, scope, silent=not output.watch)
     load = ClusterLoad(connection) if output.watch and cli.width is not None else None
 
     def read() -> Report:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Final
 
 from edl.model import Code, Phase
@@ -17,13 +18,22 @@ _ALSO: Final[Mapping[Phase, frozenset[Phase]]] = {
 """Phases that count as another phase: a job that scales is running."""
 
 
+_HINTED: Final = 3
+"""Paused jobs that are named before the wait."""
+
+
 class Wait:
-    def __init__(self, wanted: AwaitedPhase, cli: CliContext, scope: Scope) -> None:
+    """`silent`: nothing is shown before the wait ends, so a paused job is hinted at."""
+
+    def __init__(
+        self, wanted: AwaitedPhase, cli: CliContext, scope: Scope, *, silent: bool = False
+    ) -> None:
         self._wanted = wanted
         self._cli = cli
         self._scope = scope
         self._begun = cli.now()
         self._views: tuple[JobView, ...] = ()
+        self._unhinted = silent
         phases = [one for one in wanted.goals if isinstance(one, Phase)]
         self._phases = frozenset(also for one in phases for also in _ALSO.get(one, {one}))
         self._codes = frozenset(one for one in wanted.goals if isinstance(one, Code))
@@ -39,6 +49,11 @@ class Wait:
         for one in views:
             if one.phase in ENDED and not self._is_there(one):
                 raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
+        paused = (one for one in views if one.phase is Phase.PAUSED and not self._is_there(one))
+        for one in islice(paused, _HINTED if self._unhinted else 0):
+            resume = self._command("resume", one)
+            self._cli.warn(f"hint: {one.job.key.name} does not run before it is resumed: {resume}")
+        self._unhinted = False
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -65,11 +80,14 @@ class Wait:
         if self._wanted.goals and missed:
             names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
             goals = " or ".join(goal.value for goal in self._wanted.goals)
-            first = missed[0].job.key
-            where = self._scope.within(first.namespace).job_flags if self._scope.job_flags else ""
-            raise TimedOut(
-                f"not {goals} in time: {names}; see kubectl edl status {first.name}{where}"
-            )
+            paused = missed[0].phase is Phase.PAUSED
+            verb, then = ("resume", "to resume it:") if paused else ("status", "see")
+            raise TimedOut(f"not {goals} in time: {names}; {then} {self._command(verb, missed[0])}")
+
+    def _command(self, verb: str, one: JobView) -> str:
+        key, scope = one.job.key, self._scope
+        where = scope.within(key.namespace).job_flags if scope.job_flags else ""
+        return f"kubectl edl {verb} {key.name}{where}"
 
     @property
     def _reached(self) -> bool:

@@ -101,6 +101,26 @@ def test_too_late_is_exit_code_5(stage: Stage, timeout: str) -> None:
     )
 
 
+@pytest.mark.parametrize("flags", [["sweep"], ["-n", "default"]])
+def test_a_wait_for_a_paused_job_names_the_command_that_resumes_it(
+    stage: Stage, flags: list[str]
+) -> None:
+    stage.patch("sweep", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    stage.now = [NOW, NOW, NOW + timedelta(seconds=4), NOW + timedelta(minutes=6)]
+    found = stage.run("status", "--for", "Running", "--timeout", "5m", *flags)
+    resume = f"kubectl edl resume sweep{' -n default' * (len(flags) - 1)}"
+    assert (found.code, found.err) == (
+        5,
+        f"hint: sweep does not run before it is resumed: {resume}\n"
+        f"error: not Running in time: sweep is Paused; to resume it: {resume}\n",
+    )
+
+
+def test_a_wait_for_a_pause_has_no_hint(stage: Stage) -> None:
+    stage.patch("sweep", {"metadata": {"annotations": {contract.PAUSED: "true"}}})
+    assert stage.run("status", "sweep", "--for", "Paused").err == ""
+
+
 def test_another_end_than_was_waited_for_is_exit_code_6() -> None:
     stage = Stage()
     mnist(stage)
