@@ -109,10 +109,10 @@ def test_a_wait_for_a_paused_job_names_the_command_that_resumes_it(
     stage.now = [NOW, NOW, NOW + timedelta(seconds=4), NOW + timedelta(minutes=6)]
     found = stage.run("status", "--for", "Running", "--timeout", "5m", *flags)
     resume = f"kubectl edl resume sweep{' -n default' * (len(flags) - 1)}"
-    assert (found.code, found.err) == (
-        5,
+    assert found.code == 5
+    assert found.err == (
         f"hint: sweep does not run before it is resumed: {resume}\n"
-        f"error: not Running in time: sweep is Paused; to resume it: {resume}\n",
+        f"error: not Running in time: sweep is Paused; to resume it: {resume}\n"
     )
 
 
