@@ -143,7 +143,8 @@ def _another_bound(found: AtBound, job: str) -> str:
     if found.bound in OF_WORK:
         return ""
     if most is None or found.value < most:
-        return f"a larger max of {role}"
+        larger = f": kubectl edl scale {job} --role {role} --max {found.value + 1}" if job else ""
+        return f"a larger max of {role}{larger}"
     return f"a new Job with a larger max of {role}, as these pods were made for {most}"
 
 

@@ -1,8 +1,10 @@
 """Blockers of a training job, for `-o json` of `kubectl edl explain`."""
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from edl.messages import cause, remedy
+from edl.messages.scarcity_messages import kept_to
 from edl.model.causes.blockers import (
     AtBound,
     Blocker,
@@ -19,6 +21,7 @@ from edl.model.causes.blockers import (
 )
 from edl.model.nodes import is_added
 from edl.planner.explain.explanation import Blockers
+from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import time_text
@@ -28,12 +31,31 @@ from kubectl_edl.output.documents.decision_documents import BlockerDocument, Blo
 NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
 
 
-def stops_document(stops: Blockers | None, job: str) -> BlockersDocument | None:
-    """`job`: the arguments of commands on the training job."""
+def stops_document(
+    stops: Blockers | None, job: str, start: StartRemedy = NO_REMEDY
+) -> BlockersDocument | None:
+    """`job`: the arguments of commands on the training job; `start`: as for `remedies`."""
     if stops is None:
         return None
-    blockers = [_with_fields(one, job) for one in stops.blockers]
+    helps = remedies(stops.blockers, job, start)
+    blockers = [_with_fields(one, what) for one, what in zip(stops.blockers, helps, strict=True)]
     return {"complete": stops.complete, "blockers": blockers}
+
+
+def remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[str]:
+    """What would help against each blocker; a smaller min of `start` helps against a quota."""
+    smaller = f"; or {smaller_min(start, job)}" if start.min else ""
+    return [
+        f"{remedy(one, job)}{smaller if isinstance(one, QuotaExceeded) else ''}" for one in blockers
+    ]
+
+
+def smaller_min(found: StartRemedy, job: str) -> str:
+    """The min of `found` with its command; `job` as for `stops_document`."""
+    return (
+        f"a min of {found.min} for {found.role}, which fits{kept_to(found.domains)}: "
+        f"kubectl edl scale {job} --role {found.role} --min {found.min}"
+    )
 
 
 def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
@@ -47,12 +69,12 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
     return {"complete": stops.complete, "blockers": blockers}
 
 
-def _with_fields(one: Blocker, job: str) -> BlockerDocument:
+def _with_fields(one: Blocker, helps: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
     plain: BlockerDocument = {
         "type": one.kind.value,
         "message": cause(one),
-        "remediation": remedy(one, job),
+        "remediation": helps,
     }
     match one:
         case TimedHold(reason=reason, until=until):

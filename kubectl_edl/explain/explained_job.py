@@ -7,18 +7,20 @@ from typing import Final, NamedTuple
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
-from edl.messages import cause, remedy
+from edl.messages import cause
 from edl.model import Caveat, Code, TrainingJob
 from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
 from edl.phases import filling
 from edl.planner.explain.explanation import Blockers, Explanation
+from edl.planner.explain.start_remedies import NO_REMEDY
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
 from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
+from kubectl_edl.explain.blocker_documents import remedies
 from kubectl_edl.job_views.creation_failures import JobBlocker
 from kubectl_edl.job_views.published_queue import place_text
 from kubectl_edl.job_views.role_history import PastOperation
@@ -192,14 +194,14 @@ def _decided_stops(found: Explanation, explained: Explained) -> Iterator[Blocker
         yield _stops(
             f"Why {found.job.name} {_does_not_run(explained.view.job)}:",
             found.start_blockers,
-            job,
+            remedies(found.start_blockers.blockers, job, found.remedy),
         )
     for role in found.roles:
         if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
             yield _stops(
                 f"Why not one more {role.role} (now {role.before}, next {role.after}):",
                 role.blockers,
-                job,
+                remedies(role.blockers.blockers, job, NO_REMEDY),
             )
 
 
@@ -224,8 +226,10 @@ def _is_fixed(stops: Blockers) -> bool:
     return later or JobCondition.FIXED in found
 
 
-def _stops(title: str, stops: Blockers, job: str) -> BlockerList:
-    sentences = [(one.kind, cause(one), remedy(one, job)) for one in stops.blockers]
+def _stops(title: str, stops: Blockers, helps: Sequence[str]) -> BlockerList:
+    sentences = [
+        (one.kind, cause(one), what) for one, what in zip(stops.blockers, helps, strict=True)
+    ]
     own = [one.what for one in stops.blockers if isinstance(one, OwnCondition)]
     found = _listed(title, sentences, complete=stops.complete)
     return found._replace(names_missing=JobCondition.MISSING in own)

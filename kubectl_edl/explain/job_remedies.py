@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from edl import contract
-from edl.messages.scarcity_messages import kept_to, listed
+from edl.messages.scarcity_messages import listed
 from edl.model import Topology
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
+from kubectl_edl.explain.blocker_documents import smaller_min
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import JobView
@@ -43,11 +44,7 @@ def _automatic_sizes(explained: Explained) -> str:
 def _start(view: JobView, found: StartRemedy) -> Iterator[str]:
     """The commands by which the job would get room within its topology, and within quotas."""
     if found.min:
-        name = f"--role {found.role} --min {found.min}"
-        yield (
-            f"a min of {found.min} for {found.role}, which fits{kept_to(found.domains)}: "
-            f"kubectl edl scale {view.argument} {name}"
-        )
+        yield smaller_min(found, view.argument)
     if found.required:
         command = topology_view.requiring(view, found.required)
         yield f"its topology with a label that nodes have: {command}"

@@ -252,7 +252,7 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": stops_document(found.start_blockers, explained.view.argument)
+        "start": stops_document(found.start_blockers, explained.view.argument, found.remedy)
         if found
         else published_document(published.start if published else None),
         "roles": _role_documents(explained, found) if found else [],

@@ -611,9 +611,12 @@ def test_sizes_for_which_the_pods_were_not_made_need_a_new_job(stage: Stage) -> 
         for index in range(2):
             stage.create(pod(ran, index, f"node-{index + 1}"))
     assert f"would help: {new_job}" in stage.run("explain", "pair").out
-    assert "would help: a larger max of worker\n" in stage.run("explain", "items").out
+    scale = (
+        "would help: a larger max of worker: kubectl edl scale {} -n default --role worker --max"
+    )
+    assert f"{scale.format('items')} 3\n" in stage.run("explain", "items").out
     stage.patch("small", {"metadata": {"labels": {contract.MAX: "6"}}})
-    assert "would help: a larger max of worker\n" in stage.run("explain", "small").out
+    assert f"{scale.format('small')} 7\n" in stage.run("explain", "small").out
 
 
 def test_a_manual_size_that_does_not_fit_may_be_taken_back(stage: Stage) -> None:
@@ -681,7 +684,12 @@ def test_a_job_too_large_for_a_quota_is_offered_the_min_that_fits(largest: str) 
     )
     scale = "kubectl edl scale wide -n default --role worker --min 4"
     found = stage.run("explain", "wide").out
-    assert helps(f"a min of 4 for worker, which fits: {scale}") in found
+    smaller = f"a min of 4 for worker, which fits: {scale}"
+    assert helps(smaller) in found
+    raised = 'ResourceQuota "team" of namespace default raised to pods=7'
+    assert f"     would help: {raised}; or {smaller}\n" in found
+    explained = json.loads(stage.run("explain", "wide", "-o", "json").out)
+    assert explained["start"]["blockers"][0]["remediation"] == f"{raised}; or {smaller}"
 
 
 def helps(what: str) -> str:
