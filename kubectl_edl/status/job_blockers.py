@@ -225,18 +225,27 @@ def failure_blockers(
             same = [pod for pod in found if pod.why == why]
             named = f"{same[0].name} failed" if len(same) == 1 else f"{len(same)} pods failed"
             yield JobBlocker(
-                f"{named}: {why} ({_failures(role, same[0])})", _failure_remedy(view, same[0])
+                f"{named}: {why} ({_failures(role, same)})", _failure_remedy(view, same[0])
             )
 
 
-def _failures(role: Role, pod: FailedPod) -> str:
-    """`1 failure of mnist-worker; more than 72 fail it`, or what its exit code causes."""
+def _failures(role: Role, pods: Sequence[FailedPod]) -> str:
+    """`1 failure of mnist-worker; more than 72 fail it`, or what their exit code causes.
+
+    The Job controller counts a failed pod later; with backoffLimitPerIndex, as it replaces it.
+    """
+    pod = pods[0]
     rules = role.spec.exit_code_rules if pod.container else ()
     decides = (one.action for one in rules if one.matches(pod.container, pod.exit_code))
     if then := _BY_EXIT_CODE.get(next(decides, ""), ""):
         return f"by the podFailurePolicy of {role.job}, exit code {pod.exit_code} {then}"
-    count, limit = role.status.failures, role.spec.backoff_limit
-    then = "failures are not limited" if limit == UNLIMITED else f"more than {limit} fail it"
+    ended = len(pods) if pod.container else 0
+    count, limit = max(role.status.failures, ended), role.spec.backoff_limit
+    then = (
+        "its backoffLimit does not limit them"
+        if limit == UNLIMITED
+        else f"more than {limit} fail it"
+    )
     return f"{counted(count, 'failure')} of {role.job}; {then}"
 
 

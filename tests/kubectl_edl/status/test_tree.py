@@ -236,7 +236,17 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     assert message in stage.run("explain", "crash").out
     stage.patch("crash", {"status": {"failed": 1}, "spec": {"backoffLimit": UNLIMITED}})
     ((what, _),) = [one for one in blockers_section(stage, "crash") if why in one[0]]
-    assert what.endswith("(1 failure of crash; failures are not limited)")
+    assert what.endswith("(1 failure of crash; its backoffLimit does not limit them)")
+
+
+def test_a_failed_pod_that_its_job_has_not_counted_yet_is_counted() -> None:
+    """With backoffLimitPerIndex the Job controller counts a pod once its replacement exists."""
+    stage = Stage()
+    owner = stage.put(job("crash", framework="none", min="1", max="2"), suspend=False)
+    ended = {"reason": "Error", "exitCode": 3, "finishedAt": "2026-11-21T11:59:00Z"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+    stage.create(pod(owner, 0, phase="Failed", conditions=[], containerStatuses=statuses))
+    assert any("(1 failure of crash; " in what for what, _ in blockers_section(stage, "crash"))
 
 
 @pytest.mark.parametrize(
