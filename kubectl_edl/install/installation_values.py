@@ -133,11 +133,12 @@ def _set(found: Json, setting: str) -> Json:
 
 
 def _put(found: Json, names: Sequence[str], value: object) -> Json:
-    """Set the value at the path; None removes it, which restores the default."""
+    """Set the value at the path; None removes it, and maps that get empty: the default again."""
     name, *rest = names
     if not rest:
         return {key: each for key, each in found.items() if key != name} | (
             {} if value is None else {name: value}
         )
     inner = found.get(name)
-    return found | {name: _put(inner if isinstance(inner, dict) else {}, rest, value)}
+    changed = _put(inner if isinstance(inner, dict) else {}, rest, value)
+    return found | {name: changed} if changed else _put(found, [name], None)

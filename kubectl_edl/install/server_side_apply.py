@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from math import inf
+from typing import Final, TypeGuard
+
+import yaml
 
 from edl.errors import Conflict, Forbidden, Invalid, KindNotServed, NotFound
 from edl.kube.auth.access_review import AccessRight, is_granted, lacking
@@ -126,6 +129,10 @@ def _differences(before: object, after: object, path: str) -> Iterator[str]:
             yield from _differences(before.get(name), after.get(name), f"{path}.{name}")
     elif None not in (named := (_by_name(before), _by_name(after))):
         yield from _differences(*named, path)
+    elif _is_of_maps(before) and _is_of_maps(after) and (found := _entries(before, after)):
+        yield from (
+            f"{path.removeprefix('.')}: {_short(old)} → {_short(new)}" for old, new in found
+        )
     else:
         yield f"{path.removeprefix('.')}: {_short(before)} → {_short(after)}"
 
@@ -138,11 +145,23 @@ def _by_name(value: object) -> Json | None:
     return {one["name"]: one for one in value} if has_names else None
 
 
+def _is_of_maps(value: object) -> TypeGuard[list[Json]]:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _entries(before: list[Json], after: list[Json]) -> list[tuple[Json | None, Json | None]]:
+    """The entries without names, such as RBAC rules, that only one of the lists has."""
+    removed = [(one, None) for one in before if one not in after]
+    return [*removed, *((None, one) for one in after if one not in before)]
+
+
 def _short(value: object) -> str:
     if value is None:
         return "–"
+    if isinstance(value, dict):
+        return yaml.safe_dump(value, default_flow_style=True, width=inf).strip()
     if isinstance(value, list):
-        return f"[{' '.join(map(str, value))}]"
+        return f"[{' '.join(map(_short, value))}]"
     return " ".join(str(value).split())
 
 

@@ -1,6 +1,7 @@
 """`upgrade`: values that stay, objects that are superseded, and refusals that write nothing."""
 
 import pytest
+import yaml
 
 from edl import contract
 from edl.errors import Conflict
@@ -40,6 +41,29 @@ def test_an_empty_value_is_the_default_again() -> None:
     assert "--policy" not in arguments(on)
     assert "[… ]" not in run.out
     assert any("--policy throughput" in line and "→" in line for line in run.out.splitlines())
+
+
+def test_a_restored_default_leaves_no_empty_map_behind() -> None:
+    on = stage()
+    install(on, "--set", "reconciler.planning.policy=throughput", "--set", "webhook.replicas=3")
+    assert on.run("upgrade", "--no-wait", "--set", "reconciler.planning.policy=").code == 0
+    kept = yaml.safe_load(on.cluster.get(KEPT)["data"]["values.yaml"])
+    assert kept == {"image": IMAGE, "webhook": {"replicas": 3}}
+
+
+def test_an_upgrade_shows_only_the_rules_that_change_and_as_yaml() -> None:
+    on = stage()
+    install(on)
+    role = ObjectRef("ClusterRole", "", "edl-webhook")
+    rules = on.cluster.get(role)["rules"]
+    other = {"apiGroups": ["x"], "resources": ["y"], "verbs": ["get"]}
+    on.cluster.patch(role, {"rules": [*rules[1:], other]})
+    run = on.run("upgrade", "--no-wait")
+    lines = run.out.splitlines()
+    at = lines.index("clusterrole.rbac.authorization.k8s.io/edl-webhook changed")
+    assert lines[at + 1] == "  rules: {apiGroups: [x], resources: [y], verbs: [get]} → –"
+    assert lines[at + 2].startswith("  rules: – → {apiGroups: [")
+    assert not lines[at + 3].startswith("  ")
 
 
 def test_an_upgrade_deletes_superseded_objects() -> None:
