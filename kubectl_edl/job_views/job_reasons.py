@@ -202,7 +202,7 @@ def _why_sized(role: Role) -> Why:
     current = last and last.code is role.record.reason
     if last and current and isinstance(last.about, Size) and last.about.max != role.spec.max:
         return why_of(replace(last, about=None))
-    return Why(role.record.reason, role.record.message)
+    return Why(role.record.reason, role.record.message or _unreached(role))
 
 
 def _work_left(role: Role) -> Why | None:
@@ -218,6 +218,15 @@ def _work_left(role: Role) -> Why | None:
         return Why(None, f"{pods} left; {QUEUE_CLOSED}")
     items = "1 work item is" if remaining == 1 else f"{remaining} work items are"
     return Why(None, f"{items} left, with one pod each")
+
+
+def _unreached(role: Role) -> str:
+    """A manual size after a reverted one, which the role does not have yet; else empty."""
+    wanted, size = role.request.replicas, role.status.size
+    if wanted is None or role.status.suspended or not _is_superseded(role):
+        return ""
+    short = f", {wanted - size} short: the scale-up waits for free capacity"
+    return f"manual size {wanted}{short if wanted > size else ''}"
 
 
 def _is_superseded(role: Role) -> bool:

@@ -92,7 +92,8 @@ def test_a_size_request_after_a_reverted_scale_up_is_shown_without_its_message()
     failed = reasons.scale_failed(Growth(4, 2, 60, ""))
     assert asked(None) == (None, "sized automatically")
     assert asked(2) == (Code.MANUAL_SIZE, "manual size")
-    assert asked(4) == (None, "")
+    assert asked(4) == (None, "manual size 4, 2 short: the scale-up waits for free capacity")
+    assert asked(1) == (None, "manual size 1")
 
 
 def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
