@@ -9,6 +9,7 @@ from typing import Final
 from edl.messages.scarcity_messages import listed
 from edl.model import Pod, ResizePolicy, Role, TrainingJob
 from edl.spec import addresses
+from edl.spec.allowed_sizes import RESIZABLE
 from kubectl_edl.cli.command_errors import Refused
 
 _SHOWN: Final = 8
@@ -24,9 +25,20 @@ def named_pods(job: TrainingJob, role: Role, text: str) -> tuple[Pod, ...]:
     asked = [name.strip() for name in text.split(",")]
     for name in asked:
         if name not in known:
-            raise Refused(f'{job.key.name} has no worker "{name}"; {_present_workers(role)}')
+            raise Refused(_unknown(job, role, name))
     found = {known[name].name: known[name] for name in asked}
     return tuple(found.values())
+
+
+def _unknown(job: TrainingJob, role: Role, name: str) -> str:
+    """That the role has no such worker, or which other role has it."""
+    for other in job.roles:
+        if any(name in _names(job, other, pod) for pod in _alive(other)):
+            whose = f'{job.key.name}: "{name}" is a pod of {other.name}'
+            if other.spec.resizing in RESIZABLE:
+                return f"{whose}: add --role {other.name}"
+            return f"{whose}, which is never resized; {_present_workers(role)}"
+    return f'{job.key.name} has no worker "{name}"; {_present_workers(role)}'
 
 
 def hosts(job: TrainingJob, role: Role, indexes: Iterator[int] | list[int]) -> list[str]:

@@ -141,6 +141,14 @@ def test_an_unknown_worker_is_refused_with_those_that_are_there(stage: Stage, na
     assert contract.REMOVE not in notes(stage)
 
 
+@pytest.mark.parametrize("name", ["ps-0", "mnist-ps-0", "mnist-ps-0.mnist.default.svc"])
+def test_a_pod_of_a_role_that_is_never_resized_is_not_removed(stage: Stage, name: str) -> None:
+    found = stage.run("scale", "mnist", "--remove", name)
+    assert found.code == 1
+    assert found.err.startswith(f'error: mnist: "{name}" is a pod of ps, which is never resized; ')
+    assert "there are worker-0, worker-1" in found.err
+
+
 def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
     stage.run("scale", "mnist", "--min", "4")
     found = stage.run("scale", "mnist", "--remove", "worker-1")
