@@ -72,6 +72,8 @@ class StayingPods(msgspec.Struct, frozen=True):
     reason: Reason | None = None
     unprotected: bool = False
     """A node of theirs has been cordoned for so long that their role gets no budget."""
+    tolerated: bool = False
+    """They tolerate the taints of their nodes, the cordon among them, so no plan moves them."""
 
     @property
     def blocks_drain(self) -> bool:

@@ -49,6 +49,9 @@ def staying_text(found: StayingPods) -> str:
 
 
 def _why_staying(found: StayingPods) -> str:
+    if found.tolerated:
+        they = "it tolerates" if len(found.pods) == 1 else "they tolerate"
+        return f", as {they} the cordon"
     if found.reason is None:
         return ""
     them, why = _them(found.pods), message(found.reason)

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple, Self
 
+from msgspec.structs import replace
+
 from edl import phases, reasons
 from edl.frameworks import FRAMEWORKS
 from edl.lost_pods import missing_pods, recreated_within, why_role_lacks
@@ -94,7 +96,16 @@ def staying_pods(
         leaves = one in results.leaving or (_may_move(one.job, one.role) and why is None)
         if lifted or not leaves:
             found.append(_staying(one.job, one.role, pods, why, lifted=lifted))
+        elif tolerant := _tolerant(snapshot, one, pods):
+            stays = _staying(one.job, one.role, tolerant, None, lifted=False)
+            found.append(replace(stays, tolerated=True))
     return tuple(found)
+
+
+def _tolerant(snapshot: Snapshot, allocation: RoleAllocation, pods: Iterable[Pod]) -> Sequence[Pod]:
+    """Those of the pods that tolerate the taints of their nodes."""
+    tolerated = snapshot.eligibility.tolerated(allocation.role.template.shape)
+    return [pod for pod in pods if tolerated[snapshot.capacity.index[pod.node]]]
 
 
 def staying_anyway(job: TrainingJob, cordons: Cordons) -> tuple[tuple[StayingPods, ...], bool]:

@@ -4,9 +4,15 @@ from typing import Any, Final
 
 import pytest
 
-from edl.model import Taint, Toleration, TrainingJob
+from edl.model import JobKey, Taint, Toleration, TrainingJob
+from edl.planner.plan import StayingPods
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.job_views.node_blockers import UNREACHABLE, node_blockers, unready_nodes
+from kubectl_edl.job_views.node_blockers import (
+    UNREACHABLE,
+    node_blockers,
+    staying_text,
+    unready_nodes,
+)
 from kubectl_edl.job_views.training_job_view import view
 from tests.edl.planner.states import at, node, pod, shape, worker
 
@@ -44,6 +50,19 @@ def test_pods_on_an_unreachable_node_are_named_with_the_time_of_their_eviction()
     evicted = on_it(terminating=True, ignores=True)
     ended = f"evicted, but not known to have ended; replaced {AGAIN}"
     assert said(evicted) == [(f"{begins}: {ended}", EITHER)]
+
+
+@pytest.mark.parametrize(
+    ("pods", "says"),
+    [
+        (1, "pod-0 stays on the cordoned node a, as it tolerates the cordon, and its Pod"),
+        (2, "pod-0, pod-1 stay on the cordoned node a, as they tolerate the cordon, and their Pod"),
+    ],
+)
+def test_pods_that_tolerate_the_cordon_are_named_as_such(pods: int, says: str) -> None:
+    named = tuple((f"pod-{index}", "a") for index in range(pods))
+    stays = StayingPods(JobKey("ns", "mnist"), "worker", named, 0, tolerated=True)
+    assert staying_text(stays).startswith(says)
 
 
 @pytest.mark.parametrize(("key", "remedy"), [(UNREACHABLE, EITHER), ("", DELETE)])

@@ -384,6 +384,17 @@ def test_workers_of_a_minimum_that_fit_on_no_other_node_stay_with_the_reason() -
     assert extra == [], "extras do not block a drain"
 
 
+def test_workers_that_tolerate_the_cordon_stay_and_block_a_drain() -> None:
+    tolerant = shape(1, tolerations=(Toleration(CORDONED, "Exists"),))
+    mine = ring("a", "a", min=2, shape=tolerant)
+    state = cluster(HOME, going("a", CORDON), node("b", 9), mine)
+    (found,) = plan_for(state).staying
+    assert (found.pods, found.evictable) == ((("pod-0", "a"), ("pod-1", "a")), 0)
+    assert found.tolerated
+    elsewhere = cluster(HOME, going("a", CORDON), node("b", 9), ring("b", min=1, shape=tolerant))
+    assert staying(elsewhere) == []
+
+
 def test_workers_that_fit_only_outside_of_their_rack_stay() -> None:
     rack = "example.com/rack"
     full = [going("a", CORDON), node("b", 1)]
