@@ -67,6 +67,8 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """The limits of one pod; set only where its namespace has ResourceQuotas or LimitRanges."""
     pod_refusals: tuple[str, ...] = ()
     """Why rules of its namespace refuse any further pod."""
+    missing_class: str = ""
+    """The PriorityClass of the pods if it does not exist."""
     caveats: tuple[Caveat, ...] = ()
     """Why kube-scheduler may allocate other devices than the plan has counted."""
     device_template: DeviceTemplate | None = None

@@ -11,7 +11,7 @@ from edl.kube.event_facts import EventFacts
 from edl.kube.state.quota_usage import charge
 from edl.messages import message
 from edl.messages.blocker_messages import restart_commands
-from edl.model import JobKey
+from edl.model import JobKey, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
 from edl.planner.snapshot.last_resizes import pods_were_not_created
@@ -109,6 +109,16 @@ def uncreated_pods(
         if failed:
             remedy += f"; then, for a start at once: {restart_commands(view.argument)}"
         yield JobBlocker(f"{role.job}: {_REFUSED}: {text}", remedy)
+
+
+def missing_class_remedy(job: TrainingJob, flags: str = "") -> str:
+    """The command that creates the PriorityClass of its pods; empty if it exists.
+
+    `flags`: the options by which kubectl reaches the cluster.
+    """
+    name = next((one.template.missing_class for one in job.live if one.template.missing_class), "")
+    create = _CREATION_REMEDIES[CreateFailure.PRIORITY_CLASS]
+    return create.format(name=name, flags=flags) if name else ""
 
 
 def _more_quota(view: JobView, usage: Usage) -> str:

@@ -14,7 +14,11 @@ from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
-from kubectl_edl.job_views.creation_failures import JobBlocker, uncreated_pods
+from kubectl_edl.job_views.creation_failures import (
+    JobBlocker,
+    missing_class_remedy,
+    uncreated_pods,
+)
 from kubectl_edl.job_views.job_reasons import conflicts, stalled_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView, pod_status
 from kubectl_edl.output.cell_quantities import counted
@@ -72,7 +76,8 @@ def blocker_documents(found: Iterable[JobBlocker]) -> list[JobBlockerDocument]:
 def _problem(view: JobView) -> Iterator[JobBlocker]:
     if view.job.problem:
         # If no label can be read, the findings lack a remedy.
-        yield JobBlocker(message(view.job.problem), "" if view.job.roles else CORRECT)
+        create = missing_class_remedy(view.job, view.scope.cluster_flags)
+        yield JobBlocker(message(view.job.problem), create if view.job.roles else CORRECT)
     for refused in view.job.refused_writes:
         what = "the write is" if refused.size else "its start is"
         yield JobBlocker(str(refused), f"change what refuses it: {what} tried again")

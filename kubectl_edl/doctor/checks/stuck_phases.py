@@ -14,7 +14,7 @@ from edl.phases import below_minimum, blocked, ending, phase, unready_minimum, w
 from kubectl_edl.cli.suggested_commands import FixCommand, explanation, on_job
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.doctor.checks.check import CheckResult, failure, warning
-from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.creation_failures import JobBlocker, missing_class_remedy
 from kubectl_edl.job_views.job_reasons import conflicts, stalled_pods, why
 from kubectl_edl.output.age import ago, duration
 from kubectl_edl.status.job_blockers import CORRECT
@@ -96,7 +96,7 @@ def _remedy(job: TrainingJob, reason: Code | None) -> FixCommand:
         return FixCommand(f"kubectl describe namespace {job.key.namespace}")
     if reason is Code.START_REFUSED:
         return explanation(job)
-    return FixCommand("" if job.roles else CORRECT)
+    return FixCommand(missing_class_remedy(job) if job.roles else CORRECT)
 
 
 def _incomplete(job: TrainingJob, now: datetime) -> CheckResult | None:

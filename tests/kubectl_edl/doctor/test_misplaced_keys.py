@@ -76,6 +76,16 @@ def test_labelled_jobs_in_an_ignored_namespace_are_warned_of(stage: Stage) -> No
     assert fix == "remove the label edl.dev/framework, or use another namespace"
 
 
+def test_a_missing_priority_class_of_a_queued_job_has_a_command_as_fix(stage: Stage) -> None:
+    waits = job("waits", framework="none")
+    waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    stage.put(waits)
+    (found,) = checked(stage, "--context", "prod")["stuck"]
+    assert found["remediation"] == (
+        "create the PriorityClass: kubectl create priorityclass nope --value=VALUE --context prod"
+    )
+
+
 def test_a_default_priority_class_that_does_not_exist_is_a_warning(stage: Stage) -> None:
     assert "default-priority" not in checked(stage)
     metadata = {"name": "lab", "annotations": {contract.DEFAULT_PRIORITY: "nosuch"}}

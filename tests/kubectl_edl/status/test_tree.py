@@ -542,8 +542,9 @@ def test_a_missing_priority_class_is_to_be_created(stage: Stage) -> None:
     stage.put(waits)
     what, way_out = blockers_section(stage, "waits")[0]
     assert what.startswith('PriorityClass "nope" does not exist: create it (kubectl create ')
-    assert way_out == ""
-    assert stage.run("status", "waits").out.endswith(f"Blockers:\n  1. {what}\n")
+    fix = "create the PriorityClass: kubectl create priorityclass nope --value=VALUE"
+    assert way_out == fix
+    assert stage.run("status", "waits").out.endswith(f"Blockers:\n  1. {what}\n     fix: {fix}\n")
     first, _, others = stage.run("explain", "waits").out.partition("  1. ")[2].partition("  2. ")
     assert others
     assert "would help" not in first

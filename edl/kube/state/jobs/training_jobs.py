@@ -180,7 +180,8 @@ def _staffed(
     shape = runtime_classes.admitted(role.template.shape, job.runtime, of)
     known = [priority] if priority else pods
     preempts = all(one.preempts for one in known)
-    found = role.changed(pods=_pods(pods), shape=shape, preempts=preempts)
+    missing = "" if priority else job.priority_class
+    found = role.changed(pods=_pods(pods), shape=shape, preempts=preempts, missing_class=missing)
     return found.changed(shape=_shape(shape, pods)) if _shows_requests(found) else found
 
 
