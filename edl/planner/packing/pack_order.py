@@ -5,7 +5,7 @@ from itertools import islice, pairwise, permutations
 from typing import Final
 
 from edl.feasibility.eligibility import Ints
-from edl.feasibility.horizon import IDLE, Horizon
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.planner.packing.pod_class import PodSetRequest, pack
 
 _ORDERS: Final = 6
@@ -65,6 +65,18 @@ def reserve_nodes(
             return False
         pod_class.at(horizon).reserve(node)
     return True
+
+
+def hold_idle(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> None:
+    """Keep what is idle already of future idle capacity that is reserved for these pods.
+
+    Otherwise a replica created now takes it, if as much becomes idle there later.
+    """
+    for request, there in zip(requests, nodes, strict=True):
+        pod_class = request.pod_class
+        for node in there:
+            pod_class.future_idle.release(node)
+            pod_class.at(IDLE if pod_class.idle.fits(node) else FUTURE_IDLE).reserve(node)
 
 
 def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:

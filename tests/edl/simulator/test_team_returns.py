@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import pytest
+from hypothesis import example
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -106,6 +107,7 @@ def terminations(draw: Draw) -> list[float]:
 
 
 @pytest.mark.laws
+@example(kind=KINDS[1], shut_downs=[35, 35, 0, 0], least=10, most=35)
 @drawn(
     examples=30,
     kind=st.sampled_from(KINDS),

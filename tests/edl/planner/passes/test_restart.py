@@ -13,7 +13,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
-from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
 from tests.edl.planner.ways import wait
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
@@ -153,6 +153,17 @@ def test_its_room_is_kept_while_its_pods_leave() -> None:
     leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
     other = worker("other", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 4), stopped(pods=leaving), other))
+    assert held(plan)["mnist"] == reasons.PODS_TERMINATING
+    assert sizes(plan) == {}
+
+
+@pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
+def test_its_idle_room_is_kept_where_as_much_becomes_idle_later(resizing: ResizePolicy) -> None:
+    """It could not start before pods of other workloads have terminated, or only smaller."""
+    leaving = (pod(0, "a", terminating=True),)
+    other = worker("other", 1, 2, on=["a"], resizing=resizing)
+    there = replace(node("a", 5), used=room(1), releasing=room(1))
+    plan = plan_for(cluster(there, stopped(pods=leaving), other))
     assert held(plan)["mnist"] == reasons.PODS_TERMINATING
     assert sizes(plan) == {}
 
