@@ -29,14 +29,15 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 class MovingReplicas:
     """What growth waits for while replicas move for equal shares."""
 
-    growth_limit: float = inf
-    """The least satisfaction of roles that just donated a replica: only roles below it grow.
+    growth_limits: dict[int, float] = field(default_factory=dict)
+    """By team, the least satisfaction of its roles that just donated a replica to it: only roles
+    below it grow, and those of teams with at most its share, which are served first.
 
     A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
     capacity that was freed for the recipient.
     """
     recipient: JobKey | None = None
-    """The job for which the role that sets the limit donated; None if it is gone."""
+    """The job for which the role that sets the last limit donated; None if it is gone."""
     until: datetime | None = None
     """The end of that role's cooldown; None if unknown."""
     recipients: dict[JobKey, int] = field(default_factory=dict)
@@ -44,6 +45,9 @@ class MovingReplicas:
     started job of a team with a larger share grows: its pods could take the donors' places."""
     named: set[RoleAllocation] = field(default_factory=set)
     """Roles with evicted replicas whose nodes a claim needs: their pods are deleted by name."""
+
+    def growth_limit(self, team: int) -> float:
+        return self.growth_limits.get(team, inf)
 
 
 @dataclass
@@ -135,16 +139,24 @@ class Snapshot:
     @property
     def any_waits_for_moves(self) -> bool:
         """Whether growth of some role waits until replicas have moved to others."""
-        return bool(self.moves.recipients) or self.moves.growth_limit < inf
+        return bool(self.moves.recipients or self.moves.growth_limits)
 
     def waits_for_moves(self, allocation: RoleAllocation, size: int) -> bool:
         """Whether growth of this role from `size` waits until replicas have moved to others."""
-        recipients, limit = self.moves.recipients, self.moves.growth_limit
+        recipients, limits = self.moves.recipients, self.moves.growth_limits
         if recipients and self.teams:
             return allocation.job.key not in recipients and not all(
                 self.teams.has_less(allocation.team, team) for team in recipients.values()
             )
-        return limit < inf and self.policy.satisfaction(allocation, size) >= limit
+        share = self.policy.satisfaction(allocation, size) if limits else 0
+        return any(
+            share >= limit and not self._goes_first(allocation.team, team)
+            for team, limit in limits.items()
+        )
+
+    def _goes_first(self, team: int, other: int) -> bool:
+        """Whether a team is served before another one, whatever replicas move in that."""
+        return self.teams is not None and self.teams.has_less(team, other)
 
     def teams_waiting_for_moves(self) -> set[int]:
         """The teams of which all roles but the recipients wait until replicas have moved to others.

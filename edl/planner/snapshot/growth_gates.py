@@ -211,8 +211,8 @@ def _cool_down(
     recipient = snapshot.referenced_jobs.get(to) if to else None
     if recipient and (team := _other_team(snapshot, allocation, recipient)) is not None:
         moves.recipients[recipient.key] = team
-    elif (satisfaction := snapshot.satisfaction(allocation)) < moves.growth_limit:
-        moves.growth_limit = satisfaction
+    elif (satisfaction := snapshot.satisfaction(allocation)) < moves.growth_limit(allocation.team):
+        moves.growth_limits[allocation.team] = satisfaction
         if moves.recipients:  # growth waits for those alone
             return
     else:

@@ -108,6 +108,7 @@ def terminations(draw: Draw) -> list[float]:
 
 @pytest.mark.laws
 @example(kind=KINDS[1], shut_downs=[35, 35, 0, 0], least=10, most=35)
+@example(kind=KINDS[0], shut_downs=[50, 45, 48, 12], least=10, most=36)
 @drawn(
     examples=30,
     kind=st.sampled_from(KINDS),

@@ -90,9 +90,10 @@ class Rebalance:
                 self._deferred.add(recipient)
         # By allocated replicas, without pipelined ones: so the next plan computes it as well.
         less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
-        self.snapshot.moves.growth_limit = min(self.snapshot.moves.growth_limit, *less, inf)
-        if self.snapshot.moves.growth_limit < inf:
-            self._wait()
+        moves = self.snapshot.moves
+        if (limit := min(moves.growth_limit(self.team), *less, inf)) < inf:
+            moves.growth_limits[self.team] = limit
+            self._wait(limit)
         self._let_recipients_go_first()
 
     def _takes_what_is_left(self, recipient: RoleAllocation) -> bool:
@@ -139,13 +140,13 @@ class Rebalance:
         for allocation in gave if len(gave) < len(growing) else ():
             defer_growth(allocation)
 
-    def _wait(self) -> None:
-        """Defer growth beyond the donors' satisfaction (`MovingReplicas.growth_limit`)."""
-        share, calm = self.snapshot.policy.satisfaction, self.snapshot.moves.growth_limit
+    def _wait(self, limit: float) -> None:
+        """Defer growth beyond the donors' satisfaction (`MovingReplicas.growth_limits`)."""
+        share = self.snapshot.policy.satisfaction
         for allocation in self.snapshot.allocations:
             if allocation.team == self.team and allocation.growth > 0 and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
-                less = bisect_left(sizes, calm, key=partial(share, allocation))
+                less = bisect_left(sizes, limit, key=partial(share, allocation))
                 allocation.defer(len(sizes) - less)
 
     def _move(self, recipient: RoleAllocation) -> bool:

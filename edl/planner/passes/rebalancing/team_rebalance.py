@@ -37,9 +37,14 @@ if TYPE_CHECKING:
 _ByTeam: TypeAlias = defaultdict[int, defaultdict[TeamCharge, list[RoleAllocation]]]
 """Roles by their team, and by what one replica counts in it."""
 _TRIES: Final = 4
-"""Searches per plan that only even out shares; the next plan continues."""
+"""Searches per plan that only even out shares, at least; the next plan continues.
+
+Donors of this plan are in their cooldown then, so others donate more than they would have now.
+"""
 _LOOKS: Final = 32_768
 """Donors and teams that one plan may examine for guarantees; the next plan continues."""
+_SEARCHES_PER_TRY: Final = 16
+"""How many times as many searches one plan may make for guarantees as to even out shares."""
 
 
 @dataclass(slots=True)
@@ -76,7 +81,8 @@ class TeamRebalance:
             self.balance, self.snapshot.policy, (one for one in stuck if one.resizable)
         )
         hopeless: set[tuple[int, PodClass]] = set()
-        tries, searches = _TRIES, _LOOKS // self._looks_per_search()
+        searches = _LOOKS // self._looks_per_search()
+        tries = max(searches // _SEARCHES_PER_TRY, _TRIES)
         while tries > 0 and searches > 0 and (recipient := next(order, None)):
             kind = (recipient.team, recipient.pod_class)
             if kind in hopeless or _lacks_quota(recipient):

@@ -158,7 +158,9 @@ def test_its_room_is_kept_while_its_pods_leave() -> None:
 
 
 @pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
-def test_its_idle_room_is_kept_where_as_much_becomes_idle_later(resizing: ResizePolicy) -> None:
+def test_its_idle_room_is_kept_where_an_equal_amount_becomes_idle_later(
+    resizing: ResizePolicy,
+) -> None:
     """It could not start before pods of other workloads have terminated, or only smaller."""
     leaving = (pod(0, "a", terminating=True),)
     other = worker("other", 1, 2, on=["a"], resizing=resizing)

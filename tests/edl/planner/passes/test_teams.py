@@ -287,19 +287,44 @@ def test_a_decision_moves_a_bounded_number_of_replicas_and_the_next_one_continue
 
 
 @pytest.mark.parametrize(("above", "own"), [(None, None), (80, None), (None, 20)])
-def test_only_four_replicas_even_out_shares_per_decision(
+def test_fewer_replicas_even_out_shares_per_decision_than_return_to_guarantees(
     above: float | None, own: float | None
 ) -> None:
     """Neither a guarantee that siblings share nor one that does not name the GPUs changes that."""
     gpu = shape(1, gpu=1)
     jobs = [
-        *of("a", running("a1", 1, 60, ["n1"], shape=gpu)),
-        *of("b", running("b1", 1, 60, ["n1"] * 39, shape=gpu)),
+        *of("a", running("a1", 1, 200, ["n1"], shape=gpu)),
+        *of("b", running("b1", 1, 200, ["n1"] * 79 + ["n2"] * 80, shape=gpu)),
     ]
-    state = cluster(node("n1", 400, gpu=40), *jobs)
+    state = cluster(node("n1", 800, gpu=80), node("n2", 800, gpu=80), *jobs)
     tree = (team("top", above), team("a", own, "top"), team("b", None, "top"), gpus("c", 1))
     plan = plan_for(with_teams(state, *tree))
-    assert sizes(plan) == {"b1": 35}
+    assert 50 < 159 - sizes(plan)["b1"] < 60
+
+
+def test_shares_of_a_few_roles_are_evened_out_in_one_decision() -> None:
+    """In a later one, donors of this one would be in their cooldown, and others donate more."""
+    jobs = [
+        *of("a", running("a1", 1, 60, ["n1"])),
+        *of("b", running("b1", 1, 60, ["n1"] * 20), running("b2", 1, 60, ["n1"] * 19)),
+    ]
+    plan = plan_for(with_teams(cluster(node("n1", 40), *jobs), team("a"), team("b")))
+    assert sizes(plan) == {"b1": 10, "b2": 10}
+
+
+def test_moves_in_a_team_hold_back_no_growth_of_one_that_uses_no_more_of_its_share() -> None:
+    """However satisfied its job is: the capacity may have been freed for it."""
+    gave = {"resized_at": at(-2), "last": reasons.gave(Code.FAIR_SHARING, JobKey("b", "takes"))}
+    jobs = [
+        *of("b", running("gives", 1, 20, ["n1"] * 5, **gave), running("takes", 1, 20, ["n1"] * 4)),
+        *of("a", running("grows", 1, 8, ["n1"] * 4)),
+    ]
+    state = cluster(node("n1", 16), *jobs)
+    owner, borrower = team("a", 8), team("b")
+    assert sizes(plan_for(with_teams(state, owner, borrower)))["grows"] == 7
+    same = of("b", *(replace(job, key=JobKey("b", job.key.name)) for job in jobs))
+    plan = plan_for(with_teams(cluster(node("n1", 16), *same), owner, borrower))
+    assert "grows" not in sizes(plan)
 
 
 def test_a_replica_that_another_team_gives_has_the_guarantee_or_the_share_as_its_reason() -> None:
