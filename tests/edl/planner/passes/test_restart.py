@@ -158,7 +158,7 @@ def test_its_room_is_kept_while_its_pods_leave() -> None:
 
 
 @pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
-def test_its_idle_room_is_kept_where_an_equal_amount_becomes_idle_later(
+def test_its_idle_capacity_is_kept_while_pods_of_other_workloads_terminate(
     resizing: ResizePolicy,
 ) -> None:
     """It could not start before pods of other workloads have terminated, or only smaller."""
