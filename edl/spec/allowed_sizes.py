@@ -52,5 +52,10 @@ def with_unended(role: Role, replicas: int) -> int:
 
 def pods_at(role: Role, size: int) -> int:
     """How many pods the Job controller creates at this size: none for ranks that have ended."""
+    return max(unended(role, size), 1) if size else 0
+
+
+def unended(role: Role, size: int) -> int:
+    """How many of its first `size` ranks have not ended."""
     ended = role.ended_ranks
-    return max(sum(index not in ended for index in range(size)), 1) if ended else size
+    return sum(index not in ended for index in range(size)) if ended else size

@@ -8,12 +8,13 @@ from typing import Any, Final, TypeAlias
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
 from edl.model import ObjectRef, Owner, PodPhase, Role, TrainingJob
-from edl.planner.disruption_budgets import min_available
+from edl.planner.disruption_budgets import min_available, protected_size
 from edl.spec import addresses
 from edl.writes import Create, CreateKeys, Delete, Json, Write
 
 _LAUNCHER: Final = "launcher"
 _FIRST: Final = "-first-"
+_OF: Final = "-of-"
 _Fields: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
@@ -51,8 +52,9 @@ def _needs(job: TrainingJob, target: ObjectRef) -> ObjectRef | None:
 
 def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
     """Whether it is a generated budget, by its name: users may create others with our labels."""
-    owner, found, least = target.name.rpartition(_FIRST)
-    named = found and least.isdecimal() and owner in {role.job for role in job.roles}
+    owner, found, numbers = target.name.rpartition(_FIRST)
+    generated = all(map(str.isdecimal, numbers.split(_OF)))
+    named = found and generated and owner in {role.job for role in job.roles}
     return target.kind == "PodDisruptionBudget" and bool(named)
 
 
@@ -85,7 +87,9 @@ def _of_role(
 ) -> Iterator[tuple[ObjectRef, _Fields]]:
     namespace = job.key.namespace
     if protected and (least := min_available(job, role)):
-        name = f"{role.job}{_FIRST}{least}"
+        size = protected_size(role) if role.spec.indexed else least
+        among = "" if size == least else f"{_OF}{size}"
+        name = f"{role.job}{_FIRST}{least}{among}"
         yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role, least)
     if devices := role.template.device_template:
         target = ObjectRef("ResourceClaimTemplate", namespace, devices.name)
@@ -107,11 +111,12 @@ def _budget(role: Role, least: int) -> Json:
     """Protects the minimum, so that kube-scheduler preempts extras first (docs/kubernetes.md 11).
 
     Pods of Indexed Jobs are selected by index, so that extras never count as part of the minimum.
+    A selector cannot be changed, so its name tells the indexes if some of their ranks have ended.
     Only `minAvailable` works, because a Job has no scale subresource.
     """
     selector: Json = {"matchLabels": {contract.JOB_NAME_LABEL: role.job}}
     if role.spec.indexed:
-        first = [str(index) for index in range(role.spec.min)]
+        first = [str(index) for index in range(protected_size(role))]
         term = {"key": contract.COMPLETION_INDEX_ANNOTATION, "operator": "In", "values": first}
         selector["matchExpressions"] = [term]
     spec = {

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from edl import contract, node_affinity, reasons
 from edl.model import Pod, ResizePolicy, Role, TrainingJob
+from edl.planner.disruption_budgets import protected_size
 from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal
 from edl.steps.preconditioned_patches import job_event, pod_patch, spec_without_gate, timestamp
@@ -60,7 +61,7 @@ def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
     The pod consumes the nodes that were provisioned for its job. It must not be evicted, since its
     job would lose work, unless it processes work items or its template says otherwise.
     """
-    if pod.index >= role.spec.min:
+    if pod.index >= protected_size(role):
         return {}
     consumes = capacity_requests.consumption(job) if node else {}
     moves = role.spec.resizing is ResizePolicy.ITEMS or pod.planned.has_disruption_annotation

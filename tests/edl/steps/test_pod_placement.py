@@ -116,6 +116,11 @@ def test_autoscalers_are_told_to_let_minimum_pods_be_and_no_extras() -> None:
     assert told_to_autoscalers() == [contract.UNDISRUPTED, contract.UNDISRUPTED, {}]
 
 
+def test_an_extra_is_of_the_minimum_once_a_rank_before_it_has_ended() -> None:
+    found = told_to_autoscalers(finished_indexes=frozenset({0}))
+    assert found == [contract.UNDISRUPTED] * 3
+
+
 def test_a_work_item_that_is_moved_loses_little() -> None:
     assert told_to_autoscalers(resizing=ResizePolicy.ITEMS) == [{}, {}, {}]
 

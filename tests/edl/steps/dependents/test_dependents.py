@@ -69,6 +69,40 @@ def test_one_rank_alone_keeps_its_budget() -> None:
     assert target("PodDisruptionBudget", f"{alone.job}-first-1") in made
 
 
+@pytest.mark.parametrize(
+    ("ended", "name", "indexes"),
+    [
+        ((), "2", ["0", "1"]),
+        ((0,), "2-of-3", ["0", "1", "2"]),
+        ((2,), "2", ["0", "1"]),
+        ((0, 1, 2), "1-of-4", ["0", "1", "2", "3"]),
+    ],
+)
+def test_a_budget_protects_the_minimum_of_ranks_that_have_not_ended(
+    ended: tuple[int, ...], name: str, indexes: list[str]
+) -> None:
+    """An extra becomes a part of it as soon as a rank before has ended."""
+    workers = WORKER.changed(size=4, finished_indexes=frozenset(ended))
+    made = manifests(training(workers, existing_dependents=NOTHING))
+    target_name = target("PodDisruptionBudget", f"mnist-worker-first-{name}")
+    spec = made[target_name]["spec"]
+    assert (spec["minAvailable"], spec["selector"]["matchExpressions"][0]["values"]) == (
+        int(name[0]),
+        indexes,
+    )
+    there = {target("PodDisruptionBudget", "mnist-worker-first-1-of-3"): "uid"}
+    writes = dependents_of(training(workers, existing_dependents=there))
+    assert [one.target.name for one in writes if isinstance(one, Delete)] == [
+        *(one.name for one in there)
+    ]
+
+
+def test_a_role_of_which_all_ranks_have_ended_needs_no_budget() -> None:
+    over = WORKER.changed(size=2, finished_indexes=frozenset({0, 1}))
+    made = manifests(training(over, existing_dependents=NOTHING))
+    assert [one for one in made if one.kind == "PodDisruptionBudget"] == []
+
+
 def test_peers_find_each_other_before_they_are_ready() -> None:
     made = manifests(training(CHIEF, WORKER, existing_dependents=NOTHING))
     assert made[target("Service", "mnist")]["spec"] == {
