@@ -11,6 +11,7 @@ from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.model import Role, TrainingJob
 from edl.simulator import LINEAR, Curve, Work, length
 from edl.simulator.scenario import counted, items
+from edl.spec.allowed_sizes import start_size, with_work
 
 SPEED: Final[Curve] = LINEAR
 """The assumed speed-up by replicas; benchmarks/planner/estimates.py measures its error."""
@@ -59,7 +60,7 @@ def left(job: TrainingJob, now: datetime) -> RemainingWork:
     if seconds <= 0:
         return RemainingWork(None, Basis.OVERDUE)
     if items(role):
-        size = role.spec.min if role.status.suspended else role.status.size
+        size = start_size(role) if role.status.suspended else with_work(role, role.status.size)
         return RemainingWork(Work(seconds * size / items(role), SPEED), Basis.DECLARED)
     return RemainingWork(length(seconds), Basis.DECLARED)
 

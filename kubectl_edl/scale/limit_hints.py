@@ -6,9 +6,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 from edl.kube.state.quota_usage import provisional_charges
 from edl.messages import cause, message, remedy
-from edl.model import Reason, Role, TrainingJob, job_of
+from edl.model import Reason, ResizePolicy, Role, TrainingJob, job_of
 from edl.model.causes.blockers import QuotaExceeded
-from edl.spec.allowed_sizes import RESIZABLE
+from edl.planner.snapshot.growth_gates import has_succeeded_pods
+from edl.spec.allowed_sizes import RESIZABLE, start_size, unended, with_unended, with_work
 from kubectl_edl.client.cluster_view import Survey
 
 _Key: TypeAlias = tuple[str, str]
@@ -105,6 +106,8 @@ def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
         for role in other.live:
             if role.spec.resizing not in RESIZABLE or role.request.replicas is not None:
                 continue
+            if role.spec.resizing is ResizePolicy.RESTART and has_succeeded_pods(other):
+                continue  # a restart would leave the others without the ranks that have ended
             pods = sum(not pod.ended for pod in role.status.pods)
             for source, resource, amount in role.template.charges:
                 found[source, resource] += amount * max(pods - role.spec.min, 0)
@@ -112,15 +115,13 @@ def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
 
 
 def _lacks(role: Role, size: int) -> int:
-    """How many pods the role lacks for this size; for 0, its own size, or its minimum to start.
+    """How many pods the role lacks for this size; for 0, its own size, or that of its start.
 
     A terminating pod counts as present: its usage ends before its replacement is created.
     """
     status = role.status
     if status.ending:
         return 0
-    size = size or (role.spec.min if status.suspended else status.size)
-    if status.remaining is not None:
-        size = min(size, status.remaining)
-    done = sum(index < size for index in status.finished_indexes)
-    return max(size - done - sum(not pod.ended for pod in status.pods), 0)
+    usual = start_size(role) if status.suspended else status.size
+    size = with_work(role, with_unended(role, size) if size else usual)
+    return max(unended(role, size) - sum(not pod.ended for pod in status.pods), 0)

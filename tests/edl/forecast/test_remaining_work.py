@@ -68,6 +68,16 @@ def test_pauses_and_other_sizes_are_in_the_history() -> None:
     assert found.work.seconds == pytest.approx(6 * HOUR)
 
 
+@pytest.mark.parametrize("on", [None, ["a"] * 4])
+def test_the_last_work_items_take_no_longer_than_declared(on: list[str] | None) -> None:
+    """They are fewer than the minimum, and than the size."""
+    items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 2}
+    declared = {"duration": timedelta(hours=1), "started_at": NOON if on else None}
+    found = left(worker("sweep", 4, 8, on=on, **declared, **items), NOON)
+    assert found.work is not None
+    assert found.work.seconds == HOUR
+
+
 def test_work_items_are_counted() -> None:
     pods = tuple(pod(index, "a", created_at=NOON) for index in (10, 11))
     items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "pods": pods}

@@ -219,6 +219,32 @@ def test_completed_indexes_need_no_pods(stage: Stage) -> None:
     )
 
 
+def test_a_job_starts_with_a_minimum_of_indexes_that_have_not_ended(stage: Stage) -> None:
+    """The size of its start is 3: indexes 1 and 2 get pods."""
+    stage.put(job("ring", framework="pytorch", min="2", max="6"), parallelism=4, completions=4)
+    stage.patch("ring", {"status": {"completedIndexes": "0"}})
+    without_extras(stage)
+    quota(stage, pods=8, used=7)
+    found = stage.run("scale", "ring", "--max", "5")
+    assert "requested: pods=2, used: pods=7, limited: pods=8" in found.err
+
+
+@pytest.mark.parametrize("ended", ["", "0"])
+def test_a_job_that_cannot_restart_without_a_rank_has_no_extras_for_a_minimum(
+    stage: Stage, ended: str
+) -> None:
+    without_extras(stage)
+    owner = stage.put(
+        job("ring", framework="tensorflow", max="4"), suspend=False, parallelism=4, completions=4
+    )
+    for index in range(1, 4):
+        stage.create(pod(owner, index))
+    stage.patch("ring", {"status": {"completedIndexes": ended}})
+    stage.put(job("vit", framework="none", min="6", max="8"))
+    quota(stage, pods=10, used=10)
+    assert bool(stage.run("scale", "vit", "--min", "2").err) == bool(ended)
+
+
 def test_a_terminating_pod_leaves_its_room_to_its_replacement(stage: Stage) -> None:
     leaving = {"metadata": {"deletionTimestamp": "2026-11-21T11:59:00Z"}}
     stage.patch("mnist-worker-1-x1", leaving, "Pod")
