@@ -1,11 +1,11 @@
 """Changes of jobs that would make room, each found by a decision of its own, with commands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from edl import contract
 from edl.messages.scarcity_messages import listed
-from edl.model import Topology
+from edl.model import JobKey, Topology
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
 from kubectl_edl.explain.blocker_documents import smaller_min
@@ -24,6 +24,7 @@ def job_remedies(explained: Explained) -> str:
         return ""
     ways = (
         _automatic_sizes(explained),
+        _ends(found.ended_ranks),
         *_start(explained.view, found.remedy),
         *_template(found.template),
     )
@@ -39,6 +40,15 @@ def _automatic_sizes(explained: Explained) -> str:
         for key in (found.manual_sizes if found else ())
     ]
     return listed(ways, "; and ", most=_SIZES)
+
+
+def _ends(jobs: Sequence[JobKey]) -> str:
+    """The end of jobs that neither scale down nor are preempted, and why."""
+    if not jobs:
+        return ""
+    them = "it" if len(jobs) == 1 else "them"
+    why = f"ranks of {them} have ended, and would be missing after a restart"
+    return f"the end of {listed(jobs)}: {why}"
 
 
 def _start(view: JobView, found: StartRemedy) -> Iterator[str]:

@@ -103,8 +103,8 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
 def administrator_facts(explained: Explained) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
     found, flags = explained.explanation, explained.view.scope.edl_flags
-    preempts = _PREEMPTS.format(flags) if found and found.preempts else ""
-    forbids = _PREEMPTS_NOTHING if found and found.forbids_preemption else ""
+    preempts = _PREEMPTS.format(flags) if found and found.preemption.turned_on else ""
+    forbids = _PREEMPTS_NOTHING if found and found.preemption.permitted else ""
     return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 
 

@@ -271,30 +271,3 @@ def _is_kept_above_min(role: Role) -> bool:
 
 def _automatic(job: TrainingJob) -> TrainingJob:
     return replace(job, roles=tuple(role.changed(replicas=None) for role in job.roles))
-
-
-def preempts(given: DecisionInput, job: TrainingJob) -> bool:
-    """Whether preemption, which is off, would give room to a job that gets none."""
-    others = (one for one in given.state.jobs if one.priority < job.priority)
-    if given.limits.preempt or all(one.suspended for one in others):
-        return False
-    changed = replace(given, limits=replace(given.limits, preempt=True))
-    return gets_room(changed.run_passes(), job.key)
-
-
-def forbids_preemption(given: DecisionInput, job: TrainingJob) -> bool:
-    """Whether a job that gets no room would get some if no pod's `preemptionPolicy` were Never."""
-    if job.preempts or not _might_stop_jobs(given, job):
-        return False
-    roles = tuple(role.changed(preempts=True) for role in job.roles)
-    changed = given.with_job(job.key, lambda one: replace(one, roles=roles))
-    return gets_room(changed.run_passes(), job.key)
-
-
-def _might_stop_jobs(given: DecisionInput, job: TrainingJob) -> bool:
-    """Whether a claim of this job, if its pods allowed it, might stop any whole job."""
-    started = [one for one in given.state.jobs if one.key != job.key and not one.suspended]
-    if any(team.reclaim is Reclaim.JOBS for team in given.state.teams):
-        return bool(started)  # of any priority
-    lower = [one for one in started if one.priority < job.priority]
-    return bool(lower) and (given.limits.preempt or any(map(lost_pods.stands_still, lower)))

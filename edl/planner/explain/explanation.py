@@ -19,16 +19,15 @@ from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.blockers import Blocker, InProgress, Outranked
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.counted_demands import with_counted_demands
+from edl.planner.explain import preemption_trials
 from edl.planner.explain.diagnosis import (
     Subject,
     allocation_of,
-    forbids_preemption,
     gets_room,
     growth_blockers,
     is_final,
     is_last,
     manual_sizes,
-    preempts,
     reclaiming_team,
     start_blockers,
 )
@@ -79,9 +78,9 @@ class Explanation(msgspec.Struct, frozen=True):
     """One training job. `start_blockers` is None unless it waits.
 
     `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
-    `preempts`: whether preemption, which is off, would. `forbids_preemption`: whether it would if
-    the PriorityClass of its pods did not forbid it. `manual_sizes`: jobs that would make room if
-    their sizes were automatic. `remedy`: a smaller min, or its topology as preferred.
+    `preemption`: whether preemption would, if it were possible. `manual_sizes`, `ended_ranks`: jobs
+    that would make room if their sizes were automatic, or if none of their ranks had ended.
+    `remedy`: a smaller min, or its topology as preferred.
     """
 
     job: JobKey
@@ -91,9 +90,9 @@ class Explanation(msgspec.Struct, frozen=True):
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     reclaiming_team: str = ""
-    preempts: bool = False
-    forbids_preemption: bool = False
+    preemption: preemption_trials.PreemptionTrials = preemption_trials.NONE
     manual_sizes: tuple[JobKey, ...] = ()
+    ended_ranks: tuple[JobKey, ...] = ()
     remedy: StartRemedy = NO_REMEDY
     template: TemplateRemedy = TemplateRemedy()
     """What would let it start on nodes that its pods may not use."""
@@ -130,9 +129,9 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
         reclaiming_team=reclaiming_team(given, job) if lacks_room else "",
-        preempts=lacks_room and preempts(given, job),
-        forbids_preemption=lacks_room and forbids_preemption(given, job),
+        preemption=preemption_trials.of_job(given, job) if lacks_room else preemption_trials.NONE,
         manual_sizes=manual_sizes(given, job) if lacks_room else (),
+        ended_ranks=preemption_trials.jobs_with_ended_ranks(given, job) if lacks_room else (),
         remedy=start_remedy(given, builder, job) if lacks_room else NO_REMEDY,
         template=template_remedy(given, builder, job) if lacks_room else TemplateRemedy(),
     )

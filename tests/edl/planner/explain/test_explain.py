@@ -43,8 +43,8 @@ from edl.model.causes.reason_codes import Code
 from edl.model.causes.scarcity import Shortage
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.explain.diagnosis import forbids_preemption
 from edl.planner.explain.explanation import Explanation, explain
+from edl.planner.explain.preemption_trials import forbids_preemption
 from edl.planner.explain.remedies import without_blockers as without
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput, node_for
@@ -115,7 +115,7 @@ def test_preemption_is_named_where_only_it_would_help(
     waits = worker("high", 3, 3, priority=priority)
     limits = replace(ALL, preempt=preempt)
     found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
-    assert found.preempts is helps
+    assert found.preemption.turned_on is helps
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,34 @@ def test_a_policy_that_forbids_preemption_is_named_where_another_would_help(
     waits = worker("high", 3, 3, priority=1000, preempts=preempts)
     limits = replace(ALL, preempt=True)
     found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
-    assert found.forbids_preemption is helps
-    assert not found.preempts
+    assert found.preemption.permitted is helps
+    assert not found.preemption.turned_on
+
+
+@pytest.mark.parametrize(
+    ("preempt", "needed", "over", "named"),
+    [
+        (True, 1, {1}, ["low"]),
+        (False, 1, {1}, []),
+        (True, 4, {1}, []),
+        (True, 1, set[int](), []),
+    ],
+    ids=["it is kept", "preemption is off", "too little room", "it is preempted"],
+)
+def test_a_job_that_is_not_stopped_for_its_ended_ranks_is_named(
+    needed: int, over: set[int], named: list[str], *, preempt: bool
+) -> None:
+    low = runs("low", 3, 3, 3, finished_indexes=frozenset(over))
+    waits = worker("high", needed, needed, priority=1000)
+    limits = replace(ALL, preempt=preempt)
+    found = explained("high", node("a", 3), low, waits, limits=limits)
+    assert [key.name for key in found.ended_ranks] == named
+
+
+def test_a_job_that_is_not_restarted_smaller_for_its_ended_ranks_is_named() -> None:
+    over = {"finished_indexes": frozenset({1}), "resizing": ResizePolicy.RESTART}
+    found = explained("next", node("a", 3), runs("low", 3, 1, 3, **over), worker("next", 1, 1))
+    assert [key.name for key in found.ended_ranks] == ["low"]
 
 
 @pytest.mark.parametrize(
