@@ -80,6 +80,8 @@ class Disrupt(msgspec.Struct, frozen=True):
     message: str
     at: str
     """The time of the mark, as Kubernetes writes times."""
+    withdrawn: bool = False
+    """The condition becomes False: the pod is not ended after all."""
 
 
 Write: TypeAlias = Patch | Create | CreateKeys | Delete | Disrupt

@@ -6,6 +6,7 @@ Consecutive writes to different pods of one step run in parallel as well.
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import chain, groupby
 from operator import itemgetter
 from time import sleep
@@ -16,9 +17,9 @@ import msgspec
 from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, Invalid, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
+from edl.kube.writer.disruption_condition import only_marks, set_condition, withdrawals
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
-from edl.spec.job_spec import DISRUPTION_TARGET
 from edl.writes import Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step, Write
 
 THREADS: Final = 16
@@ -133,10 +134,16 @@ class ClusterWriter:
 
     def _written_all(self, step: Step, ours: dict[ObjectRef, str]) -> EdlError | None:
         """Performs the writes; adds the version of each object in a response to `ours`."""
+        marks: list[Disrupt] = []
+        """Those whose pods no write has ended yet."""
         try:
             for chains in _at_once(step.writes):
+                marks = (begun := only_marks(chains)) or marks
                 self._write_chains(chains, ours)
+                marks = begun
         except ClusterError as error:
+            with suppress(ClusterError):
+                self._write_chains(withdrawals(marks, ours, error), ours)
             return error
         except Exception as error:  # noqa: BLE001 - one step must not stop all others
             return ClusterError(f"{type(error).__name__}: {error}")
@@ -235,7 +242,7 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
             _delete(cluster, write, version)
             return None
         case Disrupt():
-            return _disrupt(cluster, write, version)
+            return set_condition(cluster, write, version)
 
 
 def _create(
@@ -261,21 +268,6 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
     """
     if _create(cluster, write.target, write.manifest, dry_run=True) is not None:
         _create(cluster, write.target, {**write.manifest, "data": key_pair()})
-
-
-def _disrupt(cluster: Cluster, write: Disrupt, version: str) -> Json | None:
-    """The pod with the mark; None if it is gone."""
-    condition = {
-        "type": DISRUPTION_TARGET,
-        "status": "True",
-        "reason": write.reason,
-        "message": write.message,
-        "lastTransitionTime": write.at,
-    }
-    try:
-        return cluster.add_condition(write.target, condition, version or write.version)
-    except NotFound:
-        return None
 
 
 def _delete(cluster: Cluster, write: Delete, version: str) -> None:

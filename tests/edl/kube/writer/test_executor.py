@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import Conflict, Forbidden, NotFound, Unreachable, is_refusal
+from edl.errors import ClusterError, Conflict, Forbidden, NotFound, Unreachable, is_refusal
 from edl.kube.cluster import ListOptions
 from edl.kube.writer import event_recorder
 from edl.kube.writer.event_recorder import (
@@ -519,6 +519,67 @@ def test_a_pod_is_marked_before_it_is_ended_and_its_later_writes_follow_the_mark
     }
     assert found["metadata"]["labels"] == {"seen": "yes"}
     assert fake.get(JOB)["spec"]["parallelism"] == 3
+
+
+def marks_of(fake: FakeCluster, *names: str) -> list[Disrupt]:
+    """The marks of new pods."""
+    targets = [ObjectRef("Pod", "web", name) for name in names]
+    for target in targets:
+        fake.create(target, {"spec": {}, "status": {}})
+    return [
+        Disrupt(target, version(fake, target), Code.RECLAIMED, "why", "2026-01-01T00:00:00Z")
+        for target in targets
+    ]
+
+
+def conditions(fake: FakeCluster, target: ObjectRef) -> dict[str, str]:
+    found = fake.get(target)["status"].get("conditions", [])
+    return {one["type"]: one["status"] for one in found}
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (Conflict("changed", 409), "False"),
+        (Forbidden("quota", 403), "False"),
+        (NotFound("gone", 404), "True"),
+        (Unreachable("no answer"), "True"),
+    ],
+    ids=["conflict", "refusal", "deleted", "lost"],
+)
+def test_a_mark_is_withdrawn_where_its_pod_certainly_runs_on(
+    fake: FakeCluster, cluster: FaultyCluster, error: ClusterError, status: str
+) -> None:
+    """With a lost answer, or a deleted Job, the pod may be about to end."""
+    mark = marks_of(fake, "worker")
+    cluster.fails["patch train"] = [error]
+    ClusterWriter(cluster).act([Step(KEY, (*mark, resize(fake, 3)))])
+    assert conditions(fake, mark[0].target) == {"DisruptionTarget": status}
+
+
+def test_marks_stay_once_a_job_of_their_step_has_been_stopped(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    """Pods of the other Jobs may fail without its pods."""
+    chief = ObjectRef("Job", "web", "chief")
+    fake.create(chief, {"spec": {}})
+    (mark,) = marks_of(fake, "worker")
+    step = Step(KEY, (mark, resize(fake, 0, chief), resize(fake, 3)))
+    cluster.fails["patch train"] = [Conflict("changed", 409)]
+    assert ClusterWriter(cluster).act([step]).conflicts == (step,)
+    assert conditions(fake, mark.target) == {"DisruptionTarget": "True"}
+
+
+def test_the_marks_that_were_made_before_a_mark_in_conflict_are_withdrawn(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    marks = marks_of(fake, "first", "second")
+    first, second = (mark.target for mark in marks)
+    fake.patch(second, {"status": {"phase": "Succeeded"}})
+    step = Step(KEY, (*marks, resize(fake, 3)))
+    assert ClusterWriter(cluster, threads=1).act([step]).conflicts == (step,)
+    assert conditions(fake, first) == {"DisruptionTarget": "False"}
+    assert conditions(fake, second) == {}
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
