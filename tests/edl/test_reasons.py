@@ -69,7 +69,7 @@ STORED = {
     "AboveBudget": ("budget",),
     "Shortage": ("needs", "fitting", "lack", "domains"),
     "NoRoom": ("requests", "lack", "domains"),
-    "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes", "names"),
+    "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes", "names", "affinity"),
     "NodePoolLimit": ("resource", "needs", "add"),
     "Attempt": ("what", "scheduler", "refusal"),
     "NodesAsked": ("pods", "message", "unlabelled"),
