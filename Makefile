@@ -110,7 +110,7 @@ webhook-slow: setup
 # Go programs of sandboxes side by side have one thread each: handing work from one to another took
 # a fifth of an idle sandbox's processor time, and of its start.
 integration: setup binaries ## against a real API server: the sandbox's, or $$EDL_KUBECONFIG's
-	GOMAXPROCS=1 $(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,4) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
+	GOMAXPROCS=1 $(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,5) --least $(LEAST_INTEGRATION) -m "integration$(WITHOUT_PASSED)" \
 		$(or $(TESTS),tests/integration tests/torture $(wildcard tests/attack))
 
 matrix: setup ## the integration tests on every supported Kubernetes, into docs/compatibility.md; RELEASES="1.33 1.37" some
@@ -123,7 +123,7 @@ smoke: setup ## a few of them on the oldest supported Kubernetes
 		&& $(BIN)/pytest -q $(call SIDE_BY_SIDE,3) --least $(LEAST_SMOKE) -m integration $(SMOKE)
 
 e2e: setup binaries images ## real pods that really train, on a real node; VARIANTS=no as `make test` runs it
-	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,2) --least $(LEAST_E2E) -m "e2e$(WITHOUT_PASSED)$(WITHOUT_VARIANTS)" \
+	$(BIN)/python -m tests.lane -q $(call SIDE_BY_SIDE,3) --least $(LEAST_E2E) -m "e2e$(WITHOUT_PASSED)$(WITHOUT_VARIANTS)" \
 		$(or $(TESTS),tests/e2e)
 
 test-kind: setup binaries ## the integration tests on a kind cluster; needs a container engine
@@ -176,7 +176,7 @@ $(READY): pyproject.toml constraints.txt | check-tools
 			seconds=$$((seconds + 1)); \
 			[ $$((seconds % $(PROGRESS))) -ne 0 ] || echo "  $$seconds s: $$(tail -n 1 $(VENV)/setup.log | cut -c 1-90)"; \
 		done; } & progress=$$!; \
-		$(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' \
+		$(BIN)/pip install --disable-pip-version-check --no-compile --progress-bar off -c constraints.txt -e '.[dev]' \
 			>$(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log; failed=yes; }; \
 		kill $$progress; test -z "$$failed"
 	@touch $@
