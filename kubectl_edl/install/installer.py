@@ -82,8 +82,8 @@ def other_installer(cluster: Cluster) -> OtherInstaller | None:
             f"apply the manifests of the plugin's version (kubectl apply --server-side {FORCE})",
             " with the image ",
         )
-    if deployed:
-        return None
+    if deployed or (values is not None and served_for(cluster) == cluster.system_namespace):
+        return None  # `upgrade` creates again what is missing
     return OtherInstaller("kubectl-edl is not installed in this cluster", FixCommand(INSTALL))
 
 

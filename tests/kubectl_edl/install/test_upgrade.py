@@ -11,6 +11,7 @@ from edl.writes import Json
 from tests.kubectl_edl.install.installations import (
     IMAGE,
     KEPT,
+    SYSTEM,
     WEBHOOK,
     Judging,
     applied_by_hand,
@@ -64,6 +65,21 @@ def test_an_upgrade_shows_only_the_rules_that_change_and_as_yaml() -> None:
     assert lines[at + 1] == "  rules: {apiGroups: [x], resources: [y], verbs: [get]} → –"
     assert lines[at + 2].startswith("  rules: – → {apiGroups: [")
     assert not lines[at + 3].startswith("  ")
+
+
+@pytest.mark.parametrize("name", ["edl-webhook", "edl-reconciler"])
+def test_an_upgrade_creates_a_deleted_deployment_with_the_stored_image(name: str) -> None:
+    on = stage()
+    install(on)
+    on.cluster.delete(ObjectRef("Deployment", SYSTEM, name))
+    missing = f"Deployment {name} does not exist in namespace {SYSTEM}"
+    told = on.run("doctor").out
+    assert missing in told
+    assert "kubectl edl install" not in told
+    assert "fix: kubectl edl upgrade" in told.partition(missing)[2].partition("✗")[0]
+    assert on.run("upgrade", "--no-wait").code == 0
+    assert image(on) == IMAGE
+    assert missing not in on.run("doctor").out
 
 
 def test_an_upgrade_deletes_superseded_objects() -> None:
