@@ -60,5 +60,5 @@ def next_command(pod: str, found: ContainerWait | None, options: str) -> str:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
     if found.reason != CRASH_LOOP:
         return describe
-    logs = f"kubectl logs {pod} -c {found.container} --previous {options}"
+    logs = f"kubectl logs {pod} -c {found.container} {options}"
     return f"{MORE_MEMORY}: {logs}" if found.ended_by == OUT_OF_MEMORY else logs

@@ -77,16 +77,17 @@ def refused_pods(deployment: Json) -> str:
 def _permanent_failures(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
     for pod in _pods(cluster):
         for status in (pod.get("status") or {}).get("containerStatuses") or ():
-            waiting = (status.get("state") or {}).get("waiting") or {}
+            state = status.get("state") or {}
+            waiting = state.get("waiting") or {}
             name = pod["metadata"]["name"]
             if waiting.get("reason") in NO_IMAGE:
                 reason = " ".join(str(waiting.get("message", waiting["reason"])).split())
                 remedy = image_remedy("upgrade", scope.edl_flags)
                 yield f"no node gets the image {status['image']} ({reason}); {remedy}"
-            if status.get("restartCount", 0) >= _CRASHES and waiting:
+            if status.get("restartCount", 0) >= _CRASHES and not state.get("running"):
                 yield (
                     f"pod {name} crashes again and again: "
-                    f"kubectl logs -n {cluster.system_namespace} {name} --previous"
+                    f"kubectl logs -n {cluster.system_namespace} {name}"
                     f"{scope.cluster_flags}"
                 )
 

@@ -157,6 +157,8 @@ def _of_containers(found: PodObject) -> PodContainers:
 
 def container_wait(status: Json) -> ContainerWait | None:
     """The first container that cannot start, else the first that waits; None if none does."""
+    if status.get("phase") in _DONE:
+        return None
     kinds = ("initContainerStatuses", "containerStatuses")
     found = [one for kind in kinds for one in status.get(kind) or ()]
     return _first_wait(msgspec.convert(found, list[ContainerStatus]))

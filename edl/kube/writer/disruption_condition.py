@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from edl.errors import Conflict, EdlError, NotFound, is_refusal
+from edl.errors import ClusterError, Conflict, NotFound, is_refusal
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.spec.job_spec import DISRUPTION_TARGET
@@ -22,14 +22,15 @@ def only_marks(chains: Iterable[Sequence[Write]]) -> list[Disrupt]:
 
 
 def withdrawals(
-    marks: Iterable[Disrupt], made: Collection[ObjectRef], error: EdlError
+    marks: Iterable[Disrupt], made: Collection[ObjectRef], error: ClusterError
 ) -> list[list[Disrupt]]:
     """The withdrawal of each mark that was made before the write that would have ended the pods.
 
-    None if that write may have been made although its answer was lost, or if the Job is gone, which
-    ends its pods.
+    None if that write was made, or may have been made although its answer was lost, or if the Job
+    is gone, which ends its pods.
     """
-    if not (isinstance(error, Conflict) or is_refusal(error)):
+    refused = is_refusal(error) and error.status > 0  # without a status, the stored object differs
+    if not (isinstance(error, Conflict) or refused):
         return []
     return [[replace(one, withdrawn=True)] for one in marks if one.target in made]
 
@@ -47,3 +48,7 @@ def set_condition(cluster: Cluster, write: Disrupt, version: str) -> Json | None
         return cluster.add_condition(write.target, condition, version or write.version)
     except NotFound:
         return None
+    except Conflict:
+        if not write.withdrawn:
+            raise
+        return None  # it has changed since it was marked

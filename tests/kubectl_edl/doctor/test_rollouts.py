@@ -87,7 +87,7 @@ def test_new_pods_that_crash_are_named_with_their_log_command(stage: Stage) -> N
         "container webhook: CrashLoopBackOff: Error, exit code 2, 4 restarts"
     )
     assert webhook["remediation"] == (
-        "kubectl logs edl-webhook-c -c webhook --previous -n edl-system --context prod"
+        "kubectl logs edl-webhook-c -c webhook -n edl-system --context prod"
     )
 
 

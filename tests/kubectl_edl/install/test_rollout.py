@@ -96,14 +96,18 @@ def test_problems_of_old_pods_are_ignored() -> None:
     assert "no node gets" not in run.err
 
 
-def test_a_crashing_webhook_is_refused_at_once_with_its_log_command() -> None:
+@pytest.mark.parametrize(
+    "crash",
+    [{"waiting": {"reason": "CrashLoopBackOff"}}, {"terminated": {"exitCode": 1}}],
+    ids=["delayed", "ended"],
+)
+def test_a_crashing_webhook_is_refused_at_once_with_its_log_command(crash: Json) -> None:
     on = stage()
     install(on)
-    crash = {"waiting": {"reason": "CrashLoopBackOff"}}
     on.create(ours(on, containerStatuses=[{"image": "x", "restartCount": 3, "state": crash}]))
     run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 1
-    assert "kubectl logs -n edl-system edl-webhook-1 --previous --context prod\n" in run.err
+    assert "kubectl logs -n edl-system edl-webhook-1 --context prod\n" in run.err
 
 
 def unscheduled(message: str) -> Json:

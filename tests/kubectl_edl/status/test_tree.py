@@ -213,7 +213,7 @@ def test_a_crash_loop_names_the_last_end_of_its_container(
     assert blockers_section(stage, "crash") == [
         (
             f"crash-0-x0 waits: {why}",
-            f"{advice}kubectl logs crash-0-x0 -c main --previous -n default",
+            f"{advice}kubectl logs crash-0-x0 -c main -n default",
         )
     ]
 

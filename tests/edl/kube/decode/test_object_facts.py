@@ -9,6 +9,7 @@ from edl import contract, node_affinity
 from edl.kube.decode import object_facts
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner
+from edl.kube.decode.training_pods import container_wait
 from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.model.nodes import CORDONED
 from edl.model.pods import ContainerWait
@@ -388,6 +389,7 @@ def test_a_container_that_failed_again_waits_for_its_next_run(code: int, restart
         waits = ContainerWait("main", "CrashLoopBackOff", "", restarts, "Error", code)
         restarted = bool(code and restarts) and phase == "Running"
         assert found.containers.waits == (waits if restarted else None)
+        assert container_wait(status | {"phase": phase}) == found.containers.waits
 
 
 @pytest.mark.parametrize("ours", [[], ["edl.dev/placement"]], ids=["alone", "beside ours"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import ClusterError, Conflict, Forbidden, NotFound, Unreachable, is_refusal
+from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unreachable, is_refusal
 from edl.kube.cluster import ListOptions
 from edl.kube.writer import event_recorder
 from edl.kube.writer.event_recorder import (
@@ -544,8 +544,9 @@ def conditions(fake: FakeCluster, target: ObjectRef) -> dict[str, str]:
         (Forbidden("quota", 403), "False"),
         (NotFound("gone", 404), "True"),
         (Unreachable("no answer"), "True"),
+        (Invalid("an admission webhook sets spec.parallelism to 4 instead of 3"), "True"),
     ],
-    ids=["conflict", "refusal", "deleted", "lost"],
+    ids=["conflict", "refusal", "deleted", "lost", "stored otherwise"],
 )
 def test_a_mark_is_withdrawn_where_its_pod_certainly_runs_on(
     fake: FakeCluster, cluster: FaultyCluster, error: ClusterError, status: str
@@ -580,6 +581,15 @@ def test_the_marks_that_were_made_before_a_mark_in_conflict_are_withdrawn(
     assert ClusterWriter(cluster, threads=1).act([step]).conflicts == (step,)
     assert conditions(fake, first) == {"DisruptionTarget": "False"}
     assert conditions(fake, second) == {}
+
+
+def test_a_withdrawal_leaves_a_pod_alone_that_has_changed_since(fake: FakeCluster) -> None:
+    first, second = marks_of(fake, "first", "second")
+    fake.patch(first.target, {"metadata": {"labels": {"seen": "yes"}}})
+    step = Step(KEY, tuple(replace(mark, withdrawn=True) for mark in (first, second)))
+    assert ClusterWriter(fake, threads=1).act([step]).conflicts == ()
+    assert conditions(fake, first.target) == {}
+    assert conditions(fake, second.target) == {"DisruptionTarget": "False"}
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
