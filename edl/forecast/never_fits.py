@@ -1,12 +1,74 @@
 """Jobs that can never start on the present nodes: not even with all nodes and quotas empty."""
 
+from collections.abc import Iterator, Mapping
+from typing import Final
+
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import ClusterState, Node, Reason, TrainingJob
+from edl.model import ClusterState, Code, JobKey, Node, Reason, TrainingJob
+from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.decide import decide
+from edl.planner.decision_limits import Autoscaler
+from edl.planner.plan import Held, Plan
 from edl.planner.published_settings import Settings
 from edl.quantities import Resources
+
+_TRIED: Final = 50
+"""Most jobs that are each tried in an empty cluster, at a decision each."""
+
+
+def unstartable(state: ClusterState, settings: Settings, plan: Plan) -> Mapping[JobKey, Reason]:
+    """Why queued jobs of `plan` cannot start even if no other training job ran.
+
+    With an autoscaler, only those that the limits of its NodePools exclude, those whose requested
+    nodes it did not add, and those that request none: the nodes of others may still come.
+    """
+    limits = settings.limits
+    if not limits.expects_autoscaler(detected=state.autoscaled):
+        return {held.job: held.reason for held in plan.held if held.never}
+    without = replace(limits, autoscaler=Autoscaler.NONE)
+    present = decide(state, settings.policy_to_apply(), without)
+    short = {held.job for held in present.held if held.never}
+    held = [one for one in plan.held if one.job in short]
+    return dict(_without_their_nodes(state, settings, held))
+
+
+def _without_their_nodes(
+    state: ClusterState, settings: Settings, short: list[Held]
+) -> Iterator[tuple[JobKey, Reason]]:
+    """`short`: those that the present nodes cannot hold."""
+    jobs, tried = {job.key: job for job in state.jobs}, 0
+    for held in short:
+        job, reason = jobs[held.job], held.reason
+        above = isinstance(reason.about, NodePoolLimit)
+        if above or held.never:
+            tried += 1
+            alone = _reason_alone(state, settings, job) if tried <= _TRIED else None
+            limit = alone.about if alone else None
+            if isinstance(limit, NodePoolLimit):
+                if limit.needs > limit.add + _coming(state, job, limit.resource):
+                    yield job.key, reason if above else reasons.above_pool_limits(limit)
+            elif alone and held.never and alone.code is not Code.WAITING_FOR_NODES:
+                yield job.key, reason
+        elif (failure := job.provisioning.failure) and not job.provisioning.held:
+            yield job.key, reasons.not_provisioned(failure.message)
+
+
+def _reason_alone(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:
+    """Why an empty cluster would not start it at once."""
+    plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
+    return next((held.reason for held in plan.held), None)
+
+
+def _coming(state: ClusterState, job: TrainingJob, resource: str) -> int:
+    """What nodes that are on their way for other jobs will have, at least.
+
+    They count in the usage of NodePools already. Requests that have failed before do not count.
+    """
+    others = (one.provisioning for one in state.jobs if one.key != job.key)
+    asked = (pod for one in others if one.failure is None for pod in one.pods)
+    return sum(pod.requests.get(resource) for pod in asked if not (pod.node or pod.gone))
 
 
 def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:

@@ -155,6 +155,7 @@ class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):
 
     limited: tuple[tuple[str, Amount], ...] = ()
     """(resource, amount) sorted by name; zeros are kept, as an absent resource has no limit."""
+    name: str = ""
 
 
 # Topology: domains of nodes.

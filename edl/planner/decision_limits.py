@@ -128,6 +128,11 @@ class Limits(msgspec.Struct, frozen=True):
     """The schedulers, as NAME,NAME, for whose pending pods no extras scale down: these may wait for
     a quota of their queue, which no capacity would help."""
 
+    def expects_autoscaler(self, *, detected: bool) -> bool:
+        """Whether an autoscaler adds nodes; `detected`: whether the API server shows one."""
+        told = self.autoscaler
+        return told is Autoscaler.PRESENT or (told is Autoscaler.DETECT and detected)
+
     @property
     def schedulers_with_queues(self) -> frozenset[str]:
         return frozenset(self.queueing_schedulers.split(","))

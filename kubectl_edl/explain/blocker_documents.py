@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from edl.messages import cause, remedy
-from edl.messages.scarcity_messages import kept_to
+from edl.messages.scarcity_messages import kept_to, listed
 from edl.model.causes.blockers import (
     AtBound,
     Blocker,
@@ -19,9 +19,11 @@ from edl.model.causes.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.nodes import is_added
+from edl.model.causes.scarcity import NodePoolLimit
+from edl.model.nodes import NodePoolHeadroom, is_added
 from edl.planner.explain.explanation import Blockers
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
+from edl.quantities import number_text
 from edl.visibility.namespace_queue import PublishedStops
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import time_text
@@ -52,10 +54,19 @@ def remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[
 
 def smaller_min(found: StartRemedy, job: str) -> str:
     """The min of `found` with its command; `job` as for `stops_document`."""
+    fits = "for which the limits suffice" if found.on_new_nodes else "which fits"
     return (
-        f"a min of {found.min} for {found.role}, which fits{kept_to(found.domains)}: "
+        f"a min of {found.min} for {found.role}, {fits}{kept_to(found.domains)}: "
         f"kubectl edl scale {job} --role {found.role} --min {found.min}"
     )
+
+
+def higher_pool_limit(limit: NodePoolLimit, pools: Sequence[NodePoolHeadroom]) -> str:
+    """`spec.limits.cpu of NodePool default by 30.3 or more`."""
+    names = sorted(pool.name for pool in pools if pool.name)
+    more = number_text(limit.resource, limit.needs - limit.add)
+    pool = f"NodePool {listed(names, ' or ')}".strip()
+    return f"spec.limits.{limit.resource} of {pool} by {more} or more"
 
 
 def published_document(stops: PublishedStops | None) -> BlockersDocument | None:

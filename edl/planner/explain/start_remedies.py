@@ -9,7 +9,7 @@ import msgspec
 from edl.frameworks import resizes
 from edl.model import Domain, JobKey, Role, Topology, TrainingJob
 from edl.model.causes.reason_subjects import Usage
-from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
+from edl.model.causes.scarcity import NodePoolLimit, NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import MOST_TOPOLOGY_LABELS
 from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
@@ -31,6 +31,8 @@ class StartRemedy(msgspec.Struct, frozen=True):
     domains: tuple[Domain, ...] = ()
     required: tuple[tuple[str, str], ...] = ()
     preferred: tuple[str, ...] = ()
+    on_new_nodes: bool = False
+    """Whether `min` fits only with nodes that the limits of NodePools allow."""
 
     def __bool__(self) -> bool:
         return bool(self.min or self.required or self.preferred)
@@ -43,6 +45,8 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
     """The remedies of a job that gets no room."""
     held = builder.results.held.get(job.key)
     match held and held.about:
+        case NodePoolLimit():
+            return within_pool_limits(given, job)
         case Usage():
             found = (_within_quotas(given, job, role) for role in job.live)
             return next(filter(None, found), NO_REMEDY)
@@ -59,6 +63,13 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
             corrected = StartRemedy(required=_corrected(given, job))
             return corrected or StartRemedy(preferred=_preferred(given, job))
     return NO_REMEDY
+
+
+def within_pool_limits(given: DecisionInput, job: TrainingJob) -> StartRemedy:
+    """A smaller min for which the limits of NodePools allow the nodes that it lacks."""
+    found = (_smaller(given, job, role, range(role.spec.min - 1, 0, -1)) for role in job.live)
+    smaller = next(filter(None, found), NO_REMEDY)
+    return msgspec.structs.replace(smaller, on_new_nodes=bool(smaller))
 
 
 def _within_quotas(given: DecisionInput, job: TrainingJob, role: Role) -> StartRemedy:

@@ -11,7 +11,7 @@ from math import inf
 from edl.feasibility.eligibility import Eligibility, Ints
 from edl.model import ClusterState, Demand, JobKey, Pod, ProvisionalPod, Shape, TrainingJob
 from edl.model.jobs import queue_order
-from edl.planner.decision_limits import Autoscaler, Limits, Provisioner
+from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
@@ -94,8 +94,7 @@ class Snapshot:
     @property
     def autoscaled(self) -> bool:
         """Whether an autoscaler adds nodes for unschedulable pods."""
-        told = self.limits.autoscaler
-        return told is Autoscaler.PRESENT or (told is Autoscaler.DETECT and self.state.autoscaled)
+        return self.limits.expects_autoscaler(detected=self.state.autoscaled)
 
     @property
     def takes_requests(self) -> bool:

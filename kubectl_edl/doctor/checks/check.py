@@ -91,7 +91,8 @@ def failure(message: str, fix: str) -> CheckResult:
     return CheckResult(Verdict.FAILURE, message, fix)
 
 
-_SHOWN: Final = 10
+SHOWN: Final = 10
+"""The most findings of a check that are listed."""
 
 
 def first(results: Sequence[CheckResult], others: str, none: str = "") -> Iterator[CheckResult]:
@@ -99,9 +100,9 @@ def first(results: Sequence[CheckResult], others: str, none: str = "") -> Iterat
 
     Without findings, `none` is reported as fine.
     """
-    yield from results[:_SHOWN]
-    if len(results) > _SHOWN:
-        yield warning(f"and {len(results) - _SHOWN} more like them", others)
+    yield from results[:SHOWN]
+    if len(results) > SHOWN:
+        yield warning(f"and {len(results) - SHOWN} more like them", others)
     if none and not results:
         yield ok(none)
 

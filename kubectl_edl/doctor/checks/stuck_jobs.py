@@ -1,7 +1,7 @@
 """Finds training jobs that make no progress without an action by the user."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -12,10 +12,10 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
-from edl.model import ClusterState, Demand, JobKey, ObjectRef, TrainingJob
+from edl.model import JobKey, ObjectRef, Reason, TrainingJob
+from edl.model.causes.scarcity import NodePoolLimit
 from edl.parsing import namespace_policy
 from edl.phases import ending, waits_to_start
-from edl.planner.published_settings import Settings
 from edl.similar_names import similar_key
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
@@ -24,6 +24,7 @@ from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.doctor.checks import reconciler_health
 from kubectl_edl.doctor.checks.check import (
     AS_ADMINISTRATOR,
+    SHOWN,
     CheckContext,
     CheckResult,
     CheckResults,
@@ -37,6 +38,7 @@ from kubectl_edl.doctor.checks.stuck_phases import (
     may_crash_loop,
     stuck_rules,
 )
+from kubectl_edl.doctor.pods_without_nodes import pool_remedy, unplaceable
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.node_blockers import deleted_nodes, staying_text, unready_nodes
@@ -116,12 +118,14 @@ def unrequested(context: CheckContext) -> CheckResults:
 
 
 def never(context: CheckContext) -> CheckResults:
-    """Queued jobs that could not start even as the only ones on the present nodes and quotas.
+    """Queued jobs that cannot start, even as the only ones, on the present nodes and quotas.
 
-    Likewise pending pods of other owners, unless an autoscaler may add nodes for them.
+    Nor on nodes that an autoscaler may add. Likewise pending pods of other owners without one.
     """
+    from edl.forecast.never_fits import unstartable
+
     state, settings, plan = context.next_plan
-    reasons = {held.job: held.reason for held in plan.held if held.never}
+    reasons = unstartable(state, settings, plan)
     named = context.connection.scope.namespace
     queued = [
         job
@@ -129,47 +133,30 @@ def never(context: CheckContext) -> CheckResults:
         if waits_to_start(job) and not job.problem and named in ("", job.key.namespace)
     ]
     unlabelled = _unlabelled_keys(context, queued)
-    unstartable = [
-        warning(
-            f"{job.key} cannot start on the present nodes and quotas: {message(reasons[job.key])}",
-            explanation(job),
-        )
-        for job in queued
-        if job.key in reasons and job.key not in unlabelled
-    ]
+    found = [job for job in queued if job.key in reasons and job.key not in unlabelled]
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
-    enough = f"the present nodes and quotas suffice for {each}"
-    none = enough if queued else "no queued job waits for capacity"
-    yield from first(unstartable, _all(context), "" if unlabelled else none)
-    yield from first(list(_unplaceable(state, settings, named)), _PENDING)
+    adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
+    nodes = "the present nodes, those that may be added," if adds else "the present nodes"
+    none = (
+        f"{nodes} and quotas suffice for {each}" if queued else "no queued job waits for capacity"
+    )
+    results = [
+        _unstartable(context, job, reasons[job.key], listed=place < SHOWN)
+        for place, job in enumerate(found)
+    ]
+    yield from first(results, _all(context), "" if unlabelled else none)
+    yield from first(list(unplaceable(state, settings, named)), _PENDING)
 
 
-def _unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:
-    """Pending pods of other owners for which no job scales down, as that would not help."""
-    from edl.feasibility.horizon import Horizon
-    from edl.planner.counted_demands import with_counted_demands
-    from edl.planner.snapshot.take_snapshot import take_snapshot
-
-    state = with_counted_demands(state, settings.limits)
-    if state.autoscaled or not state.demands:
-        return
-    snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)
-    room = snapshot.capacity_without_training_jobs
-    for demand in state.demands:
-        pod_class = snapshot.pod_class(demand.shape)
-        pods = [pod for pod in _pods(demand) if named in ("", pod.partition("/")[0])]
-        if pods and not pod_class.pods_per_node(room, Horizon.EMPTY).any():
-            namespace, _, name = pods[0].partition("/")
-            yield warning(
-                f"the pending pod {pods[0]} fits no node, even if no training job ran: no job "
-                "scales down for it",
-                FixCommand(f"kubectl describe pod {name} -n {namespace}"),
-            )
-
-
-def _pods(demand: Demand) -> tuple[str, ...]:
-    """The first of its pods in each namespace."""
-    return (demand.example, *demand.elsewhere)
+def _unstartable(
+    context: CheckContext, job: TrainingJob, reason: Reason, *, listed: bool
+) -> CheckResult:
+    """`listed`: whether its remedy will be read, as finding one takes decisions."""
+    why = f"{job.key} cannot start on the present nodes and quotas: {message(reason)}"
+    if listed and isinstance(reason.about, NodePoolLimit):
+        state, settings, _ = context.next_plan
+        return warning(why, pool_remedy(state, settings, job, reason.about))
+    return warning(why, explanation(job))
 
 
 def topologies(context: CheckContext) -> CheckResults:

@@ -68,4 +68,5 @@ def test_a_node_that_changes_or_goes_is_counted_anew() -> None:
 
 
 def test_a_pool_without_limits_is_still_a_pool() -> None:
-    assert NodePoolUsage().headroom([NodePoolFacts("default")]) == (NodePoolHeadroom(),)
+    expected = (NodePoolHeadroom((), "default"),)
+    assert NodePoolUsage().headroom([NodePoolFacts("default")]) == expected

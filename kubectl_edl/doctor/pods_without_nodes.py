@@ -1,0 +1,55 @@
+"""Pods that no node can hold: pending ones of other owners, and those of queued jobs."""
+
+from collections.abc import Iterator
+
+from edl.model import ClusterState, Demand, TrainingJob
+from edl.model.causes.scarcity import NodePoolLimit
+from edl.planner.published_settings import Settings
+from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.doctor.checks.check import CheckResult, warning
+
+
+def pool_remedy(
+    state: ClusterState, settings: Settings, job: TrainingJob, limit: NodePoolLimit
+) -> FixCommand:
+    """What would give a queued job nodes that the limits of NodePools do not allow."""
+    from edl.planner.counted_demands import with_counted_demands
+    from edl.planner.explain.start_remedies import within_pool_limits
+    from edl.planner.explain.what_if_state import DecisionInput
+    from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
+
+    counted = with_counted_demands(state, settings.limits)
+    given = DecisionInput(counted, settings.policy_to_apply(), settings.limits)
+    found = within_pool_limits(given, job)
+    ways = [f"raise {higher_pool_limit(limit, state.node_pools)}"]
+    if found.min:
+        ways.append(f"or {smaller_min(found, f'{job.key.name} -n {job.key.namespace}')}")
+    return FixCommand("; ".join(ways))
+
+
+def unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:
+    """Pending pods of other owners for which no job scales down, as that would not help."""
+    from edl.feasibility.horizon import Horizon
+    from edl.planner.counted_demands import with_counted_demands
+    from edl.planner.snapshot.take_snapshot import take_snapshot
+
+    state = with_counted_demands(state, settings.limits)
+    if state.autoscaled or not state.demands:
+        return
+    snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)
+    room = snapshot.capacity_without_training_jobs
+    for demand in state.demands:
+        pod_class = snapshot.pod_class(demand.shape)
+        pods = [pod for pod in _pods(demand) if named in ("", pod.partition("/")[0])]
+        if pods and not pod_class.pods_per_node(room, Horizon.EMPTY).any():
+            namespace, _, name = pods[0].partition("/")
+            yield warning(
+                f"the pending pod {pods[0]} fits no node, even if no training job ran: no job "
+                "scales down for it",
+                FixCommand(f"kubectl describe pod {name} -n {namespace}"),
+            )
+
+
+def _pods(demand: Demand) -> tuple[str, ...]:
+    """The first of its pods in each namespace."""
+    return (demand.example, *demand.elsewhere)

@@ -1,0 +1,188 @@
+"""`doctor` on queued jobs for which an autoscaler may add nodes, or adds none."""
+
+import json
+
+import pytest
+
+from edl import contract
+from edl.model import ObjectRef
+from edl.writes import Json
+from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
+from tests.kubectl_edl.doctor.findings import checked, only
+from tests.kubectl_edl.stage import Stage, job, node, pod
+
+CANNOT = "default/big cannot start on the present nodes and quotas: "
+SUFFICE = "the present nodes, those that may be added, and quotas suffice for the queued job"
+
+NO_TYPE = "no instance type has enough resources"
+
+
+def above(add: int, needs: int) -> str:
+    text = f"NodePools may add {add} more CPU: needs {needs}"
+    return f"the limits of NodePools allow too little CPU; {text}"
+
+
+def smaller(size: int) -> str:
+    command = f"kubectl edl scale big -n default --role worker --min {size}"
+    return f"a min of {size} for worker, for which the limits suffice: {command}"
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A node of 8 CPU, of which a NodePool may add 32 more."""
+    stage = installed(Stage(), FakeApi())
+    stage.cluster.unserved -= {"NodePool"}
+    stage.create(pooled("node-1"))
+    stage.create(pool("default", "40"))
+    return stage
+
+
+def pool(name: str, cpu: str, used: str = "8") -> Json:
+    return {
+        "kind": "NodePool",
+        "metadata": {"name": name, "namespace": ""},
+        "spec": {"limits": {"cpu": cpu}},
+        "status": {"resources": {"cpu": used}},
+    }
+
+
+def all_used(stage: Stage) -> None:
+    target = ObjectRef("NodePool", "", "default")
+    stage.cluster.patch(target, {"status": {"resources": {"cpu": "40"}}})
+
+
+def pooled(name: str) -> Json:
+    found = node(name, cpu="8")
+    found["metadata"]["labels"][contract.NODE_POOL] = "default"
+    return found
+
+
+def gang(stage: Stage, name: str, pods: int, cpu: str = "2", **notes: str) -> Json:
+    """A queued job of so many pods of so many CPU."""
+    manifest = job(name, framework="none", min=str(pods), max=str(pods))
+    manifest["spec"]["parallelism"] = pods
+    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    container["resources"]["requests"]["cpu"] = cpu
+    created = stage.put(manifest)
+    if notes:
+        stage.patch(name, {"metadata": {"annotations": notes}})
+    return created
+
+
+def busy(stage: Stage) -> None:
+    """A running job whose 4 pods use all of the node."""
+    runs = job("small", framework="none", min="4", max="4")
+    owner = stage.put(runs, suspend=False, parallelism=4)
+    for index in range(4):
+        stage.create(pod(owner, index))
+
+
+def asked_for(stage: Stage, owner: Json, cpu: str) -> None:
+    """A provisional pod of a job, which waits for its node."""
+    placeholder = pod(owner, 0, node="", phase="Pending", conditions=[])
+    metadata, spec = placeholder["metadata"], placeholder["spec"]
+    metadata["labels"] = {
+        contract.PROVISIONAL: owner["metadata"]["name"],
+        contract.PROVISIONAL_ROLE: "worker",
+        contract.MANAGED_BY_LABEL: contract.MANAGED_BY,
+    }
+    metadata["ownerReferences"][0]["controller"] = False
+    spec["priorityClassName"] = contract.PROVISIONAL_PRIORITY
+    spec["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    stage.create(placeholder)
+
+
+def failed(minutes_ago: int = 1) -> dict[str, str]:
+    """The record that requested nodes did not come."""
+    at = f"2026-11-21T11:{60 - minutes_ago}:00Z"
+    return {contract.PROVISIONING_FAILED: json.dumps({"at": at, "attempts": 3, "message": NO_TYPE})}
+
+
+def test_a_job_above_the_limits_of_node_pools_is_a_warning_with_a_remedy(stage: Stage) -> None:
+    """4 of 30 pods fit on the node, and 16 on new ones."""
+    gang(stage, "big", 30)
+    assert only(stage, "never") == (
+        "warning",
+        f"{CANNOT}{above(add=32, needs=52)}",
+        f"raise spec.limits.cpu of NodePool default by 20 or more; or {smaller(20)}",
+    )
+
+
+def test_the_pools_of_which_one_may_be_raised_are_named(stage: Stage) -> None:
+    stage.create(pool("second", "4", "0"))
+    gang(stage, "big", 30)
+    assert only(stage, "never")[2].startswith(
+        "raise spec.limits.cpu of NodePool default or second by 16 or more; or a min of 22 for "
+    )
+
+
+def test_a_job_for_which_the_limits_suffice_passes(stage: Stage) -> None:
+    gang(stage, "big", 20)
+    assert only(stage, "never")[:2] == ("ok", SUFFICE)
+
+
+def test_a_job_whose_nodes_are_on_their_way_passes(stage: Stage) -> None:
+    """Karpenter counts them in the usage of its NodePool before they are there."""
+    all_used(stage)
+    asked_for(stage, gang(stage, "big", 20), "32")
+    assert only(stage, "never")[:2] == ("ok", SUFFICE)
+
+
+def test_a_job_that_waits_for_the_end_of_others_passes(stage: Stage) -> None:
+    """Without the other job its 4 pods fit on the present node; the limits allow no more."""
+    all_used(stage)
+    busy(stage)
+    gang(stage, "big", 4)
+    assert "NodePools may add 0 more CPU: needs 8" in stage.run("queue").out
+    assert only(stage, "never")[0] == "ok"
+
+
+def test_jobs_behind_those_that_request_nodes_pass(stage: Stage) -> None:
+    """Five jobs request nodes at the same time; the sixth may later."""
+    for number in range(8):
+        gang(stage, f"job-{number}", 5)
+    assert only(stage, "never")[0] == "ok"
+
+
+def test_a_job_whose_nodes_do_not_come_is_a_warning(stage: Stage) -> None:
+    """None of the pool's instance types has 24 CPU."""
+    gang(stage, "big", 1, "24", **failed())
+    expected = (
+        "warning",
+        f"{CANNOT}the requested nodes were not provisioned in time; the autoscaler: {NO_TYPE}",
+        "kubectl edl explain big -n default",
+    )
+    assert only(stage, "never") == expected
+
+
+def test_it_stays_a_warning_while_the_nodes_are_requested_again(stage: Stage) -> None:
+    owner = gang(stage, "big", 1, "24", **failed(minutes_ago=30))
+    asked_for(stage, owner, "24")
+    assert only(stage, "never")[0] == "warning"
+
+
+def test_a_job_that_waits_for_the_end_of_others_passes_after_a_failed_request(
+    stage: Stage,
+) -> None:
+    busy(stage)
+    gang(stage, "big", 4, **failed())
+    assert "the requested nodes were not provisioned in time" in stage.run("queue").out
+    assert only(stage, "never")[0] == "ok"
+
+
+def test_a_job_that_requests_no_nodes_is_a_warning_as_without_an_autoscaler(stage: Stage) -> None:
+    gang(stage, "big", 20)
+    never = {contract.PROVISION: contract.Provision.NEVER.value}
+    stage.patch("big", {"metadata": {"annotations": never}})
+    expected = f"{CANNOT}Insufficient cpu, even if no training job ran: needs 20 x 2 CPU (worker)"
+    assert only(stage, "never")[1].startswith(expected)
+
+
+def test_nodes_that_come_for_another_job_count_as_if_they_were_there(stage: Stage) -> None:
+    """Karpenter counts nodes of 32 CPU that are not there yet: they can hold all other pods."""
+    all_used(stage)
+    asked_for(stage, gang(stage, "small", 8, "4"), "32")
+    gang(stage, "big", 20)
+    assert only(stage, "never")[0] == "ok"
+    stage.patch("small", {"metadata": {"annotations": failed(minutes_ago=30)}})
+    assert "default/big cannot start" in " ".join(one["message"] for one in checked(stage)["never"])
