@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from edl.messages import cause, remedy
 from edl.messages.scarcity_messages import kept_to, listed
 from edl.model.causes.blockers import (
@@ -16,11 +18,11 @@ from edl.model.causes.blockers import (
     Outranked,
     OwnCondition,
     QuotaExceeded,
+    StartSizes,
     TimedHold,
     TooLarge,
 )
-from edl.model.causes.scarcity import NodePoolLimit
-from edl.model.nodes import NodePoolHeadroom, is_added
+from edl.model.nodes import is_added
 from edl.planner.explain.explanation import Blockers
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.quantities import number_text
@@ -45,28 +47,42 @@ def stops_document(
 
 
 def remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[str]:
-    """What would help against each blocker; a smaller min of `start` helps against a quota."""
+    """What would help against each blocker; a smaller min of `start` helps against a quota.
+
+    If `start` counts nodes that may be added, no smaller min for the present ones is proposed.
+    """
     smaller = f"; or {smaller_min(start, job)}" if start.min else ""
     return [
-        f"{remedy(one, job)}{smaller if isinstance(one, QuotaExceeded) else ''}" for one in blockers
+        f"{remedy(_at_its_min(one) if start.limit else one, job)}"
+        f"{smaller if isinstance(one, QuotaExceeded) else ''}"
+        for one in blockers
     ]
+
+
+def _at_its_min(blocker: Blocker) -> Blocker:
+    """The blocker as if none of its pods fitted, so that its remedy has no smaller number."""
+    if isinstance(blocker, InsufficientResources):
+        return replace(blocker, fitting=0, sizes=StartSizes())
+    return blocker
 
 
 def smaller_min(found: StartRemedy, job: str) -> str:
     """The min of `found` with its command; `job` as for `stops_document`."""
-    fits = "for which the limits suffice" if found.on_new_nodes else "which fits"
+    fits = "for which the limits suffice" if found.limit else "which fits"
     return (
         f"a min of {found.min} for {found.role}, {fits}{kept_to(found.domains)}: "
         f"kubectl edl scale {job} --role {found.role} --min {found.min}"
     )
 
 
-def higher_pool_limit(limit: NodePoolLimit, pools: Sequence[NodePoolHeadroom]) -> str:
-    """`spec.limits.cpu of NodePool default by 30.3 or more`."""
-    names = sorted(pool.name for pool in pools if pool.name)
+def higher_pool_limit(found: StartRemedy) -> str:
+    """`spec.limits.cpu of NodePool default by 30.3 or more`; empty if no limit is too low."""
+    limit = found.limit
+    if limit is None:
+        return ""
     more = number_text(limit.resource, limit.needs - limit.add)
-    pool = f"NodePool {listed(names, ' or ')}".strip()
-    return f"spec.limits.{limit.resource} of {pool} by {more} or more"
+    pools = f"NodePool {listed(found.pools, ' or ')}".strip()
+    return f"spec.limits.{limit.resource} of {pools} by {more} or more"
 
 
 def published_document(stops: PublishedStops | None) -> BlockersDocument | None:

@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.messages import cause
-from edl.model import Caveat, Code, TrainingJob
+from edl.model import Caveat, Code, Reason, TrainingJob
 from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
+from edl.model.causes.scarcity import NodePoolLimit
 from edl.phases import filling
 from edl.planner.explain.explanation import Blockers, Explanation
 from edl.planner.explain.start_remedies import NO_REMEDY
@@ -22,6 +23,7 @@ from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.explain.blocker_documents import remedies
 from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.job_reasons import Why, why_of
 from kubectl_edl.job_views.published_queue import place_text
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.training_job_view import JobView
@@ -71,6 +73,20 @@ class Explained:
         if self.explanation:
             return self.explanation.position or None
         return self.published.position if self.published else None
+
+    @property
+    def waits_for(self) -> Reason | None:
+        """The plan's reason why the job waits, or does not grow."""
+        found, key = self.explanation, self.view.job.key
+        held = found.plan.held if found else ()
+        return next((one.reason for one in held if one.job == key), None)
+
+    @property
+    def why(self) -> Why:
+        """The recorded reason; limits of NodePools with the amounts, which are never recorded."""
+        reason = self.waits_for
+        above = reason and isinstance(reason.about, NodePoolLimit)
+        return why_of(reason) if reason and above else self.view.why
 
     @property
     def team_text(self) -> str:

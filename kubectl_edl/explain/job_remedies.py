@@ -8,7 +8,7 @@ from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, Topology
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
-from kubectl_edl.explain.blocker_documents import smaller_min
+from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import JobView
@@ -52,7 +52,9 @@ def _ends(jobs: Sequence[JobKey]) -> str:
 
 
 def _start(view: JobView, found: StartRemedy) -> Iterator[str]:
-    """The commands by which the job would get room within its topology, and within quotas."""
+    """The commands by which the job would get room within its topology, quotas and limits."""
+    if higher := higher_pool_limit(found):
+        yield f"raising {higher}"
     if found.min:
         yield smaller_min(found, view.argument)
     if found.required:

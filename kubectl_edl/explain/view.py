@@ -7,7 +7,7 @@ from typing import Final
 from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
-from edl.model import Caveat, Reason, Role
+from edl.model import Caveat, Role
 from edl.model.causes.blockers import BlockerKind
 from edl.model.causes.reason_codes import TIMED_CODES
 from edl.planner.explain.explanation import Explanation
@@ -82,12 +82,12 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Namespace": job.key.namespace,
         "Phase": explained.view.phase.value,
         "Requested": explained.view.requested,
-        "Reason": explained.view.why.message,
+        "Reason": explained.why.message,
         "Team": explained.team_text,
         "Guaranteed": guaranteed_text(explained.capacity),
         "Borrowed": borrowed_text(explained.capacity),
         "Queue": explained.place,
-        "Nearest": topology_view.nearest(_waits_for(explained)),
+        "Nearest": topology_view.nearest(explained.waits_for),
         **_when(explained, now),
         "Manual size": ", ".join(
             _manual_size(role, explained) for role in _manual_roles(explained)
@@ -132,16 +132,9 @@ def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
     return found and [one for one in found if one.role in explained.roles]
 
 
-def _waits_for(explained: Explained) -> Reason | None:
-    """The plan's reason why the job waits, or does not grow."""
-    found, key = explained.explanation, explained.view.job.key
-    held = found.plan.held if found else ()
-    return next((one.reason for one in held if one.job == key), None)
-
-
 def _topology(explained: Explained) -> ExplainedTopologyDocument | None:
     found = topology_view.document(explained.view.job.topology, _domains(explained))
-    near = topology_view.nearest_document(_waits_for(explained))
+    near = topology_view.nearest_document(explained.waits_for)
     return {**found, "nearest": near} if found else None
 
 
@@ -236,7 +229,7 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
-        **explained.view.why.document,
+        **explained.why.document,
         "complete": found is not None,
         "settings": explained.deciding.document,
         "topology": _topology(explained),

@@ -31,11 +31,13 @@ class StartRemedy(msgspec.Struct, frozen=True):
     domains: tuple[Domain, ...] = ()
     required: tuple[tuple[str, str], ...] = ()
     preferred: tuple[str, ...] = ()
-    on_new_nodes: bool = False
-    """Whether `min` fits only with nodes that the limits of NodePools allow."""
+    limit: NodePoolLimit | None = None
+    """What it needs beyond the limits of NodePools; `min` is then one for which they suffice."""
+    pools: tuple[str, ...] = ()
+    """The names of these NodePools."""
 
     def __bool__(self) -> bool:
-        return bool(self.min or self.required or self.preferred)
+        return bool(self.min or self.required or self.preferred or self.limit)
 
 
 NO_REMEDY: Final = StartRemedy()
@@ -45,8 +47,8 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
     """The remedies of a job that gets no room."""
     held = builder.results.held.get(job.key)
     match held and held.about:
-        case NodePoolLimit():
-            return within_pool_limits(given, job)
+        case NodePoolLimit() as limit:
+            return within_pool_limits(given, job, limit)
         case Usage():
             found = (_within_quotas(given, job, role) for role in job.live)
             return next(filter(None, found), NO_REMEDY)
@@ -65,11 +67,12 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
     return NO_REMEDY
 
 
-def within_pool_limits(given: DecisionInput, job: TrainingJob) -> StartRemedy:
-    """A smaller min for which the limits of NodePools allow the nodes that it lacks."""
+def within_pool_limits(given: DecisionInput, job: TrainingJob, limit: NodePoolLimit) -> StartRemedy:
+    """Higher limits, or a smaller min for which the present ones allow enough nodes."""
     found = (_smaller(given, job, role, range(role.spec.min - 1, 0, -1)) for role in job.live)
+    pools = tuple(sorted(one.name for one in given.state.node_pools if one.name))
     smaller = next(filter(None, found), NO_REMEDY)
-    return msgspec.structs.replace(smaller, on_new_nodes=bool(smaller))
+    return msgspec.structs.replace(smaller, limit=limit, pools=pools)
 
 
 def _within_quotas(given: DecisionInput, job: TrainingJob, role: Role) -> StartRemedy:
