@@ -22,7 +22,7 @@ from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
-from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
+from kubectl_edl.client.reconciler_settings import EffectiveSettings, runs_outside, unattended
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views.creation_failures import failures_of_job
 from kubectl_edl.job_views.node_blockers import node_blockers
@@ -74,6 +74,9 @@ def read_explanation(
     )
     if given.state:
         explained = _with_cluster(cli, explained, given.state)
+    if explained.explanation and explained.explanation.preemption.turned_on:
+        by = replace(given.by, outside=runs_outside(connection.cluster))
+        explained = replace(explained, deciding=by)
     if given.published:
         explained = _as_published(explained, given.published)
     if refused and explained.estimate and not waits_to_start(job):

@@ -47,9 +47,11 @@ from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 _LABEL: Final = 13
 _PREEMPTS: Final = (
     "only replicas above other jobs' minimum; whole jobs of lower priority too, which makes room "
-    "for it, with: kubectl edl upgrade{} --set reconciler.planning.preempt=true (its --preempt)"
+    "for it, with: {}"
 )
 """Why a job waits although a lower priority runs, where preemption would give it capacity."""
+_UPGRADE: Final = "kubectl edl upgrade{} --set reconciler.planning.preempt=true (its --preempt)"
+_RESTART: Final = "--preempt of the reconciler, which runs outside of this cluster"
 _PREEMPTS_NOTHING: Final = (
     "only replicas above other jobs' minimum, as the PriorityClass of its pods has "
     "preemptionPolicy: Never; whole jobs would make room for it"
@@ -103,7 +105,8 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
 def administrator_facts(explained: Explained) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
     found, flags = explained.explanation, explained.view.scope.edl_flags
-    preempts = _PREEMPTS.format(flags) if found and found.preemption.turned_on else ""
+    way = _RESTART if explained.deciding.outside else _UPGRADE.format(flags)
+    preempts = _PREEMPTS.format(way) if found and found.preemption.turned_on else ""
     forbids = _PREEMPTS_NOTHING if found and found.preemption.permitted else ""
     return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 

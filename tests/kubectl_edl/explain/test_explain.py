@@ -443,26 +443,6 @@ def test_without_the_right_to_read_the_cluster_the_missing_jobs_are_still_named(
     )
 
 
-def test_explain_names_the_preemption_that_would_help() -> None:
-    stage = Stage()
-    lease(stage)
-    stage.create(node("node-1", cpu="16"))
-    stage.create({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000})
-    low = stage.put(job("low", framework="none", min="7", max="7"), suspend=False, parallelism=7)
-    for index in range(7):
-        stage.create(pod(low, index))
-    high = job("high", framework="none", min="4", max="4")
-    high["spec"]["template"]["spec"]["priorityClassName"] = "high"
-    stage.put(high)
-    found = stage.run("explain", "high", "--context", "prod").out
-    asks = (
-        "Preempts:    only replicas above other jobs' minimum; whole jobs of lower priority too, "
-        "which makes room for it, with: kubectl edl upgrade --context prod --set "
-        "reconciler.planning.preempt=true (its --preempt)\n"
-    )
-    assert 0 < found.index("fewer worker replicas (1 fit now: ") < found.index(asks)
-
-
 def test_explain_names_the_manual_size_that_keeps_a_job_waiting() -> None:
     stage = Stage()
     lease(stage)
