@@ -3,7 +3,7 @@
 The chart's values.yaml, its schema and its README are generated from this module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -208,12 +208,17 @@ def unknown(names: Sequence[str]) -> str:
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(found)}
         if name not in fields:
             return f"{'.'.join(names[: place + 1])}: one of {', '.join(fields)}"
-        kinds = (fields[name], *get_args(fields[name]))
-        structs = (
-            one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)
-        )
+        structs = (one for one in _kinds(fields[name]) if issubclass(one, msgspec.Struct))
         found = next(structs, None)
     return ""
+
+
+def _kinds(annotation: object) -> Iterator[type]:
+    """The types that a value may have: `str` and `int` of `Annotated[str | int, …]`."""
+    if isinstance(annotation, type):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _kinds(inner)
 
 
 def planning_options() -> dict[str, str]:
@@ -227,10 +232,22 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
+def _is_switch(names: Sequence[str]) -> bool:
+    """Whether the value at this path is true or false."""
+    kinds: list[type] = [Values]
+    for name in names:
+        structs = (one for one in kinds if issubclass(one, msgspec.Struct))
+        fields = [field for one in structs for field in msgspec.structs.fields(one)]
+        kinds = [one for field in fields if field.encode_name == name for one in _kinds(field.type)]
+    return bool in kinds
+
+
 def _taught(message: str) -> str:
     """A message of msgspec, `WHAT - at `$.PATH``, as `PATH: WHAT`, with the allowed values."""
     what, _, path = message.partition(" - at `$.")
     path = path.rstrip("`")
+    if _is_switch(path.split(".")):
+        what = "must be true or false"
     if words := _WORDS.get(path.rpartition(".")[2]):
         what = f"{what}; one of {', '.join(words)}"
     return f"{path}: {what}" if path else what

@@ -183,6 +183,11 @@ def test_given_maps_are_merged_with_the_defaults() -> None:
             {"reconciler": {"planning": {"policy": "best"}}},
             "reconciler.planning.policy: Invalid enum value 'best'; one of fair, throughput, fifo",
         ),
+        (
+            {"reconciler": {"planning": {"preempt": "maybe"}}},
+            "^reconciler.planning.preempt: must be true or false$",
+        ),
+        ({"fence": {"enabled": 1}}, "^fence.enabled: must be true or false$"),
         ({"logLevel": "loud"}, "logLevel: Invalid enum value 'loud'; one of debug, info, warning"),
     ],
 )
