@@ -42,6 +42,7 @@ from edl.model.causes.scarcity import (
     NoEligibleNode,
     NoRoom,
     Shortage,
+    UnplacedMinimum,
 )
 from edl.model.nodes import SplitDomains
 from edl.model.quotas import Excess
@@ -143,6 +144,10 @@ def after_failed_start(last: Reason | None) -> Reason:
 
 def minimum_pending(key: JobKey) -> Reason:
     return Reason(Code.INSUFFICIENT_CAPACITY, Minimum(key))
+
+
+def unplaced(found: UnplacedMinimum) -> Reason:
+    return Reason(Code.INSUFFICIENT_CAPACITY, found)
 
 
 def gave(gives: Code, key: JobKey, *, guaranteed: bool = False) -> Reason:

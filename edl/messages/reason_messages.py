@@ -29,8 +29,10 @@ from edl.messages.scarcity_messages import (
     listed,
     needs,
     node_rule,
+    placeable,
     required,
     resource,
+    unplaced,
 )
 from edl.model.causes.reason_codes import Code, Reason
 from edl.model.causes.reason_subjects import (
@@ -58,7 +60,13 @@ from edl.model.causes.reason_subjects import (
     Size,
     Usage,
 )
-from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
+from edl.model.causes.scarcity import (
+    NodePoolLimit,
+    NoEligibleNode,
+    NoRoom,
+    Shortage,
+    UnplacedMinimum,
+)
 from edl.model.nodes import SplitDomains
 from edl.model.quotas import Excess
 from edl.quantities import number_text
@@ -236,6 +244,8 @@ def _about_capacity(about: AboutCapacity, code: Code) -> str:
         case NoEligibleNode():
             wanted = f": needs {needs(about.needs)}" if about.needs else ""
             return f"{node_rule(about)}{wanted}"
+        case UnplacedMinimum():
+            return unplaced(about)
         case NodePoolLimit(name):
             return f"the limits of NodePools allow too little {resource(name)}"
         case NodesAsked():
@@ -281,6 +291,8 @@ def _figures(reason: Reason) -> str:
             if about.fitting == pods:  # by capacity; rules exclude some of them
                 return best(about.domains).strip()
             return f"{about.fitting} of {pods} pods {fit}{best(about.domains)}"
+        case UnplacedMinimum() as about:
+            return placeable(about)
         case NodePoolLimit(name, amount, add):
             more = f"{number_text(name, add)} more {resource(name)}"
             return f"NodePools may add {more}: needs {number_text(name, amount)}"

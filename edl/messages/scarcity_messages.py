@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from edl import contract
-from edl.model.causes.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce
+from edl.model.causes.scarcity import (
+    Lack,
+    NodeRule,
+    NoEligibleNode,
+    ResourceNeed,
+    Scarce,
+    Shortage,
+    UnplacedMinimum,
+)
 from edl.model.nodes import Domain
 from edl.model.selectors import Requirement
 from edl.quantities import CPU, DEVICE_CLASS, Resources, devices_text, shown_amounts
@@ -106,6 +114,24 @@ def kept_to(domains: Sequence[Domain]) -> str:
 def best(domains: Sequence[Domain]) -> str:
     """` in LABEL=VALUE (best domain)`; empty if no topology is required."""
     return f"{kept_to(domains)} (best domain)" if domains else ""
+
+
+def unplaced(found: UnplacedMinimum) -> str:
+    """What pods of a minimum lack, where, and how long they wait for it."""
+    lacks = found.lacks
+    why = insufficient(lacks.lack) if isinstance(lacks, Shortage) else node_rule(lacks)
+    where = f"{why}{kept_to(found.domains)} for pods of its minimum: needs {needs(lacks.needs)}"
+    if found.seconds is None:
+        return where
+    return f"{where}; it goes back to the queue once one has waited {found.seconds:g} s"
+
+
+def placeable(found: UnplacedMinimum) -> str:
+    """How many of several pods fit; empty if none does, or if rules exclude some of them."""
+    if not isinstance(found.lacks, Shortage):
+        return ""
+    pods, fitting = sum(need.pods for need in found.lacks.needs), found.lacks.fitting
+    return f"{fitting} of {pods} pods fit" if 0 < fitting < pods else ""
 
 
 def lacking(requests: Resources, most: Resources) -> Resources:

@@ -6,7 +6,7 @@ import msgspec
 
 from edl.model import Code, JobKey, Reason
 from edl.model.causes.reason_subjects import Usage
-from edl.model.causes.scarcity import NodeRule, NoEligibleNode
+from edl.model.causes.scarcity import NodeRule, NoEligibleNode, UnplacedMinimum
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -168,6 +168,11 @@ class Plan(msgspec.Struct, frozen=True):
     growth_waits: tuple[tuple[JobKey, str], ...] = ()
     """(training job, role) that keep their size until terminating pods have left the rest of the
     capacity for their growth."""
+
+    def unplaced(self, key: JobKey) -> Reason | None:
+        """What pods of a started job's minimum lack; None if they all fit, or wait for others."""
+        held = (one.reason for one in self.held if one.job == key)
+        return next((one for one in held if isinstance(one.about, UnplacedMinimum)), None)
 
     @property
     def changed_jobs(self) -> frozenset[JobKey]:

@@ -120,6 +120,8 @@ class WaitingPod:
     why: str
     stalled: bool = False
     """A container cannot start: `Pod.containers` says why."""
+    gated: bool = False
+    """It has the scheduling gate that its whole gang loses at once."""
     claims: bool = False
     """It waits for a PersistentVolumeClaim, not for capacity."""
     scheduler: str = ""
@@ -167,6 +169,7 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
         since=timestamp(pod["metadata"].get("creationTimestamp") or ""),
         why=claims or warning or why,
         stalled=wait is not None and not wait.usual,
+        gated=_is_gated(spec),
         claims=bool(claims),
         scheduler=scheduler if found is None else "",
     )
@@ -178,10 +181,18 @@ def _other_scheduler(spec: Json) -> str:
     return "" if name == contract.DEFAULT_SCHEDULER else f'scheduler "{name}"'
 
 
+def _gates(spec: Json) -> list[str]:
+    return [gate["name"] for gate in spec.get("schedulingGates") or ()]
+
+
+def _is_gated(spec: Json) -> bool:
+    return contract.PLACEMENT_GATE in _gates(spec)
+
+
 def _reasons(spec: Json, status: Json) -> Iterator[tuple[ContainerWait | None, str]]:
     """Each cause: gates, the scheduler's message, then the container that waits."""
-    gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
-    if contract.PLACEMENT_GATE in gates:
+    gates = _gates(spec)
+    if _is_gated(spec):
         yield None, "scheduling-gated until every pod of its gang has a node"
     elif gates:
         yield None, f"scheduling-gated by {', '.join(gates)}"

@@ -34,6 +34,8 @@ from kubectl_edl.status.job_blockers import failure_blockers
 _PAST: Final = 5
 _NO_GROWTH: Final = Estimate(Certainty.UNKNOWN, reason="pods that it lacks cannot be created")
 """The estimate of a scale-up of a job that lacks pods which the API server refuses."""
+_NO_MINIMUM: Final = Estimate(Certainty.UNKNOWN, reason="pods of its minimum have no node")
+"""The estimate of a scale-up of a job that first needs room for its minimum."""
 _NO_MORE: Final = Estimate(Certainty.NEVER)
 """The estimate of a scale-up of a role whose work items all have pods, or whose queue ends."""
 
@@ -116,6 +118,7 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
     found = job_of(state.jobs, job.key)
     return replace(
         explained,
+        view=explained.view.planned(explanation.plan) if explanation else explained.view,
         explanation=explanation,
         estimate=estimate,
         caveats=tuple(
@@ -152,5 +155,7 @@ def _explanation(
         return shown, unattended(by) if explanation.may_gain else None
     if not explanation.may_gain:
         return explanation, _NO_MORE if any(map(_is_out_of_work, explanation.roles)) else None
+    if explanation.plan.unplaced(job.key):
+        return explanation, _NO_MINIMUM
     found = forecast(state, settings, [job.key], time_limit(cli))
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

@@ -5,15 +5,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
+from edl.model import Phase, Pod, PodPhase, Reason, Role, TrainingJob
 from edl.phases import ENDED, phase
 from edl.spec.allowed_sizes import start_pods
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.job_views.job_reasons import Why, why, why_of_role
+from kubectl_edl.job_views.job_reasons import Why, why, why_of, why_of_role
 from kubectl_edl.output.cell_quantities import bounds_text
 
 if TYPE_CHECKING:
+    from edl.planner.plan import Plan
     from kubectl_edl.output.documents.shared_documents import CooldownDocument
     from kubectl_edl.output.documents.training_job_documents import (
         PodDocument,
@@ -55,6 +57,12 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
     roles: tuple[RoleView, ...]
     scope: Scope = _ANY
     """The cluster, for options of suggested commands."""
+    unplaced: Reason | None = None
+    """What pods of its minimum lack, if a plan was made; it replaces a reason of the same code."""
+
+    def planned(self, plan: "Plan") -> "JobView":
+        """The view, with what pods of its minimum lack by this plan."""
+        return replace(self, unplaced=plan.unplaced(self.job.key))
 
     @property
     def argument(self) -> str:
@@ -102,7 +110,9 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def why(self) -> Why:
-        return why(self.job)
+        found = why(self.job)
+        planned = self.unplaced
+        return why_of(planned) if planned and planned.code is found.reason else found
 
 
 def view(job: TrainingJob, scope: Scope = _ANY) -> JobView:

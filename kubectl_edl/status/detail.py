@@ -64,7 +64,7 @@ def job_detail(
     listed, _ = read_if_allowed(lambda: pods_of(connection.cluster, found), "")
     pods = waiting_pods(connection.cluster, found.key.namespace, listed)
     failed = failed_pods(listed)
-    shown = view(found, connection.scope)
+    shown = _with_plan(view(found, connection.scope), connection, now)
     queue, team = _queue_and_team(found, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
     published_job = queue.job(found.key) if queue and waits_to_start(found) else None
@@ -171,6 +171,23 @@ def _never_starts(
     )
     blockers = found.start_blockers if found else None
     return stops(blockers, lambda one: one) if blockers else None
+
+
+def _with_plan(shown: JobView, connection: ClusterConnection, now: datetime) -> JobView:
+    """The view; if pods of a started job's minimum wait for nodes, with what these lack."""
+    job = shown.job
+    if shown.why.reason is not Code.INSUFFICIENT_CAPACITY or waits_to_start(job):
+        return shown
+    from edl.planner.decide import decide
+
+    settings = deciding(connection, now).settings
+    try:
+        state, _ = survey_cluster(connection.cluster, now, settings)
+    except Forbidden:
+        return shown
+    if len(state.nodes) > _MOST_PLANNED:
+        return shown
+    return shown.planned(decide(state, settings.policy_to_apply(), settings.limits))
 
 
 def _place(job: PublishedJob, now: datetime) -> str:

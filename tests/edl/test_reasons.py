@@ -70,6 +70,7 @@ STORED = {
     "Shortage": ("needs", "fitting", "lack", "domains"),
     "NoRoom": ("requests", "lack", "domains"),
     "NoEligibleNode": ("rule", "selector", "needs", "taints", "large_nodes", "names", "affinity"),
+    "UnplacedMinimum": ("lacks", "domains", "seconds"),
     "NodePoolLimit": ("resource", "needs", "add"),
     "Attempt": ("what", "scheduler", "refusal"),
     "NodesAsked": ("pods", "message", "unlabelled"),

@@ -5,7 +5,13 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode, NoRoom, Shortage
+from edl.model.causes.scarcity import (
+    NodePoolLimit,
+    NoEligibleNode,
+    NoRoom,
+    Shortage,
+    UnplacedMinimum,
+)
 from edl.model.nodes import SplitDomains
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Excess, Quota
@@ -179,7 +185,15 @@ class QuotedText(msgspec.Struct, frozen=True, tag=True):
 
 
 AboutCapacity: TypeAlias = (
-    Load | Usage | OverQuota | Shortage | NoRoom | NoEligibleNode | NodePoolLimit | NodesAsked
+    Load
+    | Usage
+    | OverQuota
+    | Shortage
+    | NoRoom
+    | NoEligibleNode
+    | UnplacedMinimum
+    | NodePoolLimit
+    | NodesAsked
 )
 """What is short: a resource, a quota or nodes."""
 About: TypeAlias = (

@@ -108,3 +108,15 @@ class NoEligibleNode(msgspec.Struct, frozen=True, tag=True):
     names: tuple[str, ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     """NODE_AFFINITY: the alternatives of which no node matches one, each a conjunction."""
+
+
+class UnplacedMinimum(msgspec.Struct, frozen=True, tag=True):
+    """Pods of a started job's minimum that do not fit where the job runs.
+
+    `lacks`: why; its `needs` are those pods. `domains`: those of its running pods, if required.
+    `seconds`: how long such a pod waits until the job is queued again; None if it is not.
+    """
+
+    lacks: Shortage | NoEligibleNode
+    domains: tuple[Domain, ...] = ()
+    seconds: float | None = None

@@ -24,6 +24,7 @@ from edl.model.causes.blockers import (
 )
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.reason_subjects import Minimum, Other, PendingPods
+from edl.model.causes.scarcity import UnplacedMinimum
 from edl.planner.decide import snapshot_at_turn
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
@@ -83,8 +84,9 @@ def growth_blockers(
     now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    if itself := _itself(allocation.job) or _work_bound(allocation) or _fixed(allocation):
-        return [itself]
+    found: Blocker | None = _itself(allocation.job) or _work_bound(allocation)
+    if found := found or _lacks_minimum(now, builder, allocation) or _fixed(allocation):
+        return [found]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
@@ -100,6 +102,18 @@ def growth_blockers(
     if allocation.pipelined:
         return [InProgress(builder.why_no_more(allocation))]
     return [_lack(builder, allocation)]
+
+
+def _lacks_minimum(
+    now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
+) -> Blocker | None:
+    """That pods of the job's minimum fit nowhere: no bound of a role keeps it from growing then."""
+    key, name = allocation.job.key, allocation.role.name
+    held = builder.results.held.get(key)
+    if held is None or not isinstance(held.about, UnplacedMinimum):
+        return None
+    elastic = resizes(allocation.job, name)
+    return _timed(now, builder, lambda later: later.results.held.get(key)) if elastic else None
 
 
 def _awaited(role: Role, at: datetime) -> Blocker | None:

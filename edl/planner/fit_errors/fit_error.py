@@ -16,6 +16,7 @@ from edl.model.causes.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNe
 from edl.planner.fit_errors.unmet_constraint import unmet_constraint
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, closest_fit, fits_empty_cluster
+from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.quantities import Resources
@@ -45,6 +46,24 @@ def gang_fit_error(
         needs, fitting, scarcest(snapshot, room, kept.requests, horizon), kept.domains
     )
     return reasons.gang(missing, never=never)
+
+
+def minimum_fit_error(
+    snapshot: Snapshot, roles: Sequence[str], requests: Sequence[PodSetRequest], room: Ints
+) -> Shortage | NoEligibleNode:
+    """Why these pods of a started job's minimum do not fit; one request for each of `roles`.
+
+    `room`: what its claim may use; int64[resources, nodes].
+    """
+    needs = tuple(
+        ResourceNeed(role, request.pods, request.pod_class.shape.requests)
+        for role, request in zip(roles, requests, strict=True)
+    )
+    for request in requests:
+        if error := no_node_error(snapshot, request.pod_class):
+            return replace(error, needs=needs)
+    fitting = sum(pack_in_best_order(room, requests, FUTURE_IDLE))
+    return Shortage(needs, fitting, scarcest(snapshot, room, requests, FUTURE_IDLE))
 
 
 def one_pod_error(snapshot: Snapshot, pod_class: PodClass) -> Reason:

@@ -108,7 +108,7 @@ def _began_alone(job: TrainingJob) -> datetime | None:
 
 
 def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
-    """Why a pod of the minimum has waited for scheduling longer than its limit (`_patience`).
+    """Why a pod of the minimum has waited for scheduling longer than `minimum_patience`.
 
     This includes replacements of a running gang's lost pods, from the new pod's creation.
     """
@@ -125,7 +125,7 @@ def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unschedule
         one
         for one in allocation.unscheduled
         if allocation.needs(one) and one.since is not None
-        if elapsed(one.since, _patience(snapshot, allocation.job, one.pod))
+        if elapsed(one.since, minimum_patience(snapshot, allocation.job, one.pod))
     )
 
 
@@ -144,7 +144,7 @@ def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
     return reasons.gang_pending(found.scheduler, found.refusal)
 
 
-def _patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:
+def minimum_patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:
     """How long a pod of the minimum may wait: the gang limit.
 
     With an autoscaler, a replacement in a gang that has run waits `provisioning_timeout` if that is

@@ -21,7 +21,7 @@ from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.client.optional_reads import Hints
-from kubectl_edl.doctor.checks import reconciler_health
+from kubectl_edl.doctor.checks import reconciler_health, stuck_pods
 from kubectl_edl.doctor.checks.check import (
     AS_ADMINISTRATOR,
     SHOWN,
@@ -60,6 +60,7 @@ def stuck(context: CheckContext) -> CheckResults:
 
     bad = [found for found in map(first_found, jobs) if found]
     bad += [found for job in jobs for found in left_out(job)]
+    bad += stuck_pods.unplaced(context)
     yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
     none = f"no training job is stuck ({len(jobs)} checked)" if jobs else "there are none yet"
     yield from first(bad, _all(context), none)

@@ -1,4 +1,4 @@
-"""Finds pods of any owner that do not terminate, or that no scheduler processes."""
+"""Finds pods that do not terminate, that no scheduler processes, or that fit nowhere."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,10 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import node
 from edl.kube.decode.schemas import SCHEDULING_GATED
 from edl.messages.scarcity_messages import listed
-from edl.model import Node
+from edl.model import Code, Node, TrainingJob
 from edl.parsing.yaml_values import timestamp
-from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
+from edl.phases import waits_to_start
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
@@ -23,7 +24,9 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 from kubectl_edl.doctor.unsettled_pods import UnsettledPod
+from kubectl_edl.job_views.job_reasons import why
 from kubectl_edl.job_views.node_blockers import AGAIN, awaited_pods, node_state, off_commands
+from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.cell_quantities import counted
 
@@ -31,6 +34,8 @@ _LATE: Final = timedelta(minutes=1)
 """After its grace period a pod is gone within this time."""
 _PROCESSED: Final = timedelta(minutes=1)
 """A scheduler that runs has placed or refused a pod within this time."""
+_PLACED: Final = timedelta(seconds=30)
+"""A replaced pod of a minimum has a node within this time, if one has room."""
 _SHOWN: Final = 100
 """The most characters of a finalizer's or scheduler's name that are shown."""
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -201,3 +206,25 @@ def _unprocessed(scheduler: str, pods: Sequence[UnsettledPod], now: datetime) ->
         f"run {name}, or delete the owners of these pods and apply them with a "
         "schedulerName that runs",
     )
+
+
+def unplaced(context: CheckContext) -> CheckResults:
+    """Started jobs of whose minimum pods have had no node for a while, and what these lack."""
+    waiting = [job for job in context.survey.jobs if _lacks_nodes(job, context.now)]
+    if not waiting:
+        return
+    try:
+        _, _, plan = context.next_plan
+    except Forbidden:
+        plan = None
+    for job in waiting:
+        shown = view(job, context.connection.scope)
+        found = (shown.planned(plan) if plan else shown).why
+        yield warning(f"{job.key}: {found.message}", explanation(job))
+
+
+def _lacks_nodes(job: TrainingJob, now: datetime) -> bool:
+    if waits_to_start(job) or why(job).reason is not Code.INSUFFICIENT_CAPACITY:
+        return False
+    pods = [pod for role in job.live for pod in role.status.pods if pod.active and not pod.node]
+    return any(now - pod.created_at > _PLACED for pod in pods)

@@ -1,15 +1,17 @@
 """Claims of single pods: other owners' pods, and minimum pods of started roles without a node."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.lost_pods import has_lost_any, why_any_missing
 from edl.model import Demand, Pod, Reason
-from edl.planner.fit_errors.fit_error import one_pod_error
+from edl.model.causes.scarcity import UnplacedMinimum
+from edl.planner.fit_errors.fit_error import minimum_fit_error, one_pod_error
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
@@ -24,6 +26,7 @@ from edl.planner.passes.drain import (
 )
 from edl.planner.passes.node_clearing import NodeClearing
 from edl.planner.passes.preemption.preemption import Preemptor
+from edl.planner.passes.suspensions import minimum_patience
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
@@ -86,7 +89,8 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
         sources.results.suspended[job.key] = why
     elif lacking:
         _claim_for_minimum(sources, lacking)
-        sources.results.hold(job.key, why_any_missing(job) or reasons.minimum_pending(job.key))
+        missing = why_any_missing(job) or _why_unplaced(sources, lacking)
+        sources.results.hold(job.key, missing or reasons.minimum_pending(job.key))
 
 
 def _claim_for_minimum(
@@ -123,6 +127,29 @@ def _claim_for_minimum(
         for position, node in zip(positions[one], taken, strict=True):
             one.assign(position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
+
+
+def _why_unplaced(
+    sources: ClaimSources, lacking: Sequence[tuple[RoleAllocation, Unscheduled]]
+) -> Reason | None:
+    """Why these pods got no node in this plan either; None if they did."""
+    left = [
+        (one, found) for one, found in lacking if one.placements[found.position].node == NO_NODE
+    ]
+    if not left:
+        return None
+    snapshot, job, pods = sources.snapshot, left[0][0].job, Counter(one for one, _ in left)
+    requests = [PodSetRequest(one.pod_class, count) for one, count in pods.items()]
+    charge = snapshot.quotas.request_of(job, [(one.role, pods[one]) for one in pods]).team
+    scope = sources.scope(minimum_priority(job.priority), charge, requests, 0)
+    room = sources.reclaimable.capacity.with_idle(scope)
+    lacks = minimum_fit_error(snapshot, [one.role.name for one in pods], requests, room)
+    kept = (snapshot.domains.kept_to(one.pod_class) for one in pods)
+    domains = tuple(dict.fromkeys(chain.from_iterable(kept)))
+    waits = [minimum_patience(snapshot, job, found.pod) for _, found in left if found.since]
+    leaves = waits and not (job.problem or job.keeps_running)
+    seconds = min(waits).total_seconds() if leaves else None
+    return reasons.unplaced(UnplacedMinimum(lacks, domains, seconds))
 
 
 def _backs_off(allocation: RoleAllocation, replica: Unscheduled) -> bool:
