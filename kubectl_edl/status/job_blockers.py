@@ -193,10 +193,10 @@ def _of_waiting(
     """Pending pods, grouped by reason, without those of which a container cannot start."""
     pods = [pod for pod in waiting if not pod.stalled]
     late = [pod for pod in pods if pod.since is None or now - pod.since > _SOON]
-    for why in dict.fromkeys(_why_pending(view, pod) for pod in late):
-        same = [pod for pod in late if _why_pending(view, pod) == why]
+    for why in dict.fromkeys(pod.why for pod in late):
+        same = [pod for pod in late if pod.why == why]
         named = f"{same[0].name} waits" if len(same) == 1 else f"{counted(len(same), 'pod')} wait"
-        yield JobBlocker(f"{named}: {why}", _pod_remedy(view, same[0]))
+        yield JobBlocker(f"{named}: {_why_pending(view, same[0])}", _pod_remedy(view, same[0]))
 
 
 def _why_pending(view: JobView, pod: WaitingPod) -> str:

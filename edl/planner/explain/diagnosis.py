@@ -84,9 +84,9 @@ def growth_blockers(
     now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    found: Blocker | None = _itself(allocation.job) or _work_bound(allocation)
-    if found := found or _lacks_minimum(now, builder, allocation) or _fixed(allocation):
-        return [found]
+    itself = _itself(allocation.job) or _work_bound(allocation)
+    if itself := itself or _lacks_minimum(builder, allocation) or _fixed(allocation):
+        return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
@@ -104,16 +104,13 @@ def growth_blockers(
     return [_lack(builder, allocation)]
 
 
-def _lacks_minimum(
-    now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
-) -> Blocker | None:
+def _lacks_minimum(builder: PlanBuilder, allocation: RoleAllocation) -> OwnCondition | None:
     """That pods of the job's minimum fit nowhere: no bound of a role keeps it from growing then."""
-    key, name = allocation.job.key, allocation.role.name
-    held = builder.results.held.get(key)
+    held = builder.results.held.get(allocation.job.key)
     if held is None or not isinstance(held.about, UnplacedMinimum):
         return None
-    elastic = resizes(allocation.job, name)
-    return _timed(now, builder, lambda later: later.results.held.get(key)) if elastic else None
+    elastic = resizes(allocation.job, allocation.role.name)
+    return OwnCondition(JobCondition.RULE, held) if elastic else None
 
 
 def _awaited(role: Role, at: datetime) -> Blocker | None:
