@@ -32,6 +32,7 @@ from edl.messages.scarcity_messages import (
     placeable,
     required,
     resource,
+    spread_over,
     unplaced,
 )
 from edl.model.causes.reason_codes import Code, Reason
@@ -193,18 +194,12 @@ def _about_pods(
                 return f"{listed(about.names)} {'is' if len(about.names) == 1 else 'are'} not ready"
             return f"removed by name: {names}"
         case SplitDomains():
-            return f"its pods are {_split(about)} of the required topology {about.label}"
+            return f"its pods are {spread_over(about)} of the required topology {about.label}"
         case OffNodes():
             verb = "moves off" if len(about.pods) == 1 else "move off"
             are = "is" if len(about.nodes) == 1 else "are"
             why = f"being removed ({', '.join(about.taints)})" if about.taints else "cordoned"
             return f"{listed(about.pods)} {verb} {listed(about.nodes)}, which {are} {why}"
-
-
-def _split(about: SplitDomains) -> str:
-    noun = "domain" if len(about.domains) == 1 else "domains"
-    within = [f"in {noun} {listed(about.domains, ' and ')}"] if about.domains else []
-    return " and ".join([*within, *(["on nodes without a domain"] if about.outside else [])])
 
 
 def _waiting(pods: int) -> str:

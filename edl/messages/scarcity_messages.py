@@ -13,7 +13,7 @@ from edl.model.causes.scarcity import (
     Shortage,
     UnplacedMinimum,
 )
-from edl.model.nodes import Domain
+from edl.model.nodes import Domain, SplitDomains
 from edl.model.selectors import Requirement
 from edl.quantities import CPU, DEVICE_CLASS, Resources, devices_text, shown_amounts
 
@@ -114,6 +114,13 @@ def kept_to(domains: Sequence[Domain]) -> str:
 def best(domains: Sequence[Domain]) -> str:
     """` in LABEL=VALUE (best domain)`; empty if no topology is required."""
     return f"{kept_to(domains)} (best domain)" if domains else ""
+
+
+def spread_over(about: SplitDomains) -> str:
+    """Where the pods of a violated topology are."""
+    noun = "domain" if len(about.domains) == 1 else "domains"
+    within = [f"in {noun} {listed(about.domains, ' and ')}"] if about.domains else []
+    return " and ".join([*within, *(["on nodes without a domain"] if about.outside else [])])
 
 
 def unplaced(found: UnplacedMinimum) -> str:
