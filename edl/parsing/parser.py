@@ -10,7 +10,7 @@ from edl.frameworks.base import Framework, Mode
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
-from edl.parsing.role_bounds import check_work_items, read_bounds, read_roles
+from edl.parsing.role_bounds import check_ranks, check_work_items, read_bounds, read_roles
 from edl.spec.job_spec import (
     POD_POLICIES,
     JobSpec,
@@ -28,6 +28,7 @@ def parse(manifest: Json) -> JobSpec:
     form = ManifestReader(manifest)
     framework = _framework(form)
     if framework is None:
+        _read_apart(form)
         raise Denied(form.findings)
     spec = _read(form, framework)
     refuse(form.findings)
@@ -40,6 +41,20 @@ def _framework(form: ManifestReader) -> Framework | None:
         what = f'unknown "{name}"' if name else "missing"
         form.unknown(form.label_path(contract.FRAMEWORK), name, what, FRAMEWORKS)
     return FRAMEWORKS.get(name)
+
+
+def _read_apart(form: ManifestReader) -> None:
+    """Adds the findings that do not depend on the framework, which is not known."""
+    read_bounds(form, form.labels.get(contract.ROLE, ""), ())
+    for annotation in (contract.SCALE_TIMEOUT, contract.DURATION):
+        form.duration(annotation)
+    form.duration(contract.COOLDOWN, least=cooldowns.LEAST, most=cooldowns.MOST)
+    form.count(contract.SCALE_FALLBACK)
+    form.choice(contract.PROVISION, Provision, Provision.MINIMUM)
+    form.count(contract.PORT, most=65535)
+    _paused(form)
+    _resources(form, 0)
+    _lifecycle(form)
 
 
 def _read(form: ManifestReader, framework: Framework) -> JobSpec:
@@ -64,11 +79,7 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
             form, form.own_cpus if mode and mode.threads and role == framework.worker else 0
         ),
         port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
-        lifecycle=LifecycleSpec(
-            clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
-            ttl=form.count(contract.TTL, least=0),
-            restart=_restart(form),
-        ),
+        lifecycle=_lifecycle(form),
         rank=_rank(form, bounds) if form.is_pod else None,
         settings=_settings(form, framework),
     )
@@ -111,6 +122,14 @@ def _resources(form: ManifestReader, threads: int) -> ResourceSpec:
     )
 
 
+def _lifecycle(form: ManifestReader) -> LifecycleSpec:
+    return LifecycleSpec(
+        clean_up=form.choice(contract.CLEAN_UP, CleanUp, CleanUp.RUNNING),
+        ttl=form.count(contract.TTL, least=0),
+        restart=_restart(form),
+    )
+
+
 def _check(
     form: ManifestReader,
     framework: Framework,
@@ -122,7 +141,7 @@ def _check(
     _check_account(form, framework, bounds.role, mode)
     name_checks.check(form, framework, bounds, all_roles)
     if framework.ranked and not form.is_pod:
-        _check_ranks(form)
+        check_ranks(form)
 
 
 def _role(form: ManifestReader, framework: Framework) -> str:
@@ -182,17 +201,6 @@ def _check_role(
         form.found(path, f"{bounds.max} × {bounds.role}", limit)
     if mode.resizing is ResizePolicy.ITEMS and form.completions is not None:
         check_work_items(form, bounds, form.completions)
-
-
-def _check_ranks(form: ManifestReader) -> None:
-    """The pods of a ranked Job: `completions`, if set, must equal `parallelism`."""
-    completions = form.completions
-    if completions is not None and completions != form.parallelism:
-        form.found(
-            "spec.completions",
-            f"{completions} completions with parallelism {form.parallelism}",
-            "pods here are ranks, not work items: leave completions out",
-        )
 
 
 def _resizing(

@@ -116,3 +116,14 @@ def _written_max(form: ManifestReader, bounds: RoleBounds) -> tuple[str, str]:
     if bounds.max == form.parallelism:
         return "spec.parallelism", f"{bounds.max}, which also sets max,"
     return form.label_path(contract.MIN), f"{bounds.max}, which also sets max,"
+
+
+def check_ranks(form: ManifestReader) -> None:
+    """The pods of a ranked Job: `completions`, if set, must equal `parallelism`."""
+    completions = form.completions
+    if completions is not None and completions != form.parallelism:
+        form.found(
+            "spec.completions",
+            f"{completions} completions with parallelism {form.parallelism}",
+            "pods here are ranks, not work items: leave completions out",
+        )

@@ -149,6 +149,17 @@ def test_an_unknown_framework_is_told_the_known_ones() -> None:
     assert findings(job()) == (Finding(label("framework"), "missing", known),)
 
 
+def test_with_an_unknown_framework_whatever_does_not_depend_on_it_is_reported_as_well() -> None:
+    """Its role, roles and mode do: they are read once the framework is known."""
+    wrong = job(framework="pytroch", role="q", min="y", max="x", gpu="z")
+    wrong["metadata"]["annotations"] = {
+        f"{PREFIX}{key}": "z" for key in ("cooldown", "clean-up", "paused", "roles", "mode")
+    }
+    paths = {one.path for one in findings(wrong)}
+    named = {*map(label, ("framework", "min", "max", "gpu"))}
+    assert paths == named | {*map(annotation, ("cooldown", "clean-up", "paused"))}
+
+
 def test_a_role_of_another_framework_is_refused() -> None:
     found = findings(job(framework="tensorflow", role="launcher"))
     allowed = "one of chief, worker, ps, evaluator"
