@@ -72,12 +72,15 @@ def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
         now = "sized automatically" if manual is None else f"set to {manual}"
         raise Refused(f"{name}: another client has changed it: {role_name} is {now}")
     size = with_work(role, role.status.size)
+    if role.queue_closed:  # its Job counts a removed pod later than the list of pods
+        size = min(size, sum(pod.active for pod in role.status.pods))
     if role.queue_closed and size != resize.size and not resize.removed:
         raise Refused(f"{name}: {role_name} has {size}, not {resize.size}: {QUEUE_CLOSED}")
     leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
     if role.request.removing or leaving or not (role.queue_closed or _is_there(role, resize.size)):
         return None
-    return f"{name}: {role_name} has {size}, all of them ready"
+    state = QUEUE_CLOSED if role.queue_closed else "all of them ready"
+    return f"{name}: {role_name} has {size}, {state}"
 
 
 def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:

@@ -338,6 +338,27 @@ def test_the_first_success_in_a_work_queue_ends_the_wait_for_more_pods(stage: St
     )
 
 
+def test_the_pods_that_are_left_of_a_work_queue_are_counted_after_a_removal(stage: Stage) -> None:
+    """Its Job's status still counts the removed one."""
+    owner = stage.put(job("trials", framework="none", max="8"), suspend=False, parallelism=4)
+    for index in range(4):
+        stage.create(pod(owner, index))
+    stage.patch("trials", {"status": {"succeeded": 1, "active": 4}})
+    removed = "trials-2-x2"
+
+    def ended() -> None:
+        stage.patch("trials", {"metadata": {"annotations": {contract.REMOVE: None}}})
+        stage.cluster.delete(ObjectRef("Pod", "default", removed))
+
+    stage.between = [ended]
+    found = stage.run("scale", "trials", "--remove", removed, "--wait")
+    assert found.code == 0
+    assert found.out.splitlines()[-1] == (
+        "trials: worker has 3, a pod of this work queue has succeeded: "
+        "Kubernetes adds none, and removes none"
+    )
+
+
 def test_a_smaller_size_of_work_items_is_reached_with_a_pod_for_each_that_is_left(
     stage: Stage,
 ) -> None:
