@@ -79,7 +79,7 @@ class InstallOptions(WriteOptions):
     timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
     force_conflicts: bool = option(help="Take ownership of fields that other clients have set.")
     take_ownership: bool = option(
-        help="Take over what other manifests installed, with these values alone."
+        help="Take over what other manifests installed, with these values alone, and their fields."
     )
 
 
@@ -151,7 +151,8 @@ def _put(
         return
     if unchecked := check_rights(cluster, documents):
         cli.warn(unchecked)
-    rehearsal = Apply(cluster, dry_run=True, force=how.force_conflicts)
+    force = how.force_conflicts or how.take_ownership
+    rehearsal = Apply(cluster, dry_run=True, force=force)
     apply = replace(rehearsal, dry_run=how.dry_run == "server")
     if not apply.dry_run:  # a server dry run first, so that an error occurs before any write
         for document in documents:

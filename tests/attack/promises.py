@@ -269,7 +269,8 @@ class Judge:
     # -- what these are made of ----------------------------------------------------------------
 
     def _all(self, kind: str) -> list[Json]:
-        return [found for (name, _), found in self.objects.items() if name == kind]
+        # At once: a watch may add objects meanwhile.
+        return [found for (name, _), found in list(self.objects.items()) if name == kind]
 
     def _training(self, job: Json) -> list[Json]:
         return [one for one in self._all("Job") if _framework(one) and _key(one) == _key(job)]

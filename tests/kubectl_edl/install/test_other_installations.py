@@ -8,7 +8,7 @@ import pytest
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Forbidden
+from edl.errors import Conflict, Forbidden
 from edl.kube.cluster import ListOptions, PluginCluster, RawList, find
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -17,6 +17,7 @@ from tests.kubectl_edl.install.installations import (
     IMAGE,
     KEPT,
     SYSTEM,
+    Judging,
     applied_by_hand,
     install,
     left,
@@ -43,6 +44,21 @@ def test_an_installation_by_manifests_is_refused_without_take_ownership() -> Non
     assert (run.code, run.err) == (0, "")
     assert find(on.cluster, policy)
     assert on.run("upgrade", "--no-wait").code == 0
+
+
+def test_taking_ownership_includes_the_fields_of_those_manifests() -> None:
+    on = applied_by_hand()
+
+    class AppliedByKubectl(Judging):
+        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+            if not how.get("force"):
+                raise Conflict('conflict with "kubectl-client-side-apply"', 409)
+            return super().apply(target, manifest, **how)
+
+    on.wrapped = AppliedByKubectl
+    run = on.run("upgrade", "--no-wait", "--take-ownership", "--image", IMAGE)
+    assert (run.code, run.err) == (0, "")
+    assert "to take ownership: --force-conflicts" in on.run("upgrade", "--no-wait").err
 
 
 def served_from_outside() -> Stage:
