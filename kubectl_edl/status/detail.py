@@ -12,11 +12,12 @@ from edl.errors import Denied, Forbidden
 from edl.kube.cache.team_source import last_applied
 from edl.kube.cluster import ListOptions, PluginCluster, find, server_time
 from edl.kube.decode.object_facts import node
-from edl.model import Code, Node, ObjectRef, TrainingJob
+from edl.model import ClusterState, Code, Node, ObjectRef, TrainingJob
 from edl.model.causes.blockers import BlockerKind
 from edl.parsing.team_config_map import teams_of
 from edl.phases import waits_to_start
 from edl.planner.plan import StayingPods
+from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import PublishedJob, PublishedStops
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, survey_cluster
@@ -160,11 +161,7 @@ def _never_starts(
     from edl.visibility.queue_documents import stops
 
     settings = deciding(connection, now).settings
-    try:
-        state, _ = survey_cluster(connection.cluster, now, settings)
-    except Forbidden:
-        return None
-    if len(state.nodes) > _MOST_PLANNED:
+    if (state := _plannable(connection, now, settings)) is None:
         return None
     found = explain(
         DecisionInput(state, settings.policy_to_apply(), settings.limits), shown.job.key
@@ -181,13 +178,20 @@ def _with_plan(shown: JobView, connection: ClusterConnection, now: datetime) -> 
     from edl.planner.decide import decide
 
     settings = deciding(connection, now).settings
+    if (state := _plannable(connection, now, settings)) is None:
+        return shown
+    return shown.planned(decide(state, settings.policy_to_apply(), settings.limits))
+
+
+def _plannable(
+    connection: ClusterConnection, now: datetime, settings: Settings
+) -> ClusterState | None:
+    """The cluster; None if the user may not read it, or if it is too large to plan for a view."""
     try:
         state, _ = survey_cluster(connection.cluster, now, settings)
     except Forbidden:
-        return shown
-    if len(state.nodes) > _MOST_PLANNED:
-        return shown
-    return shown.planned(decide(state, settings.policy_to_apply(), settings.limits))
+        return None
+    return state if len(state.nodes) <= _MOST_PLANNED else None
 
 
 def _place(job: PublishedJob, now: datetime) -> str:
