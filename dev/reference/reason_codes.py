@@ -59,7 +59,7 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.TOPOLOGY_VIOLATED: "Its pods run in several domains of its required topology, or outside, "
     "because labels of nodes were changed: it keeps its size.",
     Code.NEEDED_NODES_ONLY: "The free capacity is on nodes that an autoscaler may remove.",
-    Code.QUEUE_ORDER: "A job ahead of it in the queue starts first.",
+    Code.QUEUE_ORDER: "A job ahead of it in the queue starts, or requests nodes, first.",
     Code.PLACEMENT_ORDER: "Pods ahead of it have not been scheduled yet.",
     Code.MINIMUM_FIRST: "It starts with its minimum and is scaled up afterwards.",
     Code.PODS_TERMINATING: "It waits until its previous pods, or those that it follows, are gone.",

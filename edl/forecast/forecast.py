@@ -88,7 +88,8 @@ def forecast(
     estimates = _Estimates(state.observed_at, jobs, known, contention, seen, stopped)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
-    if all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
+    fixed = not settings.limits.expects_autoscaler(detected=state.autoscaled)
+    if fixed and all(node.schedulable for node in state.nodes):  # cordoned ones may be uncordoned
         estimates.never.update(
             (one.key, seen.never[one.key]) for one in unseen if one.key in seen.never
         )
@@ -180,7 +181,9 @@ class _Estimates(msgspec.Struct, frozen=True):
             requested = reasons.waits_for_nodes(0, asked.message, never)
             return Estimate(Certainty.UNKNOWN, reason=messages.lasting(requested))
         if never:
-            return Estimate(Certainty.NEVER, reason=messages.lasting(never))
+            added = never.code is Code.WAITING_FOR_NODES
+            certainty = Certainty.UNKNOWN if added else Certainty.NEVER
+            return Estimate(certainty, reason=messages.lasting(never))
         return Estimate(Certainty.UNKNOWN, reason=self._why(key, self._endless(key, None)))
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:

@@ -42,14 +42,14 @@ def _without_their_nodes(
     for held in short:
         job, reason = jobs[held.job], held.reason
         above = isinstance(reason.about, NodePoolLimit)
-        if above or held.never:
+        if above or held.never or reason == reasons.QUEUE_ORDER:
             tried += 1
             alone = _reason_alone(state, settings, job) if tried <= _TRIED else None
             limit = alone.about if alone else None
             if isinstance(limit, NodePoolLimit):
                 if limit.needs > limit.add + _coming(state, job, limit.resource):
                     yield job.key, reason if above else reasons.above_pool_limits(limit)
-            elif alone and held.never and alone.code is not Code.WAITING_FOR_NODES:
+            elif alone and not above and alone.code is not Code.WAITING_FOR_NODES:
                 yield job.key, reason
         elif (failure := job.provisioning.failure) and not job.provisioning.held:
             yield job.key, reasons.not_provisioned(failure.message)
@@ -74,15 +74,18 @@ def _coming(state: ClusterState, job: TrainingJob, resource: str) -> int:
 def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:
     """Why an empty cluster would not start a job either; None if it would, or if unknown.
 
-    It is unknown for placement constraints and GPU shares, which depend on other pods.
+    It is unknown for placement constraints and GPU shares, which depend on other pods. The reason
+    may be that it would request nodes.
     """
     if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
         return None
     plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
-    # A job that waits for time alone may start later.
-    if plan.admissions or plan.recheck_after is not None:
+    if plan.admissions:
         return None
-    return next((held.reason for held in plan.held), reasons.UNKNOWN)
+    reason = next((held.reason for held in plan.held), reasons.UNKNOWN)
+    # A job that waits for time alone may start later.
+    requests = reason.code is Code.WAITING_FOR_NODES
+    return reason if requests or plan.recheck_after is None else None
 
 
 def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:

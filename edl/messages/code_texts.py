@@ -33,6 +33,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.CONTAINER_RESTARTED: "a container restarted, and the other pods cannot continue with it",
     Code.NODE_UNNEEDED: "moved off nodes that nothing else needs: an autoscaler may remove them",
     Code.NEEDED_NODES_ONLY: "scales up only on nodes that an autoscaler has to keep anyway",
+    Code.QUEUE_ORDER: "nodes are requested for jobs ahead of it first",
     Code.PLACEMENT_ORDER: "waiting for pods ahead of it to be scheduled",
     Code.MINIMUM_FIRST: "starts with its minimum, and is scaled up when those pods are scheduled",
     Code.PODS_TERMINATING: "waiting for its previous pods to terminate",

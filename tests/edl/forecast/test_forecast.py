@@ -294,7 +294,13 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
     """Nothing is known of nodes to come: thirty days of requests in vain tell nothing."""
     settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
     found = forecast(cluster(node("a", 4), worker("waits", 9, 9)), settings, [WAITS])
-    assert found.starts[WAITS].reason.startswith("Insufficient cpu")
+    requested = "waiting for nodes from the autoscaler"
+    assert found.starts[WAITS] == Estimate(Certainty.UNKNOWN, None, requested)
+
+
+def test_without_an_autoscaler_what_needs_more_nodes_never_starts() -> None:
+    found = start(cluster(node("a", 4), worker("waits", 9, 9)))
+    assert (found.certainty, found.at) == (Certainty.NEVER, None)
 
 
 def test_while_nodes_are_requested_for_a_job_its_start_is_unknown_and_not_never() -> None:

@@ -186,3 +186,22 @@ def test_nodes_that_come_for_another_job_count_as_if_they_were_there(stage: Stag
     assert only(stage, "never")[0] == "ok"
     stage.patch("small", {"metadata": {"annotations": failed(minutes_ago=30)}})
     assert "default/big cannot start" in " ".join(one["message"] for one in checked(stage)["never"])
+
+
+def test_the_queue_shows_their_position_and_no_job_of_them_as_starting_never(stage: Stage) -> None:
+    for number in range(7):
+        gang(stage, f"job-{number}", 5)
+    items = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert [item["position"] for item in items] == [1, 2, 3, 4, 5, 6, 7]
+    assert [item["reason"] for item in items[4:]] == ["WaitingForNodes", "QueueOrder", "QueueOrder"]
+    assert {item["estimatedStart"]["certainty"] for item in items} == {"Unknown"}
+    assert items[6]["message"] == "nodes are requested for jobs ahead of it first"
+    starts = "Starts:      unknown: waiting for nodes from the autoscaler"
+    assert starts in stage.run("explain", "job-6").out
+
+
+def test_a_job_above_the_limits_is_a_warning_also_behind_those_that_request(stage: Stage) -> None:
+    for number in range(5):
+        gang(stage, f"job-{number}", 5)
+    gang(stage, "big", 30)
+    assert only(stage, "never")[:2] == ("warning", f"{CANNOT}{above(add=32, needs=52)}")

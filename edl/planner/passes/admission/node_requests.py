@@ -29,6 +29,7 @@ from edl.planner.passes.admission.provisional_room import (
     allowed_pods,
     has_room_for,
 )
+from edl.planner.plan import is_never
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import DEVICE_CLASS
@@ -96,7 +97,7 @@ class NodeRequests:
         if limit := self._pool_limit(gang, reason, attained):
             return reasons.above_pool_limits(limit)
         if not self._takes_turn(job):
-            return reason
+            return reasons.QUEUE_ORDER if is_never(reason) else reason
         pods = self.provisioner.wanted(gang, attained)
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
