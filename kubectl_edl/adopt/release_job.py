@@ -157,7 +157,7 @@ def _removal(job: Json) -> Json:
 
 
 def _outcome(job: Json, flags: str) -> str:
-    name, spec = job["metadata"]["name"], job.get("spec") or {}
+    name, spec, status = job["metadata"]["name"], job.get("spec") or {}, job.get("status") or {}
     if has_ended(job):
         return f"{name}: an ordinary Job again; it has ended"
     if spec.get("suspend") and (lacking := start_annotations(job)):
@@ -166,6 +166,11 @@ def _outcome(job: Json, flags: str) -> str:
         body = msgspec.json.encode({"spec": start_fields(job)}).decode()
         start = _START.format(name=name, flags=flags, body=body)
         return f"{name}: an ordinary Job again; it stays suspended until: {start}"
+    if status.get("succeeded") and "completions" not in spec:
+        active = status.get("active", 0)
+        return (
+            f"{name}: an ordinary Job again; its pods run on, and no pod is added ({active} active)"
+        )
     return f"{name}: an ordinary Job again; it runs on, {spec.get('parallelism', 1)} at a time"
 
 

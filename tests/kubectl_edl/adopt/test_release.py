@@ -50,6 +50,15 @@ def test_a_running_job_keeps_running_after_release(stage: Stage) -> None:
     assert [ours(stage, name) for name in before] == [[], [], []]
 
 
+def test_an_ended_work_queue_runs_on_with_the_pods_that_it_has(stage: Stage) -> None:
+    stage.put(job("queue", framework="none", min="1", max="6"), suspend=False, parallelism=6)
+    ended = {"status": {"succeeded": 1, "active": 5}}
+    stage.patch("queue", ended | {"spec": {"completions": None}})
+    assert stage.run("release", "queue").out == (
+        "queue: an ordinary Job again; its pods run on, and no pod is added (5 active)\n"
+    )
+
+
 def test_the_users_ttl_is_restored(stage: Stage) -> None:
     notes = {"metadata": {"annotations": {contract.TTL: "30"}}}
     stage.patch("mnist-chief", notes | {"spec": {"ttlSecondsAfterFinished": HELD_TTL}})
