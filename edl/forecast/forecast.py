@@ -22,6 +22,7 @@ from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.scarcity import NoRoom, Shortage
 from edl.phases import blocked, ending
+from edl.planner.decide import decide
 from edl.planner.plan import Plan, is_never
 from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
@@ -43,7 +44,8 @@ class Forecast(msgspec.Struct, frozen=True):
 class _Seen:
     """The first start and growth of each job, in simulated seconds, and its last reason.
 
-    `never`: by the first decision, jobs that can never start with the present nodes and quotas.
+    `never`: by the first decision, jobs that can never start with the present nodes and quotas;
+    with an autoscaler, what they wait for, as nodes may be added.
     `lacks`: the resources that nodes lacked for each job; "" for another reason that
     does not pass by itself.
     `codes`: all codes of each job's reasons.
@@ -88,8 +90,10 @@ def forecast(
     estimates = _Estimates(state.observed_at, jobs, known, contention, seen, stopped)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
-    fixed = not settings.limits.expects_autoscaler(detected=state.autoscaled)
-    if fixed and all(node.schedulable for node in state.nodes):  # cordoned ones may be uncordoned
+    if seen.never and settings.limits.expects_autoscaler(detected=state.autoscaled):
+        plan = decide(state, settings.policy_to_apply(), settings.limits)
+        seen.never = {one.job: one.reason for one in plan.held if one.job in seen.never}
+    elif all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
         estimates.never.update(
             (one.key, seen.never[one.key]) for one in unseen if one.key in seen.never
         )
@@ -181,9 +185,7 @@ class _Estimates(msgspec.Struct, frozen=True):
             requested = reasons.waits_for_nodes(0, asked.message, never)
             return Estimate(Certainty.UNKNOWN, reason=messages.lasting(requested))
         if never:
-            added = never.code is Code.WAITING_FOR_NODES
-            certainty = Certainty.UNKNOWN if added else Certainty.NEVER
-            return Estimate(certainty, reason=messages.lasting(never))
+            return Estimate(Certainty.NEVER, reason=messages.lasting(never))
         return Estimate(Certainty.UNKNOWN, reason=self._why(key, self._endless(key, None)))
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:

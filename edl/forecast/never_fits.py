@@ -74,18 +74,16 @@ def _coming(state: ClusterState, job: TrainingJob, resource: str) -> int:
 def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:
     """Why an empty cluster would not start a job either; None if it would, or if unknown.
 
-    It is unknown for placement constraints and GPU shares, which depend on other pods. The reason
-    may be that it would request nodes.
+    It is unknown for placement constraints and GPU shares, which depend on other pods, and for a
+    job that would request nodes.
     """
     if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
         return None
     plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
-    if plan.admissions:
-        return None
-    reason = next((held.reason for held in plan.held), reasons.UNKNOWN)
     # A job that waits for time alone may start later.
-    requests = reason.code is Code.WAITING_FOR_NODES
-    return reason if requests or plan.recheck_after is None else None
+    if plan.admissions or plan.requests or plan.recheck_after is not None:
+        return None
+    return next((held.reason for held in plan.held), reasons.UNKNOWN)
 
 
 def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:

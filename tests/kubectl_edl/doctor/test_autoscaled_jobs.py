@@ -196,7 +196,7 @@ def test_the_queue_shows_their_position_and_no_job_of_them_as_starting_never(sta
     assert [item["reason"] for item in items[4:]] == ["WaitingForNodes", "QueueOrder", "QueueOrder"]
     assert {item["estimatedStart"]["certainty"] for item in items} == {"Unknown"}
     assert items[6]["message"] == "nodes are requested for jobs ahead of it first"
-    starts = "Starts:      unknown: waiting for nodes from the autoscaler"
+    starts = "Starts:      unknown: nodes are requested for jobs ahead of it first"
     assert starts in stage.run("explain", "job-6").out
 
 
