@@ -33,7 +33,7 @@ from edl.planner.plan_cache import PlanCache
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.memory.unserved_requests_warning import UnservedRequestsWarning
-from reconciler.options.decision_options import PlanningOptions, planning_options
+from reconciler.options.decision_options import planning_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
@@ -126,7 +126,7 @@ class ReconcilerOptions(msgspec.Struct, frozen=True):
     """The options, as they were given."""
 
     installation: InstallationOptions
-    planning: PlanningOptions
+    planning: published_settings.Settings
     certificates: CertificateOptions
     process: ProcessOptions
 
@@ -157,7 +157,7 @@ def main(**given: Any) -> None:  # noqa: ANN401 - click's own
 
 def _process(options: ReconcilerOptions) -> Manager:
     place = options.installation
-    settings = replace(options.planning.settings(), ignored_namespaces=place.ignored_namespace)
+    settings = replace(options.planning, ignored_namespaces=place.ignored_namespace)
     overrides = ConfigOverrides(place.context or "", system_namespace=place.namespace)
     api = connect(place.kubeconfig, overrides)
     clocks = Clocks(now=lambda: datetime.now(UTC), monotonic=awake_or_not)

@@ -24,7 +24,6 @@ MANY_FIELDS: Final = {
     "SimulationDocument",
     "TrainingJobExplanationDocument",
     "Planning",
-    "PlanningOptions",
     "PodSpec",
     "JobFacts",
     "PodFacts",

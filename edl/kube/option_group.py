@@ -84,13 +84,17 @@ def group(kind: type, name: str, *extra: Decorator, without: Collection[str] = (
 
 
 def collect_options(
-    kind: Callable[..., object], name: str, options: Sequence[Decorator]
+    kind: Callable[..., object],
+    name: str,
+    options: Sequence[Decorator],
+    names: Collection[str] = (),
 ) -> Decorator:
     """Declare the options, and pass their values to the command as one `kind`.
 
-    Options that are not given keep the defaults of `kind`.
+    Options that are not given keep the defaults of `kind`, a dataclass, or else a function of
+    options with these `names`.
     """
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    known = set(names) or {field.name for field in fields(kind)}  # type: ignore[arg-type]
 
     def decorate(function: Command) -> Command:
         @wraps(function)

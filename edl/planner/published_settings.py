@@ -1,126 +1,185 @@
-"""The settings of a reconciler, as text that it publishes for clients."""
+"""The settings of a reconciler: their schema, and the text that it publishes for clients."""
 
-import json
-import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from enum import EnumType, StrEnum
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from edl.planner.decision_limits import Limits, ProvisionerSettings
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES, Policy, weighted
 
-_WAITS: Final = ("patience", "idle")
-"""Published names of the policy's durations that a reconciler may set."""
 LONGEST: Final = 3650 * 24 * 3600
 """In seconds, ten years: adding it to a date stays within what datetime represents."""
-_MOST: Final = 2**53
-"""Numbers stay below this, so that a float represents every integer exactly."""
-_IGNORED: Final = "ignoredNamespaces"
-_PROVISIONING: Final = "provisioning"
-_USUAL: Final = {
-    **{name: value for name, value in asdict(Limits()).items() if name != _PROVISIONING},
-    **asdict(ProvisionerSettings()),
-}
-"""Default value of each published limit, by name."""
+MOST_WEIGHT: Final = 1e6
+Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
+"""The value of a PriorityClass, as the name of a member in JSON."""
+Weight: TypeAlias = Annotated[float, Meta(gt=0, le=MOST_WEIGHT)]
+_Name: TypeAlias = Annotated[str, Meta(max_length=63)]
+_Group = TypeVar("_Group", bound=Struct)
 
 
-class Settings(msgspec.Struct, frozen=True):
+class Settings(
+    Struct,
+    frozen=True,
+    rename={"priority_weight": "weights", "ignored_namespaces": "ignoredNamespaces"},
+):
     """A policy by name, with its weights and durations, and the limits.
 
-    `waits` are durations of the policy by published name; `weights` are by priority
-    (`policies.weighted`). `unknown` names settings of a newer reconciler that this version does
-    not know.
+    `unknown` names settings of a newer reconciler that this version does not know.
     """
 
-    policy: str = next(iter(POLICIES))
+    policy: Annotated[
+        str,
+        "Policy that chooses which jobs are scaled up and down.",
+        Meta(examples=["throughput"]),
+    ] = next(iter(POLICIES))
+    priority_weight: Annotated[
+        Mapping[Priority, Weight],
+        "Weight of jobs from a priority (a PriorityClass's value) up: 1000=2 doubles their share.",
+        Meta(examples=[{"1000": 2}]),
+    ] = {}
+    patience: Annotated[
+        timedelta | None,
+        "How long a job queues before running jobs of equal priority are scaled down for it."
+        " Default: the policy's (throughput: 30, others: 0).",
+        Meta(examples=[30]),
+    ] = None
+    idle: Annotated[
+        timedelta | None,
+        "Quiet period without starts or resizes before jobs are scaled up."
+        " Default: the policy's (throughput: 60, others: 0).",
+        Meta(examples=[60]),
+    ] = None
     limits: Limits = Limits()
-    weights: tuple[tuple[int, float], ...] = ()
-    waits: tuple[tuple[str, timedelta], ...] = ()
-    unknown: tuple[str, ...] = ()
-    ignored_namespaces: tuple[str, ...] = ()
+    ignored_namespaces: Annotated[tuple[_Name, ...], Meta(examples=[["argocd"]])] = ()
     """Further namespaces in which nothing is managed."""
+    unknown: tuple[str, ...] = ()
 
     def policy_to_apply(self) -> Policy:
-        """The named policy, adjusted. Raises ValueError for an unknown name or a wrong weight."""
-        found = POLICIES.get(self.policy)
-        if found is None:
-            raise ValueError(f'policy: unknown "{self.policy}"; one of {", ".join(POLICIES)}')
-        waits = dict(self.waits)
+        """The named policy, adjusted."""
+        found = POLICIES[self.policy]
         timed = replace(
             found,
-            reclaim_delay=waits.get("patience", found.reclaim_delay),
-            quiet_period=waits.get("idle", found.quiet_period),
+            reclaim_delay=found.reclaim_delay if self.patience is None else self.patience,
+            quiet_period=found.quiet_period if self.idle is None else self.idle,
         )
-        return weighted(timed, dict(self.weights))
+        return weighted(timed, {int(name): weight for name, weight in self.priority_weight.items()})
 
     def __str__(self) -> str:
         """As users see it: `policy fair, load ceiling 97 %`."""
         share = f"load ceiling {self.limits.load_ceiling * 100:g} %"
         preempts = ", preempting" if self.limits.preempt else ""
-        weighs = ", weighted by priority" if self.weights else ""
+        weighs = ", weighted by priority" if self.priority_weight else ""
         return f"policy {self.policy}{weighs}, {share}{preempts}"
+
+
+class Setting(Struct, frozen=True):
+    """One setting as clients write it, in JSON. `kind` is its type in `Settings` or `Limits`.
+
+    With a description it is an option of the reconciler and a value of the chart.
+    """
+
+    name: str
+    published: str
+    kind: Any
+    default: Any
+    description: str
+    bounds: Meta
+
+    @property
+    def is_duration(self) -> bool:
+        return self.kind in (timedelta, timedelta | None)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The allowed values, if there is a fixed set of them."""
+        if self.name == "policy":
+            return tuple(POLICIES)
+        return tuple(map(str, self.kind)) if isinstance(self.kind, EnumType) else ()
+
+    @property
+    def json_type(self) -> Any:  # noqa: ANN401 - a type
+        """Its type in JSON, with its bounds. Durations are in seconds."""
+        if self.is_duration:
+            return Annotated[float, Meta(ge=0, le=LONGEST)]
+        return Annotated[Literal[self.choices] if self.choices else self.kind, self.bounds]
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values, for messages."""
+        least, most = self.bounds.ge, self.bounds.le
+        if self.is_duration:
+            return f"a number of seconds from 0 to {LONGEST}"
+        if self.kind is bool:
+            return "true or false"
+        if most is not None:
+            return f"a number above 0, at most {most:g}" if least is None else f"{least} to {most}"
+        example = self.default or (self.bounds.examples or [""])[0]
+        return ", ".join(self.choices) or f"a value such as {example}"
+
+    def read(self, given: object) -> Any:  # noqa: ANN401 - of its kind
+        """From JSON. Raises ValueError with the value shortened to fit on one line."""
+        try:
+            found = msgspec.convert(given, self.json_type)
+        except msgspec.ValidationError:
+            shown = reprlib.repr(given)
+            raise ValueError(f"{self.published}: {shown}; allowed: {self.allowed}") from None
+        if self.is_duration:
+            return timedelta(seconds=found)
+        return self.kind(found) if self.choices else found
+
+
+def schema(usual: Struct) -> Iterator[Setting]:
+    """The settings of a struct with its defaults, and of those in it."""
+    for field in msgspec.structs.fields(usual):
+        default = getattr(usual, field.name)
+        about = {type(one): one for one in getattr(field.type, "__metadata__", ())}
+        kind = field.type.__origin__ if about else field.type
+        if isinstance(default, Struct):
+            yield from schema(default)
+        else:
+            names = (field.name, field.encode_name)
+            yield Setting(*names, kind, default, about.get(str, ""), about.get(Meta, Meta()))
+
+
+def filled(usual: _Group, values: Mapping[str, Any]) -> _Group:
+    """The struct, and those in it, with these values by name."""
+    own = {}
+    for name, default in asdict(usual).items():
+        if isinstance(default, Struct):
+            own[name] = filled(default, values)
+        elif name in values:
+            own[name] = values[name]
+    return replace(usual, **own)
+
+
+_ALL: Final = {one.published: one for one in schema(Settings()) if one.name != "unknown"}
+OPTIONS: Final = tuple(one for one in _ALL.values() if one.description)
+"""The settings that are options of the reconciler and values of the chart."""
+_LIMITS: Final = {one.published: one for one in schema(Limits())}
+_decoder: Final = msgspec.json.Decoder(dict[str, Any])
+_OWN: Final = {name: one for name, one in _ALL.items() if name not in _LIMITS}
 
 
 def render(settings: Settings) -> str:
     """The settings as JSON for `read`, with durations in seconds."""
-    found: dict[str, object] = {"policy": settings.policy}
-    if settings.weights:
-        found["weights"] = {str(priority): weight for priority, weight in settings.weights}
-    if settings.ignored_namespaces:
-        found[_IGNORED] = list(settings.ignored_namespaces)
-    found |= {name: wait.total_seconds() for name, wait in settings.waits}
-    own = asdict(settings.limits)
-    own |= asdict(own.pop(_PROVISIONING))
-    limits = {
-        name: value.total_seconds() if isinstance(value, timedelta) else value
-        for name, value in own.items()
-    }
-    return json.dumps(found | {"limits": limits}, separators=(",", ":"))
+    values = asdict(settings) | asdict(settings.limits) | asdict(settings.limits.provisioning)
+    given = {name: in_json(values[one.name]) for name, one in _ALL.items()}
+    own = {name: given[name] for name in _OWN if given[name] not in (None, (), {})}
+    limits = {name: given[name] for name in _LIMITS}
+    return msgspec.json.encode(own | {"limits": limits}).decode()
 
 
-_LONGEST_NAME: Final = 63
-
-
-class _Kind(NamedTuple):
-    """How a setting is validated, described in errors, and converted from JSON."""
-
-    accepts: Callable[[Any], object]
-    expected: str
-    convert: Callable[[Any], Any] = lambda value: value
-
-
-def _is_number(value: object) -> bool:
-    """Whether it is a finite number; bool, a subclass of int, does not count."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < _MOST
-
-
-_OBJECT: Final = _Kind(lambda value: isinstance(value, Mapping), "an object")
-_NAME: Final = _Kind(lambda value: isinstance(value, str) and len(value) <= _LONGEST_NAME, "a name")
-_NAMES: Final = _Kind(
-    lambda value: isinstance(value, list) and all(map(_NAME.accepts, value)), "names", tuple
-)
-_PRIORITY: Final = _Kind(re.compile(r"-?[0-9]{1,10}").fullmatch, "a PriorityClass's value", int)
-_WEIGHT: Final = _Kind(lambda value: _is_number(value) and value > 0, "a number above 0")
-_SECONDS: Final = _Kind(
-    lambda value: _is_number(value) and 0 <= value <= LONGEST,
-    f"a number of seconds from 0 to {LONGEST}",
-    lambda value: timedelta(seconds=value),
-)
-_KINDS: Final[Mapping[type, _Kind]] = {
-    timedelta: _SECONDS,
-    str: _Kind(lambda value: isinstance(value, str), "a text"),
-    bool: _Kind(lambda value: isinstance(value, bool), "true or false"),
-    int: _Kind(lambda value: _is_number(value) and value == int(value), "a whole number", int),
-    float: _Kind(_is_number, "a number"),
-}
-"""How a limit is read, by the type of its default value."""
+def in_json(value: object) -> Any:  # noqa: ANN401 - JSON
+    """A value of a setting, as `Setting.read` reads it."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def read(text: str) -> Settings:
@@ -129,59 +188,16 @@ def read(text: str) -> Settings:
     Raises ValueError, with the field's name, for malformed JSON, an unknown policy or an invalid
     value: any client that may write the Lease can write this text.
     """
-    given = _read("settings", _decoded(text), _OBJECT)
-    limits = _read("limits", given.get("limits", {}), _OBJECT)
-    weights = _read("weights", given.get("weights", {}), _OBJECT)
-    unknown = (
-        given.keys() - {"policy", "limits", "weights", _IGNORED, *_WAITS}
-        | limits.keys() - _USUAL.keys()
-    )
-    settings = Settings(
-        policy=_read("policy", given.get("policy", Settings().policy), _NAME),
-        limits=_limits(limits),
-        weights=tuple(
-            (_read("weights", priority, _PRIORITY), _read(f"weights.{priority}", weight, _WEIGHT))
-            for priority, weight in weights.items()
-        ),
-        waits=tuple((name, _read(name, given[name], _SECONDS)) for name in _WAITS if name in given),
-        unknown=tuple(sorted(unknown)),
-        ignored_namespaces=_read(_IGNORED, given.get(_IGNORED, []), _NAMES),
-    )
-    settings.policy_to_apply()
-    return settings
-
-
-def _decoded(text: str) -> object:
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("settings: nested too deeply") from None
-    except json.JSONDecodeError:
-        raise
-    except ValueError as error:  # int() refuses a number of 5,000 digits
+        own = _decoder.decode(text)
+        limits = msgspec.convert(own.pop("limits", {}), dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"settings: {error}") from None
-
-
-def _limits(given: Mapping[str, Any]) -> Limits:
-    """The limits from one flat object, which contains the provisioner's settings as well."""
-    said = {
-        name: _read(name, given[name], _kind(_USUAL[name]))
-        for name in sorted(_USUAL.keys() & given.keys())
+    values = {
+        one.name: one.read(given[name])
+        for kinds, given in ((_OWN, own), (_LIMITS, limits))
+        for name, one in kinds.items()
+        if name in given
     }
-    names = ProvisionerSettings.__struct_fields__
-    provisioning = {name: said.pop(name) for name in names if name in said}
-    return Limits(provisioning=ProvisionerSettings(**provisioning), **said)
-
-
-def _kind(usual: object) -> _Kind:
-    if isinstance(usual, StrEnum):
-        words = tuple(type(usual))
-        return _Kind(lambda value: value in words, f"one of {', '.join(words)}", type(usual))
-    return _KINDS[type(usual)]
-
-
-def _read(name: str, value: object, kind: _Kind) -> Any:  # noqa: ANN401 - of the kind's type
-    """The converted value. Raises ValueError with the value shortened to fit on one line."""
-    if not kind.accepts(value):
-        raise ValueError(f"{name}: {reprlib.repr(value)}; {kind.expected}")
-    return kind.convert(value)
+    unknown = own.keys() - _OWN.keys() | limits.keys() - _LIMITS.keys()
+    return replace(filled(Settings(), values), unknown=tuple(sorted(unknown)))

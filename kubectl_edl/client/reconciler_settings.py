@@ -84,7 +84,7 @@ def deciding(
     found = replace(_published(lead), stalled=lead.why)
     settings = found.settings
     if asked.policy is not None:
-        settings = structs.replace(settings, policy=asked.policy, waits=())
+        settings = structs.replace(settings, policy=asked.policy, patience=None, idle=None)
     if asked.load_ceiling is not None:
         limits = structs.replace(settings.limits, load_ceiling=asked.load_ceiling)
         settings = structs.replace(settings, limits=limits)

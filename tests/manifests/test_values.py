@@ -1,19 +1,20 @@
 """What an installation may choose, and how a wrong choice is refused."""
 
-from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import yaml
 
+from edl.kube.option_group import click_options
 from edl.planner.policies import POLICIES
+from edl.planner.published_settings import in_json
 from edl.writes import Json
 from manifests import chart_files, installation, values
 from manifests.optional_parts import Monitoring
 from manifests.planning import CHOICES, Planning
 from reconciler.command_line import main as reconciler_command
-from reconciler.options.decision_options import PlanningOptions
+from reconciler.options.decision_options import planning_options
 from webhook.__main__ import webhook as webhook_command
 
 WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"
@@ -79,7 +80,7 @@ def test_every_policy_can_be_chosen() -> None:
 
 
 def test_every_option_of_the_planner_can_be_chosen() -> None:
-    assert list(Planning.__struct_fields__) == [field.name for field in fields(PlanningOptions)]
+    assert list(Planning.__struct_fields__) == [one.name for one in click_options(planning_options)]
 
 
 def test_the_reconciler_understands_what_is_chosen() -> None:
@@ -108,9 +109,10 @@ def test_the_reconciler_understands_what_is_chosen() -> None:
     }
     package, *words = arguments({"reconciler": {"planning": planning}}, RECONCILER)
     assert package == "reconciler"
-    given = reconciler_command.make_context("reconciler", words).params
+    params = reconciler_command.make_context("reconciler", words).params
+    given = {name: in_json(value) for name, value in params.items()}
     assert (given["policy"], given["preempt"]) == ("throughput", True)
-    assert given["priority_weight"] == ((0, 0.5), (1000, 2))
+    assert given["priority_weight"] == {"0": 0.5, "1000": 2}
     assert (given["patience"], given["idle"], given["gang_limit"]) == (30, 60, 12.5)
     assert (given["growth_cooldown"], given["pending_limit"]) == (0.5, 45)
     assert (given["load_ceiling"], given["nearly_done"]) == (0.9, 2)

@@ -35,6 +35,7 @@ def test_every_option_is_explained() -> None:
         (["--patience", "-1"], "0<=x<="),
         (["--nearly-done", "0"], "0<x<=100"),
         (["--load-ceiling", "97"], "0<x<=1"),
+        (["--provisioning-class", "A b"], "a value such as best-effort-atomic-scale-up"),
         (["--metrics-port", "65536"], "0<=x<=65535"),
         (["--lease-duration", "1000000"], "x<=3600"),
         *((["--" + each, "inf"], "x<=") for each in BOUNDED),

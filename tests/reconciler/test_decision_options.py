@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
-from reconciler.options.decision_options import PlanningOptions, planning_options
+from reconciler.options.decision_options import planning_options
 
 
 def run(*arguments: str) -> tuple[Result, list[Settings]]:
@@ -17,8 +17,8 @@ def run(*arguments: str) -> tuple[Result, list[Settings]]:
 
     @click.command()
     @planning_options
-    def command(planning: PlanningOptions) -> None:
-        found.append(planning.settings())
+    def command(planning: Settings) -> None:
+        found.append(planning)
 
     return CliRunner().invoke(command, arguments), found
 
@@ -30,7 +30,7 @@ def given(*arguments: str) -> Settings:
 
 
 def test_without_options_it_is_what_decide_does_by_itself() -> None:
-    assert given() == Settings("fair", Limits())
+    assert given() == Settings("fair", limits=Limits())
     assert given().policy_to_apply() == POLICIES["fair"]
 
 
@@ -46,22 +46,22 @@ def test_its_numbers_may_be_set_0_among_them() -> None:
 
 def test_weights_are_by_priority() -> None:
     found = given("--priority-weight", "1000=2", "--priority-weight", "-5=0.5")
-    assert found.weights == ((1000, 2.0), (-5, 0.5))
+    assert found.priority_weight == {"1000": 2.0, "-5": 0.5}
 
 
 @pytest.mark.parametrize(("text", "weight"), [("0.3333333333333333", 1 / 3), ("1e-07", 1e-7)])
 def test_weights_are_read_as_charts_write_them(text: str, weight: float) -> None:
-    assert given("--priority-weight", f"1000={text}").weights == ((1000, weight),)
+    assert given("--priority-weight", f"1000={text}").priority_weight == {"1000": weight}
 
 
 def test_weights_may_stand_in_a_variable() -> None:
     found: list[Settings] = []
     command = click.command(context_settings={"auto_envvar_prefix": "EDL"})(
-        planning_options(lambda planning: found.append(planning.settings()))
+        planning_options(lambda planning: found.extend([planning]))
     )
     environment = {"EDL_PRIORITY_WEIGHT": "1000=2 5000=4", "EDL_POLICY": "fifo"}
     assert CliRunner().invoke(command, env=environment).exit_code == 0
-    assert (found[0].policy, found[0].weights) == ("fifo", ((1000, 2.0), (5000, 4.0)))
+    assert (found[0].policy, found[0].priority_weight) == ("fifo", {"1000": 2.0, "5000": 4.0})
 
 
 def test_preemption_is_switched_on_here() -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -10,22 +10,23 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from edl.errors import Denied, refuse
 from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import ClusterState, JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.team_document import parse_teams
-from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits, ProvisionerSettings
+from edl.planner.decision_limits import Limits, ProvisionerSettings
 from edl.planner.policies import POLICIES
+from edl.planner.published_settings import Setting, filled, schema
 from edl.simulator import Scenario, Service, SimulatedNodePool, Timing, Training
 from edl.simulator.scenario import START
 from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import documents
 from kubectl_edl.simulate.scenario import scenario_nodes
 from kubectl_edl.simulate.scenario.csv_traces import trace
-from kubectl_edl.simulate.scenario.field_reader import TIME, Field, Reading
+from kubectl_edl.simulate.scenario.field_reader import SHOWN, TIME, Field, Reading
 from kubectl_edl.simulate.scenario.manifest_templates import with_unique_names
 from kubectl_edl.simulate.scenario.scenario_jobs import POD, shape, trainings
 
@@ -208,57 +209,37 @@ def _settings(field: Field) -> Timing:
     )
 
 
-_OF_PROVISIONER: Final = ("provisioning_timeout", "provisioning_parallelism")
+_FIXED: Final = frozenset(
+    {"queueing_schedulers", "drain_patience", *ProvisionerSettings.__struct_fields__}
+) - {"provisioning_timeout", "provisioning_parallelism"}
+"""The services of a scenario have one scheduler, and no drain of it waits for an eviction."""
 
 
 def _limits(field: Field) -> Limits:
     """The planner's limits, with names in camel case: `growthCooldown: 10s`."""
-    usual, names = Limits(), limit_fields()
-    values = asdict(usual) | asdict(usual.provisioning)
+    names = limit_fields()
     field.only(tuple(names))
-    found = {
-        own: _LIMITS[type(values[own])](field[name], values[own])
-        for name, own in names.items()
-        if field[name]
-    }
-    asked = {name: found.pop(name) for name in _OF_PROVISIONER if name in found}
+    given = {one.name: _limit(field[name], one) for name, one in names.items() if field[name]}
+    return filled(Limits(), given)
+
+
+def _limit(field: Field, setting: Setting) -> Any:  # noqa: ANN401 - of the setting's kind
+    """The limit; its default if the value is not allowed, which is reported."""
+    if setting.is_duration:
+        return timedelta(seconds=field.seconds(setting.default.total_seconds()))
     try:
-        return Limits(provisioning=ProvisionerSettings(**asked), **found)
-    except ValueError as error:
-        what, _, allowed = str(error).partition("; ")
-        wrong = field[_camel(what.partition(": ")[0])]
-        wrong.found(f"{wrong.value}", allowed)
-        return usual
+        return setting.read(field.value)
+    except ValueError:
+        shown = f'"{field.value}"' if isinstance(field.value, str) else f"{field.value}"
+        field.found(shown[:SHOWN], setting.allowed)
+        return setting.default
 
 
-def limit_fields() -> Mapping[str, str]:
-    """The limits that a scenario may set: from the names of its fields to those of `Limits`.
-
-    The services of a scenario have one scheduler, and no drain of it waits for an eviction.
-    """
-    nested = {"provisioning": _OF_PROVISIONER, "queueing_schedulers": (), "drain_patience": ()}
-    names = (name for one in Limits.__struct_fields__ for name in nested.get(one, (one,)))
-    return {_camel(one): one for one in names}
+def limit_fields() -> Mapping[str, Setting]:
+    """The limits that a scenario may set, by the names of its fields."""
+    return {_camel(one.name): one for one in schema(Limits()) if one.name not in _FIXED}
 
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
-
-
-def _yes(field: Field, usual: bool) -> bool:  # noqa: FBT001 - one of a table of readers
-    if isinstance(field.value, bool):
-        return field.value
-    field.found(f'"{field.value}"', "true, false")
-    return usual
-
-
-_LIMITS: Final[Mapping[type, Callable[..., Any]]] = {
-    timedelta: lambda field, usual: timedelta(seconds=field.seconds(usual.total_seconds())),
-    bool: _yes,
-    float: lambda field, usual: field.number(usual),
-    int: lambda field, usual: field.whole(usual),
-    str: lambda field, usual: field.text(usual),
-    Autoscaler: lambda field, usual: Autoscaler(field.choice(tuple(Autoscaler), usual)),
-    GrowthMode: lambda field, usual: GrowthMode(field.choice(tuple(GrowthMode), usual)),
-}

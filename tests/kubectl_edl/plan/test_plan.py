@@ -140,7 +140,7 @@ def test_the_reconcilers_own_settings_are_used() -> None:
             '{"policy": "cruel"}',
             (
                 "hint: assumed settings: Lease edl-system/edl-reconciler, edl.dev/settings: "
-                'policy: unknown "cruel"; one of fair, throughput, fifo, utilisation\n'
+                "policy: 'cruel'; allowed: fair, throughput, fifo, utilisation\n"
             ),
         ),
         (

@@ -86,11 +86,13 @@ JOBS: dict[str, str] = {
 }
 TOP: dict[str, str] = {
     "limits: {loadCeiling: 3}": "limits.loadCeiling: 3; allowed: a number above 0, at most 1",
+    "limits: {preempt: 1}": "limits.preempt: 1; allowed: true or false",
+    "limits: {growth: [3]}": "limits.growth: [3]; allowed: autoscaler, needed-nodes, any-node",
     "limits: {provisioning: {}}": (
         "limits.provisioning: is not a field here (did you mean provisioningTimeout?); allowed: "
-        "loadCeiling, growthCooldown, restartCooldown, lossPatience, queuePatience, pendingLimit, "
-        "gangLimit, nearlyDone, preempt, autoscaler, provisioningTimeout, provisioningParallelism, "
-        "growth, idleNodeAfter"
+        "loadCeiling, nearlyDone, preempt, growthCooldown, pendingLimit, restartCooldown, "
+        "gangLimit, lossPatience, queuePatience, autoscaler, provisioningParallelism, "
+        "provisioningTimeout, growth, idleNodeAfter"
     ),
     "services: [{name: web, steps: [{at: 3}]}]": (
         "services[0].steps[0].replicas: is missing; allowed: a whole number from 0 to 100000"

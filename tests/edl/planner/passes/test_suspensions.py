@@ -244,11 +244,6 @@ def test_the_nodes_of_a_role_that_was_taken_off_are_soon_free() -> None:
     assert told(plan) == {"mnist": "1 pod waits for others to terminate"}
 
 
-def test_limits_refuse_a_ceiling_that_means_nothing() -> None:
-    with pytest.raises(ValueError, match="load_ceiling"):
-        Limits(load_ceiling=97)
-
-
 def test_a_job_with_a_problem_keeps_its_size_and_others_give_instead() -> None:
     """No step is taken for it: room that it promised would never come."""
     odd = worker("odd", 1, 4, on=["a"] * 4, problem=invalid("its Jobs disagree"))
