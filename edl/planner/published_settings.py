@@ -3,7 +3,7 @@
 import reprlib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from enum import EnumType, StrEnum
+from enum import EnumType
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -170,16 +170,14 @@ def render(settings: Settings) -> str:
     """The settings as JSON for `read`, with durations in seconds."""
     values = asdict(settings) | asdict(settings.limits) | asdict(settings.limits.provisioning)
     given = {name: in_json(values[one.name]) for name, one in _ALL.items()}
-    own = {name: given[name] for name in _OWN if given[name] not in (None, (), {})}
+    own = {name: given[name] for name in _OWN if given[name] not in (None, [], {})}
     limits = {name: given[name] for name in _LIMITS}
     return msgspec.json.encode(own | {"limits": limits}).decode()
 
 
 def in_json(value: object) -> Any:  # noqa: ANN401 - JSON
     """A value of a setting, as `Setting.read` reads it."""
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return value.value if isinstance(value, StrEnum) else value
+    return value.total_seconds() if isinstance(value, timedelta) else msgspec.to_builtins(value)
 
 
 def read(text: str) -> Settings:

@@ -173,16 +173,16 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
 
 def _training(asked: PrefetchedLists) -> _Read:
     shapes = ShapeInterner()
-    listed = asked.answers()
+    jobs_asked, pods_asked, classes_asked = asked.answers()
     others = unmanaged(asked.connection.cluster, asked.lease)
-    found = (job_facts.job(raw, shapes) for raw in listed.jobs())
+    found = (job_facts.job(raw, shapes) for raw in jobs_asked.result().items)
     jobs = [job for job in found if job.key.namespace not in others]
     pods, hints = read_if_allowed(
-        lambda: [object_facts.pod(raw, shapes, others) for raw in listed.pods()],
+        lambda: [object_facts.pod(raw, shapes, others) for raw in pods_asked.result().items],
         "without its pods, a started job is shown as Starting",
     )
     priorities, unranked = read_if_allowed(
-        lambda: list(map(object_facts.priority, listed.priorities())),
+        lambda: list(map(object_facts.priority, classes_asked.result().items)),
         "priorities of queued jobs are assumed to be 0",
     )
     facts = ClusterFacts(pods=pods, jobs=jobs, priorities=priorities)

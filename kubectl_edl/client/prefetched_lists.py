@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from edl import contract
 from edl.kube.cluster import ListOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from concurrent.futures import Future
 
     from edl.kube.cluster import RawList
     from edl.writes import Json
     from kubectl_edl.cli.context import ClusterConnection
-
-
-class Answers(NamedTuple):
-    """Functions that return the items of each list, or raise the error of its request."""
-
-    jobs: Callable[[], tuple[bytes, ...]]
-    pods: Callable[[], tuple[bytes, ...]]
-    priorities: Callable[[], tuple[bytes, ...]]
-
-
-_Futures: TypeAlias = "tuple[list[Future[RawList]], Future[Json]]"
 
 
 class PrefetchedLists:
@@ -36,21 +24,25 @@ class PrefetchedLists:
 
     def __init__(self, connection: ClusterConnection) -> None:
         self.connection: Final = connection
-        self._futures: _Futures | None = self._request()
-        self._lease: Future[Json] | None = None
+        self._lists, self._lease = self._request()
 
-    def answers(self) -> Answers:
-        """Wait for all lists before parsing any: parsing while others arrive slows both down."""
-        (listings, self._lease), self._futures = self._futures or self._request(), None
-        wait(listings)
+    def answers(self) -> list[Future[RawList]]:
+        """The Jobs, pods and PriorityClasses; a result raises the error of its request.
+
+        Waits for all of them: parsing some while others arrive slows both down.
+        """
+        if not self._lists:
+            self._lists, self._lease = self._request()
+        found, self._lists = self._lists, []
+        wait(found)
         wait([self._lease])
-        return Answers(*(lambda one=one: one.result().items for one in listings))
+        return found
 
     def lease(self) -> Json:
         """The reconciler's Lease, as of the last answers. Raises NotFound, Forbidden."""
-        return self._lease.result() if self._lease else self._read_lease()
+        return self._lease.result()
 
-    def _request(self) -> _Futures:
+    def _request(self) -> tuple[list[Future[RawList]], Future[Json]]:
         selections = (
             jobs_of(self.connection),
             ListOptions("Pod", self.connection.namespace, contract.FRAMEWORK),

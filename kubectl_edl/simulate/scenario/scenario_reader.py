@@ -17,7 +17,7 @@ from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import ClusterState, JobKey, Node, Teams
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.team_document import parse_teams
-from edl.planner.decision_limits import Limits, ProvisionerSettings
+from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Setting, filled, schema
 from edl.simulator import Scenario, Service, SimulatedNodePool, Timing, Training
@@ -209,9 +209,10 @@ def _settings(field: Field) -> Timing:
     )
 
 
-_FIXED: Final = frozenset(
-    {"queueing_schedulers", "drain_patience", *ProvisionerSettings.__struct_fields__}
-) - {"provisioning_timeout", "provisioning_parallelism"}
+_FIXED: Final = (
+    *("queueing_schedulers", "drain_patience"),
+    *("provisioner", "provisioning_class", "provisioning_parameters", "provisional_image"),
+)
 """The services of a scenario have one scheduler, and no drain of it waits for an eviction."""
 
 
