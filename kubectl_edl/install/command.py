@@ -20,7 +20,7 @@ from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.installer import (
-    other_installer,
+    installer_of,
     readable_elsewhere,
     refuse_elsewhere,
     webhook_deployment,
@@ -130,11 +130,11 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     """Upgrade to this plugin's version; values that are not given keep their previous setting."""
     cluster = cli.connect(scope).cluster
     refuse_elsewhere(cluster, scope)
-    other = other_installer(cluster)
-    if other is not None and not (other.takeover and how.take_ownership):
+    by = installer_of(cluster)
+    if by.refusal and not (by.takeover and how.take_ownership):
         leave = "; to leave it to the plugin, with all values that are not the default: "
-        takeover = f"{leave}{with_flags(other.takeover, scope)}" if other.takeover else ""
-        raise Refused(f"{other.how}: {with_flags(other.again, scope)}{takeover}")
+        takeover = f"{leave}{with_flags(by.takeover, scope)}" if by.takeover else ""
+        raise Refused(f"{by.refusal}: {with_flags(by.again, scope)}{takeover}")
     before = installation_values.kept(cluster)
     given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:

@@ -11,11 +11,12 @@ from edl.kube.cluster import Cluster, find
 from edl.model import ObjectRef
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import Scope
-from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.certificate_store import served_for, served_outside
 from kubectl_edl.install.installation_values import KEPT
 
 FORCE: Final = "--force-conflicts"
+UPGRADE: Final = "kubectl edl upgrade"
 INSTALL: Final = "kubectl edl install --image IMAGE"
 _WEBHOOK: Final = "edl-webhook"
 _HELM: Final = "meta.helm.sh/release-name"
@@ -25,66 +26,69 @@ _BINDING: Final = ObjectRef("ClusterRoleBinding", "", "edl-reconciler")
 
 
 @dataclass(frozen=True, slots=True)
-class OtherInstaller:
-    """An installation that `kubectl edl upgrade` refuses.
+class Installer:
+    """What installed kubectl-edl, and so what applies all of its objects again.
 
-    `again` applies all of its objects in the plugin's version, in the words of its own tool. Its
-    commands and `takeover` do not have the user's options yet (`with_flags`).
+    `again` does so in the plugin's version, in the words of its own tool. Its commands and
+    `takeover` do not have the user's options yet (`with_flags`).
     """
 
-    how: str
     again: str
+    force: str = ""
+    """What follows `again` to take back fields of other clients; empty if `again` does."""
+    image: str = ""
+    """What follows `again` before another image; empty if that does not choose the image."""
+    refusal: str = ""
+    """Why `kubectl edl upgrade` refuses; empty if it applies, or if that is unknown."""
     takeover: str = ""
     """The command that leaves it to the plugin; empty if there is none."""
-    forced: str = ""
-    """`again` where other clients own fields; empty if that is the same."""
-    to_image: str = ""
-    """What follows `again` before another image; empty if that does not choose the image."""
 
     @property
     def by_force(self) -> str:
-        return self.forced or self.again
+        return self._with(self.force)
 
     def with_image(self, image: str) -> str:
         """`again` with another image."""
-        if not self.to_image:
-            return self.again
-        text = f"{self.again}{self.to_image}{image}"
-        return FixCommand(text) if isinstance(self.again, FixCommand) else text
+        return self._with(f"{self.image}{image}" if self.image else "")
+
+    def _with(self, words: str) -> str:
+        return type(self.again)(f"{self.again}{words}")
 
 
-def other_installer(cluster: Cluster) -> OtherInstaller | None:
-    """What installed kubectl-edl here instead of the plugin; None if the plugin did.
+PLUGIN: Final = Installer(FixCommand(UPGRADE), f" {FORCE}", " --image ")
+UNKNOWN: Final = replace(PLUGIN, again=by_administrator(UPGRADE))
+"""For users who may not read it; `upgrade` itself refuses with the command that applies."""
 
-    Raises ClusterError.
-    """
+
+def installer_of(cluster: Cluster) -> Installer:
+    """What installed kubectl-edl. Raises ClusterError."""
     if release := helm_release(cluster):
         again = FixCommand(f"helm upgrade {release.name} CHART -n {release.namespace}")
         image = " --reset-then-reuse-values --set image="
-        return OtherInstaller("Helm installed kubectl-edl here", again, to_image=image)
+        return Installer(again, image=image, refusal="Helm installed kubectl-edl here")
     deployed = find(cluster, webhook_deployment(cluster)) is not None
     if not deployed and (url := served_outside(cluster)):
-        return OtherInstaller(
-            f"the webhook is served from {url}, by no Deployment of this cluster: restart it there "
-            "in the plugin's version, and apply the other objects",
+        return Installer(
             FixCommand(
                 f"python -m manifests.render --webhook-url {url} --authority CERT_DIR/ca.crt "
                 f"--namespace {cluster.system_namespace} --output - | "
                 f"kubectl apply --server-side {FORCE} -f -"
             ),
+            refusal=f"the webhook is served from {url}, by no Deployment of this cluster: restart "
+            "it there in the plugin's version, and apply the other objects",
         )
     values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
     if values is None and (deployed or served_for(cluster)):
-        return OtherInstaller(
-            "kubectl-edl was installed here by manifests",
+        return Installer(
             "apply the manifests of the plugin's version (kubectl apply, kustomize)",
-            FixCommand("kubectl edl upgrade --take-ownership -f VALUES"),
-            f"apply the manifests of the plugin's version (kubectl apply --server-side {FORCE})",
+            f" with --server-side {FORCE}",
             " with the image ",
+            "kubectl-edl was installed here by manifests",
+            FixCommand("kubectl edl upgrade --take-ownership -f VALUES"),
         )
     if deployed or (values is not None and served_for(cluster) == cluster.system_namespace):
-        return None  # `upgrade` creates again what is missing
-    return OtherInstaller("kubectl-edl is not installed in this cluster", FixCommand(INSTALL))
+        return PLUGIN  # `upgrade` creates again what is missing
+    return Installer(FixCommand(INSTALL), refusal="kubectl-edl is not installed in this cluster")
 
 
 def elsewhere(cluster: Cluster) -> str:

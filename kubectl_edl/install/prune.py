@@ -17,7 +17,7 @@ from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited_gone
-from kubectl_edl.install.rollout import PART_OF
+from kubectl_edl.install.components import PART_OF
 
 _NAMESPACE: Final = "Namespace"
 KINDS: Final = (

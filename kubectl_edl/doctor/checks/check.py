@@ -1,6 +1,6 @@
 """Types that all checks share: the installation under test, findings and fixes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,6 @@ from edl.writes import Json
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.cli.suggested_commands import (
     AdministratorCommand,
-    FixCommand,
     by_administrator,
     with_flags,
 )
@@ -31,9 +30,8 @@ from kubectl_edl.doctor.unsettled_pods import (
     UnsettledPod,
     unsettled_pods,
 )
-from kubectl_edl.install.component_pods import ComponentPod, component_pods
-from kubectl_edl.install.installer import FORCE, other_installer
-from kubectl_edl.install.rollout import image_remedy
+from kubectl_edl.install.components import Component, components
+from kubectl_edl.install.installer import UNKNOWN, Installer, installer_of
 
 
 class Verdict(StrEnum):
@@ -48,7 +46,6 @@ _ANY_SCOPE: Final = Scope()
 
 
 AS_ADMINISTRATOR: Final = by_administrator("kubectl edl doctor")
-UPGRADE: Final = "kubectl edl upgrade"
 IN_A_NAMESPACE: Final = AdministratorCommand(
     f"name a namespace that you may read (-n NAMESPACE), or {AS_ADMINISTRATOR}"
 )
@@ -190,46 +187,18 @@ class CheckContext:
         """The URL of a webhook outside of the cluster; empty for one behind a Service."""
         return served_outside(self.connection.cluster)
 
-    @property
-    def reinstall(self) -> str:
-        """Applies all objects of this installation again, by what installed it."""
-        # `upgrade` itself refuses with the command that applies.
-        return self.reinstall_or(UPGRADE)
-
-    def reinstall_or(self, unknown: str) -> str:
-        """The same, and the command `unknown` if the user may not read what installed it."""
+    @cached_property
+    def installer(self) -> Installer:
+        """What applies all objects of this installation again."""
         try:
-            other = other_installer(self.connection.cluster)
+            return installer_of(self.connection.cluster)
         except Forbidden:
-            return by_administrator(unknown)
-        return other.again if other else FixCommand(UPGRADE)
-
-    @property
-    def reinstall_by_force(self) -> str:
-        """The same, taking back what other clients have changed."""
-        try:
-            other = other_installer(self.connection.cluster)
-        except Forbidden:
-            return by_administrator(f"{UPGRADE} {FORCE}")
-        return other.by_force if other else FixCommand(f"{UPGRADE} {FORCE}")
-
-    def reinstall_with(self, image: str) -> str:
-        """The same with another image; without one, the remedy is to build it first."""
-        try:
-            other = other_installer(self.connection.cluster)
-        except Forbidden:
-            return by_administrator(f"{UPGRADE} --image {image or 'IMAGE'}")
-        if other:
-            return other.with_image(image or "IMAGE")
-        return FixCommand(f"{UPGRADE} --image {image}" if image else image_remedy("upgrade", ""))
+            return UNKNOWN
 
     @cached_property
-    def component_pods(self) -> tuple[ComponentPod, ...]:
-        """The pods of webhook and reconciler; none if the user may not list them."""
-        try:
-            return component_pods(self.connection.cluster)
-        except Forbidden:
-            return ()
+    def components(self) -> Mapping[str, Component]:
+        """Webhook and reconciler by their names, if they exist. Raises Forbidden."""
+        return components(self.connection.cluster)
 
     def may(self, right: AccessRight) -> bool:
         """Whether the user has the right; False if the API server does not answer that."""
@@ -241,10 +210,6 @@ class CheckContext:
     def find(self, target: ObjectRef) -> Json | None:
         """The object, or None if it does not exist. Raises other errors of the API server."""
         return find(self.connection.cluster, target)
-
-    def deployment(self, name: str) -> Json | None:
-        """A Deployment of the installation; None if it does not exist."""
-        return self.find(ObjectRef("Deployment", self.system_namespace, name))
 
 
 def _surveyed(state: ClusterState, hints: Hints, namespace: str) -> Survey:

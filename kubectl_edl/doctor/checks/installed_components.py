@@ -1,7 +1,7 @@
 """Checks that kubectl-edl is installed: its webhook configurations, Deployments and release."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import version as installed
 from typing import Final
 
@@ -12,8 +12,7 @@ from edl.kube.cluster import RESOURCES
 from edl.messages import container_messages
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
-from edl.writes import Json
-from kubectl_edl.cli.suggested_commands import FixCommand
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResults,
@@ -21,19 +20,18 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.install.component_pods import (
-    ComponentPod,
-    first_image,
+from kubectl_edl.install.components import (
+    DEPLOYMENTS,
+    Component,
     image_of_release,
     is_of_other_release,
     is_of_release,
     stalled,
     tag,
-    worst_of,
 )
-from kubectl_edl.install.installer import INSTALL, readable_elsewhere
+from kubectl_edl.install.installer import INSTALL, PLUGIN, UNKNOWN, readable_elsewhere
 from kubectl_edl.install.prune import created
-from kubectl_edl.install.rollout import DEPLOYMENTS, is_rolled_out, is_stalled, refused_pods
+from kubectl_edl.install.rollout import image_remedy
 
 _MINE: Final = installed(contract.MANAGED_BY)
 """The plugin's release."""
@@ -50,7 +48,8 @@ def configurations(context: CheckContext) -> CheckResults:
     if missing:
         whole = len(missing) == len(WEBHOOK_KINDS)
         what = "kubectl-edl is not installed here" if whole else "kubectl-edl is installed in part"
-        fix = context.reinstall_or(INSTALL) if whole else context.reinstall
+        unknown = whole and context.installer is UNKNOWN
+        fix = by_administrator(INSTALL) if unknown else context.installer.again
         yield failure(f"{what}: there is no {' and no '.join(missing)} {CONFIGURATION}", fix)
         if whole:
             yield from _remains(context)
@@ -61,7 +60,7 @@ def configurations(context: CheckContext) -> CheckResults:
 def _remains(context: CheckContext) -> CheckResults:
     """What the reconciler of an earlier installation created, and only `uninstall` deletes."""
     try:
-        if any(map(context.deployment, DEPLOYMENTS)):
+        if context.components:
             return
         counts = Counter(target.kind for target in created(context.connection.cluster))
     except Forbidden:
@@ -80,21 +79,19 @@ def deployments(context: CheckContext) -> CheckResults:
     """Check both Deployments. If the webhook runs outside of the cluster, there are none."""
     outside, here = context.outside_webhook, context.system_namespace
     for name in DEPLOYMENTS:
-        deployment = context.deployment(name)
-        if deployment is not None:
-            yield from _replicas(name, deployment, context)
+        if component := context.components.get(name):
+            yield from _replicas(component, context)
         elif not outside:
-            yield failure(
-                f"Deployment {name} does not exist in namespace {here}", context.reinstall
-            )
+            what = f"Deployment {name} does not exist in namespace {here}"
+            yield failure(what, context.installer.again)
     if outside:
         yield ok(f"the webhook is served from {outside}, by no Deployment of this cluster")
 
 
 def release(context: CheckContext) -> CheckResults:
     """Compare releases: plugin and cluster make the same decisions only in the same release."""
-    deployed = {name: one for name in DEPLOYMENTS if (one := context.deployment(name)) is not None}
-    found = {name: list(_images(name, one, context)) for name, one in deployed.items()}
+    deployed = context.components.values()
+    found = {one.name: [*_images(one)] for one in deployed}
     tagged = [image for images in found.values() for _, image in images if tag(image)]
     others = [
         (says, name, image)
@@ -103,78 +100,71 @@ def release(context: CheckContext) -> CheckResults:
         if is_of_other_release(image, _MINE)
     ]
     for says, name, image in others:
-        fix = _other_image(deployed[name], context)
+        fix = _other_image(context.components[name], context)
         yield warning(f"{says} {tag(image)}, and this plugin is {_MINE}", fix)
-    if tagged and not others and all(map(is_rolled_out, deployed.values())):
+    if tagged and not others and all(one.rolled_out for one in deployed):
         yield ok(f"the cluster runs the plugin's own release, {_MINE}")
 
 
-def _images(name: str, deployment: Json, context: CheckContext) -> Iterator[tuple[str, str]]:
+def _images(component: Component) -> Iterator[tuple[str, str]]:
     """The images of its ready pods, and of its template while no pod of that is ready.
 
     Ready pods do not count while a rollout to the plugin's release replaces them; `deployments`
     reports a template whose pods do not start.
     """
-    template = first_image(_template(deployment))
-    replaced = is_of_release(template, _MINE) and not is_rolled_out(deployment)
-    pods = [one for one in context.component_pods if one.component == name]
-    running = dict.fromkeys(pod.image for pod in pods if pod.ready)
+    template = component.image
+    replaced = is_of_release(template, _MINE) and not component.rolled_out
+    running = dict.fromkeys(pod.image for pod in component.pods if pod.ready)
     for image in () if replaced else running:
-        yield f"{name} runs", image
-    if template not in (*running, *(pod.image for pod in pods if pod.waits)):
-        yield f"Deployment {name} has the image tag", template
+        yield f"{component.name} runs", image
+    if template not in (*running, *(pod.image for pod in component.stuck)):
+        yield f"Deployment {component.name} has the image tag", template
 
 
-def _other_image(deployment: Json, context: CheckContext) -> str:
-    """The command for an image of the plugin's release, which `upgrade` would else not choose."""
-    template = first_image(_template(deployment))
-    return context.reinstall_with(image_of_release(context.component_pods, template, _MINE))
+def _other_image(component: Component, context: CheckContext) -> str:
+    """The command for an image of the plugin's release, or how to provide one first."""
+    pods = [pod for one in context.components.values() for pod in one.pods]
+    image = image_of_release(pods, component.image, _MINE)
+    if not image and context.installer is PLUGIN:
+        return FixCommand(image_remedy("upgrade", ""))
+    return context.installer.with_image(image or "IMAGE")
 
 
-def _template(deployment: Json) -> Json:
-    template: Json = (deployment.get("spec") or {}).get("template") or {}
-    return template
-
-
-def _replicas(name: str, deployment: Json, context: CheckContext) -> CheckResults:
-    namespace = context.system_namespace
-    wanted = (deployment.get("spec") or {}).get("replicas", 1)
-    ready = (deployment.get("status") or {}).get("readyReplicas") or 0
-    message = f"{name}: {ready} of {wanted} replicas ready"
+def _replicas(component: Component, context: CheckContext) -> CheckResults:
+    namespace, name = context.system_namespace, component.name
+    message = f"{name}: {component.ready} of {component.wanted} replicas ready"
     pods = FixCommand(f"kubectl describe pods -n {namespace} -l app.kubernetes.io/name={name}")
-    stuck = [one for one in context.component_pods if one.component == name and one.waits]
-    if not wanted:
+    late = warning if component.ready else failure
+    if not component.wanted:
         scale = FixCommand(f"kubectl scale deployment {name} -n {namespace} --replicas=2")
         yield failure(f"{name} is scaled to 0 replicas", scale)
-    elif stuck:
-        found = warning if ready else failure
-        yield found(f"{message}; {stalled(stuck)}", _remedy(stuck, deployment, context))
-    elif refused := refused_pods(deployment):
-        found = warning if ready else failure
-        fix = f"change what refuses them, or a value of the installation: {context.reinstall}"
-        yield found(f"{message}; the API server refuses new ones: {refused}", FixCommand(fix))
-    elif not ready:
-        yield failure(message, pods)
-    elif ready < wanted:
-        yield warning(message, pods)
-    elif is_rolled_out(deployment):
+    elif component.stuck:
+        yield late(f"{message}; {stalled(component.stuck)}", _remedy(component, context))
+    elif component.refusal:
+        again = context.installer.again
+        fix = f"change what refuses them, or a value of the installation: {again}"
+        what = f"the API server refuses new ones: {component.refusal}"
+        yield late(f"{message}; {what}", FixCommand(fix))
+    elif component.ready < component.wanted:
+        yield late(message, pods)
+    elif component.rolled_out:
         yield ok(message)
-    elif is_stalled(deployment):
-        yield warning(f"{message}, but {_unfinished(deployment, wanted)}", pods)
+    elif component.overdue:
+        yield warning(f"{message}, but {_unfinished(component)}", pods)
     else:
         yield ok(f"{message}; its rollout is under way")
 
 
-def _remedy(stuck: Sequence[ComponentPod], deployment: Json, context: CheckContext) -> str:
+def _remedy(component: Component, context: CheckContext) -> str:
     """Another image if this one cannot be pulled or is not of the plugin's release."""
-    worst = worst_of(stuck)
+    worst = component.stuck[0]
     if worst.lacks_image or is_of_other_release(worst.image, _MINE):
-        return _other_image(deployment, context)
+        return _other_image(component, context)
     here = f"-n {context.system_namespace}"
     return FixCommand(container_messages.next_command(worst.name, worst.waits, here))
 
 
-def _unfinished(deployment: Json, wanted: int) -> str:
-    if deployment["status"].get("updatedReplicas", 0) < wanted:
+def _unfinished(component: Component) -> str:
+    if component.updated < component.wanted:
         return "not all of them are of its newest template"
     return "its rollout did not end in time"

@@ -125,7 +125,7 @@ def ours(context: CheckContext) -> CheckResults:
         if missing:
             yield failure(
                 f"ServiceAccount {context.system_namespace}/{runs_as} may not {listed(missing)}",
-                context.reinstall_by_force,
+                context.installer.by_force,
             )
     if complete == len(ACCOUNTS):
         yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")
@@ -147,7 +147,7 @@ def fence(context: CheckContext) -> CheckResults:
         missing = " and ".join(f"{target.kind} {target.name}" for target in lost)
         does = "nothing limits the reconciler's writes, and its token may create any pod"
         are = "is" if len(lost) == 1 else "are"
-        yield failure(f"{missing} {are} missing: {does}", context.reinstall)
+        yield failure(f"{missing} {are} missing: {does}", context.installer.again)
 
 
 def _denying(context: CheckContext) -> CheckResult:
@@ -156,7 +156,7 @@ def _denying(context: CheckContext) -> CheckResult:
     if "Deny" in ((binding.get("spec") or {}).get("validationActions") or ()):
         return ok("admission policies limit the reconciler's writes")
     what = f"{_FENCE[1].kind} {_FENCE[1].name} does not have the validation action Deny"
-    return failure(f"{what}: nothing limits the reconciler's writes", context.reinstall_by_force)
+    return failure(f"{what}: nothing limits the reconciler's writes", context.installer.by_force)
 
 
 def _rights_of_modes(context: CheckContext) -> dict[str, bool]:
@@ -175,11 +175,10 @@ def _account(context: CheckContext, name: str) -> str:
 def _pod(context: CheckContext, name: str) -> Json | None:
     """The spec of the Deployment's pods; None if there is none, or if it is not readable."""
     try:
-        deployment = context.deployment(name)
+        component = context.components.get(name)
     except Forbidden:
         return None
-    pod: Json | None = deployment and deployment["spec"]["template"]["spec"]
-    return pod
+    return None if component is None else component.template
 
 
 def _kept_elsewhere(cluster: Cluster) -> bool:

@@ -37,10 +37,10 @@ def reconciler_remedy(
     namespace = context.system_namespace
     log = FixCommand(_LOGS.format(namespace=namespace))
     try:
-        if context.deployment("edl-reconciler"):
+        if "edl-reconciler" in context.components:
             return inside or log
         if not context.outside_webhook:
-            return context.reinstall
+            return context.installer.again
     except Forbidden:
         right = AccessRight("get", "pods/log", namespace=namespace)
         # Where the reconciler runs is unknown, and `doctor` of an administrator knows it.
@@ -96,9 +96,9 @@ def writes(context: CheckContext) -> CheckResults:
         yield failure(
             f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
             "decisions that need these writes are not carried out",
-            context.reinstall_by_force
+            context.installer.by_force
             if has_its_account
-            else reconciler_remedy(context, start, context.reinstall),
+            else reconciler_remedy(context, start, context.installer.again),
         )
         return
     yield ok(f"it has all rights that it needs, as {missing.user}")
@@ -119,7 +119,7 @@ def settings(context: CheckContext) -> CheckResults:
         yield warning("its settings are unknown while no reconciler leads", fix)
         return
     hints = " ".join(hint.removeprefix("hint: ") for hint in by.hints)
-    yield warning(f"its settings are unknown: {hints}", context.reinstall)
+    yield warning(f"its settings are unknown: {hints}", context.installer.again)
 
 
 def autoscaler(context: CheckContext) -> CheckResults:

@@ -53,7 +53,7 @@ def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
     wrong = list(_wrong_entries(context))
     changed = [*_changed_by_others(context), *_changed_conditions(context)]
-    yield from (replace(one, fix=context.reinstall_by_force) for one in wrong)
+    yield from (replace(one, fix=context.installer.by_force) for one in wrong)
     yield from changed
     if not (wrong or changed):
         yield ok("the API server calls it for labelled objects only")
@@ -102,7 +102,7 @@ def _restart(context: CheckContext) -> str:
     if outside:
         return _OUTSIDE.format(url=outside)
     if _has_no_service(context):
-        return context.reinstall
+        return context.installer.again
     may = context.may(AccessRight("get", "pods/log", namespace=here))
     return FixCommand(_LOGS.format(namespace=here)) if may else AS_ADMINISTRATOR
 
@@ -168,7 +168,7 @@ def _changed_by_others(context: CheckContext) -> CheckResults:
                 f'{kind} {CONFIGURATION}: "{manager}" has changed {fields} of {entries}: exempt '
                 "this object there, else upgrades fail with a conflict, or the two undo each "
                 "other's changes",
-                context.reinstall_by_force,
+                context.installer.by_force,
             )
 
 
@@ -185,7 +185,7 @@ def _changed_conditions(context: CheckContext) -> CheckResults:
                 yield warning(f"{where}{what}: what it excludes is not reviewed; remove it", edit)
             if lost := [one for one in ours if theirs.get(one) != ours[one]]:
                 what = f"the match condition {listed(lost)} is not that of the plugin's manifests"
-                yield warning(f"{where}{what}", context.reinstall_by_force)
+                yield warning(f"{where}{what}", context.installer.by_force)
 
 
 def _conditions(entry: Json, system_namespace: str) -> Mapping[str, str]:

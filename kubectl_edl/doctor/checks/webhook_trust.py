@@ -25,7 +25,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.install.rollout import DEPLOYMENTS
+from kubectl_edl.install.components import DEPLOYMENTS
 
 _RENEW: Final = "kubectl edl certs renew"
 _FIXES: Final[Mapping[CertificateStore, str]] = {
@@ -105,13 +105,13 @@ def _fix(context: CheckContext, by: CertificateStore) -> str:
 
 def _rewrite(context: CheckContext, by: CertificateStore) -> str:
     """The command that writes each caBundle again; `certs issue` writes files alone."""
-    return context.reinstall if by is CertificateStore.DIRECTORY else _fix(context, by)
+    return context.installer.again if by is CertificateStore.DIRECTORY else _fix(context, by)
 
 
 def _rollout(context: CheckContext) -> str:
     """The command that waits for a reconciler that starts, which writes the bundle; or empty."""
-    deployment = context.deployment("edl-reconciler")
-    if deployment is None or (deployment.get("status") or {}).get("readyReplicas"):
+    reconciler = context.components.get("edl-reconciler")
+    if reconciler is None or reconciler.ready:
         return ""
     rollout = f"rollout status {' '.join(f'deployment/{name}' for name in DEPLOYMENTS)}"
     return FixCommand(f"wait for the rollout: kubectl {rollout} -n {context.system_namespace}")

@@ -177,8 +177,8 @@ def test_the_fix_for_a_right_depends_on_what_installed_kubectl_edl(server: FakeA
     by_manifests = installed(Stage(), server)
     by_manifests.cluster.delete(VALUES)
     apply_again = (
-        "apply the manifests of the plugin's version (kubectl apply --server-side "
-        "--force-conflicts)"
+        "apply the manifests of the plugin's version (kubectl apply, kustomize) with --server-side "
+        "--force-conflicts"
     )
     assert fix_of_a_right(by_manifests) == apply_again
     by_manifests.cluster.delete(target("Deployment", "edl-webhook"))
@@ -298,6 +298,5 @@ def test_another_client_that_changes_what_is_reviewed_is_named(
     assert only(stage, "webhook-configuration")[2] == f"{ASK}{fix}"
     stage.wrapped = inner
     stage.cluster.delete(VALUES)
-    assert (
-        "kubectl apply --server-side --force-conflicts" in only(stage, "webhook-configuration")[2]
-    )
+    forced = "(kubectl apply, kustomize) with --server-side --force-conflicts"
+    assert forced in only(stage, "webhook-configuration")[2]

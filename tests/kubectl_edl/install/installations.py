@@ -95,7 +95,8 @@ def ready(on: Stage, name: str) -> None:
 def ours(on: Stage, **status: object) -> Json:
     """A pod of the webhook as it is installed now."""
     template = deployment(on)["spec"]["template"]
-    labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
+    names = {"name": "edl-webhook", "part-of": contract.MANAGED_BY}
+    labels = {f"app.kubernetes.io/{key}": value for key, value in names.items()}
     metadata = {"name": "edl-webhook-1", "namespace": SYSTEM, "labels": labels}
     return {"kind": "Pod", "metadata": metadata, "spec": template["spec"], "status": status}
 

@@ -68,12 +68,13 @@ def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
         "reason": "ImagePullBackOff",
         "message": 'Back-off pulling image "kubectl-edl:0.1.0"',
     }
-    on.create(
-        ours(on, containerStatuses=[{"image": "kubectl-edl:0.1.0", "state": {"waiting": waiting}}])
-    )
+    on.create(ours(on, containerStatuses=[container({"waiting": waiting})]))
     run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 1
-    assert "no node gets the image kubectl-edl:0.1.0 (Back-off pulling" in run.err
+    assert run.err.startswith(
+        "error: pod edl-webhook-1 (image kubectl-edl:0.1.0) waits: container webhook: "
+        'ImagePullBackOff: Back-off pulling image "kubectl-edl:0.1.0"; build it '
+    )
     assert (
         "kind load docker-image kubectl-edl:0.1.0 && kubectl edl upgrade --context prod --image "
         in run.err
@@ -87,13 +88,11 @@ def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
 def test_problems_of_old_pods_are_ignored() -> None:
     on = stage()
     install(on, "--image", "nobody.test/none:1")
-    waiting = {"reason": "ErrImagePull"}
-    status = {"image": "nobody.test/none:1", "state": {"waiting": waiting}}
-    on.create(ours(on, containerStatuses=[status]))
-    assert "no node gets the image" in on.run("upgrade", "--timeout", "0").err
+    on.create(ours(on, containerStatuses=[container({"waiting": {"reason": "ErrImagePull"}})]))
+    assert "(image nobody.test/none:1) waits" in on.run("upgrade", "--timeout", "0").err
     run = on.run("upgrade", "--image", IMAGE, "--timeout", "0")
     assert run.code == 5
-    assert "no node gets" not in run.err
+    assert "edl-webhook-1" not in run.err
 
 
 @pytest.mark.parametrize(
@@ -104,10 +103,25 @@ def test_problems_of_old_pods_are_ignored() -> None:
 def test_a_crashing_webhook_is_refused_at_once_with_its_log_command(crash: Json) -> None:
     on = stage()
     install(on)
-    on.create(ours(on, containerStatuses=[{"image": "x", "restartCount": 3, "state": crash}]))
+    on.create(ours(on, containerStatuses=[container(crash) | {"restartCount": 3}]))
     run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 1
-    assert "kubectl logs -n edl-system edl-webhook-1 --context prod\n" in run.err
+    assert "waits: container webhook: CrashLoopBackOff" in run.err
+    assert "; kubectl logs edl-webhook-1 -c webhook -n edl-system --context prod\n" in run.err
+
+
+def test_a_wait_that_times_out_names_a_container_that_waits_for_a_secret() -> None:
+    on = stage()
+    install(on)
+    waiting = {"reason": "CreateContainerConfigError", "message": 'secret "pull" not found'}
+    on.create(ours(on, containerStatuses=[container({"waiting": waiting})]))
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 5
+    assert 'CreateContainerConfigError: secret "pull" not found; kubectl edl doctor' in run.err
+
+
+def container(state: Json) -> Json:
+    return {"name": "webhook", "state": state}
 
 
 def unscheduled(message: str) -> Json:
