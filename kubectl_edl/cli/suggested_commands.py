@@ -23,12 +23,8 @@ class AdministratorCommand(FixCommand):
     __slots__ = ()
 
 
-def on_job(verb: str, job: TrainingJob) -> FixCommand:
-    return FixCommand(f"kubectl edl {verb} {job.key.name} -n {job.key.namespace}")
-
-
 def explanation(job: TrainingJob) -> FixCommand:
-    return on_job("explain", job)
+    return FixCommand(f"kubectl edl explain {job.key.name} -n {job.key.namespace}")
 
 
 def by_administrator(

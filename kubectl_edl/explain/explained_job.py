@@ -22,7 +22,8 @@ from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.explain.blocker_documents import remedies
-from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.blocker_facts import JobBlocker
+from kubectl_edl.job_views.job_blockers import incomplete, left_out, recorded_problem
 from kubectl_edl.job_views.job_reasons import Why, why_of
 from kubectl_edl.job_views.published_queue import place_text
 from kubectl_edl.job_views.role_history import PastOperation
@@ -30,7 +31,6 @@ from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 from kubectl_edl.output.safe_text import harmless
-from kubectl_edl.status.job_blockers import incomplete, left_out, recorded_problem
 
 _NAMED: Final = 3
 

@@ -24,12 +24,13 @@ from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, runs_outside, unattended
 from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.job_views.blocker_facts import BlockerFacts
 from kubectl_edl.job_views.creation_failures import failures_of_job
 from kubectl_edl.job_views.node_blockers import node_blockers
+from kubectl_edl.job_views.pod_blockers import failures
 from kubectl_edl.job_views.published_queue import PublishedView, estimate_of, read_published
 from kubectl_edl.job_views.role_history import past
 from kubectl_edl.job_views.training_job_view import view
-from kubectl_edl.status.job_blockers import failure_blockers
 
 _PAST: Final = 5
 _NO_GROWTH: Final = Estimate(Certainty.UNKNOWN, reason="pods that it lacks cannot be created")
@@ -70,7 +71,7 @@ def read_explanation(
         past=past(job)[-_PAST:],
         uncreated=(
             *refused,
-            *failure_blockers(shown, failed_pods(given.pods), now),
+            *failures(BlockerFacts(shown, now, failed=failed_pods(given.pods))),
             *(() if given.state else node_blockers(shown, (), (), now)),
         ),
     )

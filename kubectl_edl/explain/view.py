@@ -25,6 +25,7 @@ from kubectl_edl.explain.job_remedies import job_remedies
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
+from kubectl_edl.job_views.job_blockers import blocker_documents, blockers_section
 from kubectl_edl.job_views.published_queue import counts_document
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.start_estimates import document as when_document
@@ -42,7 +43,6 @@ from kubectl_edl.output.documents.shared_documents import (
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Table
-from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 
 _LABEL: Final = 13
 _PREEMPTS: Final = (

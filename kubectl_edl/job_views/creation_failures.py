@@ -1,7 +1,6 @@
 """Why pods of a training job could not be created, by the Events of its Jobs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +16,7 @@ from edl.model.quotas import Excess
 from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
 from kubectl_edl.client.optional_reads import Hints, read_if_allowed
+from kubectl_edl.job_views.blocker_facts import JobBlocker
 from kubectl_edl.job_views.job_reasons import refused_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView
 
@@ -24,18 +24,6 @@ _LATELY: Final = timedelta(minutes=10)
 _REFUSED: Final = "FailedCreate"
 """The reason of the Job controller's Events about pods that it cannot create."""
 _UNKNOWN: Final = "why pods cannot be created is missing"
-
-
-@dataclass(frozen=True, slots=True)
-class JobBlocker:
-    """One blocker in a sentence, and the remedy; empty if the sentence contains it.
-
-    `explained`: the remedy is `explain`, which names what would help.
-    """
-
-    what: str
-    remedy: str
-    explained: bool = False
 
 
 def creation_failures(

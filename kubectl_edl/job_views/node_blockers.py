@@ -9,7 +9,7 @@ from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import Code, Node, Pod, Role, Taint, Toleration, TrainingJob
 from edl.planner.plan import StayingPods
-from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.blocker_facts import JobBlocker
 from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import counted
 

@@ -28,7 +28,9 @@ from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of, waiting_pods
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.client.reconciler_settings import deciding
-from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.blocker_facts import BlockerFacts, JobBlocker
+from kubectl_edl.job_views.creation_failures import uncreated_pods
+from kubectl_edl.job_views.job_blockers import job_blockers, left_out
 from kubectl_edl.job_views.node_blockers import node_blockers
 from kubectl_edl.job_views.published_queue import (
     PublishedView,
@@ -42,7 +44,6 @@ from kubectl_edl.job_views.training_job_view import JobView, view
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
-from kubectl_edl.status.job_blockers import failure_blockers, job_blockers, unready_pods
 
 _CHANGES_SHOWN: Final = 10
 _MOST_PLANNED: Final = 1000
@@ -72,14 +73,14 @@ def job_detail(
     start = (published_job and published_job.start) or _never_starts(shown, connection, now)
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
+    doctor = f"kubectl edl doctor{connection.scope.edl_flags}"
+    refused = tuple(uncreated_pods(shown, changes, now))
+    facts = BlockerFacts(shown, now, doctor, refused, pods, failed, nodes, lead)
     stuck = (
-        *_explained(shown, job_blockers(shown, pods, changes, lead, now), start),
-        *unready_pods(shown, nodes, now),
-        *failure_blockers(shown, failed, now),
+        *_explained(shown, _with_left_out(facts), start),
         *node_blockers(shown, nodes, staying, now),
     )
     why = {pod.name: pod.why for pod in pods} | {pod.name: pod.why for pod in failed}
-    place = _place(published_job, now) if published_job else ""
     detail = Detail(
         shown,
         changes,
@@ -87,7 +88,7 @@ def job_detail(
         why,
         pace(found, published(lead.settings)),
         _domains(found, nodes),
-        _aged(place, queue),
+        _aged(_place(published_job, now) if published_job else "", queue),
         team,
     )
     return shown, detail_report(detail, now).with_hints((*no_changes, *no_nodes, *no_plan))
@@ -123,6 +124,12 @@ def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
     except Forbidden:
         return None
     return teams.team_of(namespace, labels(space or {}))
+
+
+def _with_left_out(facts: BlockerFacts) -> Iterable[JobBlocker]:
+    """The blockers; first the Job of a role that it lacks, as that is left out."""
+    found, more = tuple(job_blockers(facts)), tuple(left_out(facts.view))
+    return (*found, *more) if facts.job.missing == facts.job.absent else (*more, *found)
 
 
 def _explained(

@@ -12,7 +12,8 @@ from edl.kube.event_facts import EventFacts
 from edl.model import Role
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
-from kubectl_edl.job_views.creation_failures import JobBlocker
+from kubectl_edl.job_views.blocker_facts import JobBlocker
+from kubectl_edl.job_views.job_blockers import blocker_documents, blockers_section
 from kubectl_edl.job_views.role_history import PastOperation, past
 from kubectl_edl.job_views.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
@@ -25,7 +26,6 @@ from kubectl_edl.output.printer import print_report
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.safe_text import labelled
 from kubectl_edl.output.table import Column, Layout, Table
-from kubectl_edl.status.job_blockers import blocker_documents, blockers_section
 from kubectl_edl.status.tree import Depth, Forest, lines, tree
 
 _JobOperation: TypeAlias = tuple[PastOperation, JobView]

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Final
 
 from edl import contract, frameworks
@@ -18,7 +19,7 @@ from edl.parsing import namespace_policy
 from edl.phases import ending, waits_to_start
 from edl.similar_names import similar_key
 from kubectl_edl.cli.completion_candidates import object_name
-from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
+from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation, with_flags
 from kubectl_edl.client.failed_pods import FailedPod, crashes_by_job
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.doctor.checks import reconciler_health, stuck_pods
@@ -28,20 +29,19 @@ from kubectl_edl.doctor.checks.check import (
     CheckContext,
     CheckResult,
     CheckResults,
+    failure,
     first,
     ok,
     warning,
 )
-from kubectl_edl.doctor.checks.stuck_phases import (
-    PodFailures,
-    left_out,
-    may_crash_loop,
-    stuck_rules,
-)
 from kubectl_edl.doctor.pods_without_nodes import pool_remedy, unplaceable
 from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.blocker_facts import BlockerFacts, Urgency
 from kubectl_edl.job_views.creation_failures import creation_failures
+from kubectl_edl.job_views.job_blockers import job_blockers
+from kubectl_edl.job_views.job_reasons import conflicts
 from kubectl_edl.job_views.node_blockers import deleted_nodes, staying_text, unready_nodes
+from kubectl_edl.job_views.pod_blockers import may_crash_loop
 from kubectl_edl.job_views.training_job_view import JobView, view
 
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
@@ -51,32 +51,43 @@ _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
-    jobs = context.survey.jobs
-    failures, hints = _pod_failures(context, jobs)
-    rules = stuck_rules(reconciler_health.reconciler_remedy(context), failures)
-
-    def first_found(job: TrainingJob) -> CheckResult | None:
-        return next(filter(None, (rule(job, context.now) for rule in rules)), None)
-
-    bad = [found for found in map(first_found, jobs) if found]
-    bad += [found for job in jobs for found in left_out(job)]
+    jobs, connection = context.survey.jobs, context.connection
+    views = [view(job, connection.scope) for job in jobs]
+    # Events and pods are listed once, if jobs lack pods or have counted failures.
+    uncreated, no_events = creation_failures(connection.cluster, views, context.now)
+    crashed, no_pods = _crashed(context, jobs)
+    remedy = with_flags(reconciler_health.reconciler_remedy(context), connection.scope)
+    facts = (
+        BlockerFacts(
+            one, context.now, remedy, uncreated=uncreated.get(one.job.key, ()), crashed=crashed
+        )
+        for one in views
+    )
+    bad = [found for one in facts for found in islice(_stuck(one), 1)]
+    bad += [found for job in jobs for found in _left_out(job)]
     bad += stuck_pods.unplaced(context)
+    hints = (*no_events, *no_pods)
     yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
     none = f"no training job is stuck ({len(jobs)} checked)" if jobs else "there are none yet"
     yield from first(bad, _all(context), none)
 
 
+def _stuck(facts: BlockerFacts) -> CheckResults:
+    """The blockers that do not end by themselves; later ones often follow from the first."""
+    for one in job_blockers(facts):
+        if one.urgency is not Urgency.USUAL:
+            found = failure if one.urgency is Urgency.UNATTENDED else warning
+            yield found(f"{facts.job.key}: {one.what}", one.remedy)
+
+
+def _left_out(job: TrainingJob) -> CheckResults:
+    """Jobs that never start, as they conflict with this one."""
+    its_jobs = f"kubectl get jobs -n {job.key.namespace} -l {contract.JOB}={job.key.name}"
+    yield from (warning(f"{job.key}: {text}", FixCommand(its_jobs)) for text in conflicts(job))
+
+
 def _all(context: CheckContext) -> FixCommand:
     return FixCommand(f"kubectl edl status {context.where}")
-
-
-def _pod_failures(context: CheckContext, jobs: Sequence[TrainingJob]) -> tuple[PodFailures, Hints]:
-    """Events and pods are listed once, if jobs lack pods or have counted failures."""
-    connection = context.connection
-    views = [view(job, connection.scope) for job in jobs]
-    uncreated, no_events = creation_failures(connection.cluster, views, context.now)
-    crashed, no_pods = _crashed(context, jobs)
-    return PodFailures(uncreated, crashed), (*no_events, *no_pods)
 
 
 def _crashed(

@@ -26,7 +26,7 @@ def test_a_failed_node_request_shows_the_autoscalers_message(stage: Stage) -> No
         stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
     (one,) = checked(stage)["stuck"]
     assert one["message"] == (
-        "default/mnist requested nodes 2 times without success, last 3m ago: "
+        "default/mnist: it requested nodes 2 times without success, last 3m ago: "
         "no instance type has 900 CPU"
     )
 
@@ -198,7 +198,7 @@ def test_a_start_that_crash_loops_is_a_warning_with_the_last_error(
     why = "container main: Error, exit code 1: no GPU found"
     assert only(stage, "stuck") == (
         "warning",
-        f"default/crash {LOOPS.format(pod='worker-1', times=3)}: {why}",
+        f"default/crash: it {LOOPS.format(pod='worker-1', times=3)}: {why}",
         "kubectl edl logs crash -n default --role worker --index 1 --tail 50",
     )
 
@@ -215,7 +215,7 @@ def test_a_container_that_the_kubelet_restarts_crash_loops(stage: Stage) -> None
     stage.create(pod(owner, 0, conditions=[], containerStatuses=[status]))
     _, message, _ = only(stage, "stuck")
     why = "container main: OOMKilled, exit code 137"
-    assert message == f"default/crash {LOOPS.format(pod='worker-0', times=5)}: {why}"
+    assert message == f"default/crash: it {LOOPS.format(pod='worker-0', times=5)}: {why}"
 
 
 def test_a_crash_by_a_clock_ahead_has_no_negative_age(stage: Stage) -> None:

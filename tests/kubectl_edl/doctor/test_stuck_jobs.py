@@ -17,11 +17,8 @@ from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node, pod, quota, ro
 def test_a_list_of_roles_with_a_missing_role_is_stuck(stage: Stage) -> None:
     stage.put(role_manifests()[0])
     (one,) = checked(stage)["stuck"]
-    assert one["message"] == (
-        "default/mnist has waited 5m for the Jobs of ps, worker: no role starts before the "
-        "Jobs of all roles exist"
-    )
-    assert one["remediation"] == "kubectl get jobs -n default -l edl.dev/job=mnist"
+    assert one["message"] == "default/mnist: it waits for its Jobs mnist-ps, mnist-worker"
+    assert one["remediation"] == "apply the Jobs: no role starts without them"
 
 
 @pytest.mark.parametrize("created", ["2026-11-21T11:55:00Z", "2026-11-21T11:59:50Z"])
@@ -34,10 +31,10 @@ def test_a_running_job_whose_chief_was_deleted_is_stuck(stage: Stage, created: s
     assert (one["result"], one["message"], one["remediation"]) == (
         "warning",
         (
-            "default/mnist runs without the Jobs of chief, which were deleted: "
-            "it holds its nodes and cannot complete"
+            "default/mnist: its Job mnist-chief is gone, and 5 pods cannot complete the training "
+            "without it"
         ),
-        "apply them again, or: kubectl edl delete mnist -n default",
+        "apply the Job again, or: kubectl edl delete mnist -n default",
     )
 
 
@@ -87,7 +84,7 @@ def test_a_gang_that_is_half_started_is_a_failure(stage: Stage) -> None:
     stage.patch("mnist-worker", {"spec": {"suspend": True}})
     (one,) = checked(stage)["stuck"]
     assert one["result"] == "failure"
-    assert one["message"] == "default/mnist is half started: worker still suspended after 20m"
+    assert one["message"] == "default/mnist: it is half started: worker still suspended after 20m"
 
 
 def test_lost_pods_of_a_minimum_are_a_warning_whatever_the_back_off_and_the_age(
@@ -189,7 +186,10 @@ def test_a_start_that_takes_too_long_is_a_warning(stage: Stage) -> None:
     (one,) = checked(stage)["stuck"]
     assert (one["result"], one["message"], one["remediation"]) == (
         "warning",
-        "default/slow does not run 20m after its start: 1 of 2 pods of its minimum is not ready",
+        (
+            "default/slow: it does not run 20m after its start: 1 of 2 pods of its minimum is not "
+            "ready"
+        ),
         "kubectl describe pods -n default -l edl.dev/job=slow",
     )
 
@@ -232,7 +232,10 @@ def test_pods_that_were_never_created_have_nothing_to_describe(stage: Stage) -> 
     _started_long_ago(stage, "slow")
     (one,) = checked(stage)["stuck"]
     assert (one["message"], one["remediation"]) == (
-        "default/slow does not run 20m after its start: 2 of 2 pods of its minimum are not ready",
+        (
+            "default/slow: it does not run 20m after its start: 2 of 2 pods of its minimum are not "
+            "ready"
+        ),
         "kubectl edl explain slow -n default",
     )
 
@@ -250,7 +253,7 @@ def test_a_start_whose_pods_are_replaced_again_and_again_is_a_warning(stage: Sta
     stage.create(pod(owner, 1, node="", phase="Pending", conditions=[]))
     verdict, message, _ = only(stage, "stuck")
     assert verdict == "warning"
-    assert message.startswith("default/crashes does not run 30m after its start: 1 of 2 pods")
+    assert message.startswith("default/crashes: it does not run 30m after its start: 1 of 2 pods")
 
 
 def test_labels_that_make_no_sense_are_a_warning(stage: Stage) -> None:

@@ -230,7 +230,7 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     remedy = (
         "raise its container's memory limit, or make its program use less: kubectl logs crash-0-x0"
     )
-    assert blockers_section(stage, "crash")[-1] == (message, f"{remedy} -n default")
+    assert (message, f"{remedy} -n default") in blockers_section(stage, "crash")
     stage.width = 200
     assert any("Failed" in line and why in line for line in frame(stage, "crash"))
     assert message in stage.run("explain", "crash").out
@@ -438,7 +438,7 @@ def test_what_refused_the_pods_of_a_failed_start_stays_while_the_job_backs_off(
         "start at once: kubectl edl pause poor -n default, and some seconds later "
         "kubectl edl resume poor -n default"
     )
-    assert blockers_section(stage, "poor")[1] == (f"poor: FailedCreate: {refused}", way_out)
+    assert blockers_section(stage, "poor")[0] == (f"poor: FailedCreate: {refused}", way_out)
     assert f"poor: FailedCreate: {refused}" in stage.run("explain", "poor").out
 
 
