@@ -9,6 +9,7 @@ from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTempla
 from edl.model.failures import (
     ExitCodeRule,
     FailedAttempt,
+    FailureRules,
     RefusedSize,
     RequestedSize,
     WriteRefusal,
@@ -74,6 +75,7 @@ __all__ = [
     "EndCondition",
     "ExitCodeRule",
     "FailedAttempt",
+    "FailureRules",
     "ForeignPods",
     "GpuUsage",
     "HostPort",

@@ -81,3 +81,14 @@ class ExitCodeRule(msgspec.Struct, frozen=True):
 
     def matches(self, container: str, code: int) -> bool:
         return self.container in ("", container) and (code in self.codes) is self.included
+
+
+class FailureRules(msgspec.Struct, frozen=True):
+    """What a Job makes of failed pods, apart from its `backoffLimit`."""
+
+    by_exit_code: tuple[ExitCodeRule, ...] = ()
+    """In their order: the first that matches a failed container decides."""
+    per_index: int | None = None
+    """`backoffLimitPerIndex`: more failed pods of one index fail that index."""
+    indexes: int | None = None
+    """`maxFailedIndexes`: more failed indexes fail the Job."""

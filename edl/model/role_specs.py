@@ -6,7 +6,7 @@ import msgspec
 
 from edl.contract import CleanUp
 from edl.model.devices import Caveat, DeviceTemplate
-from edl.model.failures import ExitCodeRule
+from edl.model.failures import FailureRules
 from edl.model.nodes import Shape, Topology
 from edl.model.quotas import QuotaCharge
 from edl.model.selectors import Labels
@@ -41,8 +41,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
     port: int = 0
     topology: Topology = Topology()
     """Used only if the pods are gated."""
-    exit_code_rules: tuple[ExitCodeRule, ...] = ()
-    """In their order: the first that matches a failed container decides."""
+    failure_rules: FailureRules = FailureRules()
     backoff_limit: int = 0
     """The Job's `backoffLimit`: more failed pods fail the Job."""
     retries: int = 0

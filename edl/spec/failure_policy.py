@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from edl.model import ExitCodeRule
+from edl.model import ExitCodeRule, FailureRules
 from edl.spec.job_spec import DISRUPTION_TARGET
 
 FAILS: Final = "FailJob"
 _IGNORES: Final = "Ignore"
+
+
+def failure_rules(job: Mapping[str, Any]) -> FailureRules:
+    """The rules of a Job's spec."""
+    limits = (job.get("backoffLimitPerIndex"), job.get("maxFailedIndexes"))
+    return FailureRules(exit_code_rules(job), *limits)
 
 
 def exit_code_rules(job: Mapping[str, Any]) -> tuple[ExitCodeRule, ...]:

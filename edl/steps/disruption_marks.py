@@ -51,7 +51,7 @@ def _active(role: Role) -> int:
 
 def _spares_marked(role: Role) -> bool:
     """Whether an exit code of a pod would fail the Job, unless the pod is marked."""
-    rules = role.spec.exit_code_rules
+    rules = role.spec.failure_rules.by_exit_code
     return any(rule.action == FAILS and rule.spares_disrupted for rule in rules)
 
 

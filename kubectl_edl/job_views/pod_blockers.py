@@ -171,18 +171,19 @@ def _count(role: Role, pods: Sequence[FailedPod]) -> str:
     The Job controller counts a failed pod later; with backoffLimitPerIndex, as it replaces it.
     """
     pod = pods[0]
-    rules = role.spec.exit_code_rules if pod.container else ()
-    decides = (one.action for one in rules if one.matches(pod.container, pod.exit_code))
+    rules, limit = role.spec.failure_rules, role.spec.backoff_limit
+    by_code = rules.by_exit_code if pod.container else ()
+    decides = (one.action for one in by_code if one.matches(pod.container, pod.exit_code))
     if then := _BY_EXIT_CODE.get(next(decides, ""), ""):
         return f"by the podFailurePolicy of {role.job}, exit code {pod.exit_code} {then}"
-    ended = len(pods) if pod.container else 0
-    count, limit = max(role.status.failures, ended), role.spec.backoff_limit
-    then = (
-        "its backoffLimit does not limit them"
-        if limit == UNLIMITED
-        else f"more than {limit} fail it"
-    )
-    return f"{counted(count, 'failure')} of {role.job}; {then}"
+    limits = {
+        "more than {} fail it": None if limit == UNLIMITED else limit,
+        "its backoffLimitPerIndex of {} limits those of one index": rules.per_index,
+        "its maxFailedIndexes of {} limits failed indexes": rules.indexes,
+    }
+    stated = [what.format(most) for what, most in limits.items() if most is not None]
+    count = max(role.status.failures, len(pods) if pod.container else 0)
+    return "; ".join([f"{counted(count, 'failure')} of {role.job}", *(stated or [_UNLIMITED])])
 
 
 def _is_past(view: JobView, shown: RoleView, pod: FailedPod, now: datetime) -> bool:
@@ -202,6 +203,7 @@ def _failure_remedy(view: JobView, pod: FailedPod) -> str:
     return f"{logs} shows why"
 
 
+_UNLIMITED: Final = "its backoffLimit does not limit them"
 _BY_EXIT_CODE: Final[Mapping[str, str]] = {
     "FailJob": "fails it at once",
     "FailIndex": "fails the index of its pod at once",

@@ -36,7 +36,7 @@ from edl.model import (
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.quantities import Resources
-from edl.spec.failure_policy import exit_code_rules
+from edl.spec.failure_policy import failure_rules
 from edl.spec.job_spec import HELD_TTL, JobSpec
 from edl.writes import Json
 
@@ -188,7 +188,7 @@ def _role_spec(manifest: Json, spec: JobSpec, *, gated: bool) -> RoleSpec:
         port=spec.port,
         backoff_limit=job_status.backoff_limit(manifest),
         retries=job_status.retries(manifest),
-        exit_code_rules=exit_code_rules(manifest["spec"]),
+        failure_rules=failure_rules(manifest["spec"]),
         topology=spec.scheduling.topology if gated else Topology(),
         held_ttl=spec.lifecycle.ttl if held else None,
         clean_up=spec.lifecycle.clean_up,

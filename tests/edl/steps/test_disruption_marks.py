@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from edl.model import ExitCodeRule, ResizePolicy, Role, TrainingJob
+from edl.model import ExitCodeRule, FailureRules, ResizePolicy, Role, TrainingJob
 from edl.planner.plan import Resize, Suspension
 from edl.steps.running_jobs import upkeep
 from edl.steps.sizes.start import stop
@@ -18,7 +18,7 @@ WHY = because("another job needs it")
 
 def worker(*rules: ExitCodeRule, **fields: object) -> Role:
     usual = {"size": 3, "pods": pods("worker", range(3))} | fields
-    return role("worker", 1, 4, **usual).changed(exit_code_rules=rules)
+    return role("worker", 1, 4, **usual).changed(failure_rules=FailureRules(rules))
 
 
 def smaller(job: TrainingJob, after: int) -> Step:
@@ -93,7 +93,7 @@ def test_pods_above_the_size_are_not_marked_again_while_they_end() -> None:
 
 
 def test_all_pods_of_a_job_that_is_stopped_are_marked() -> None:
-    chief = role("chief", pods=pods("chief", [0])).changed(exit_code_rules=())
+    chief = role("chief", pods=pods("chief", [0])).changed(failure_rules=FailureRules())
     job = training(chief, worker(FAILS), started_at=LONG_AGO)
     assert sorted(marked(stop(job, Suspension(KEY, WHY), NOW))) == names(0, 1, 2)
 

@@ -237,6 +237,12 @@ def test_a_failed_pod_is_shown_with_the_reason_of_its_container_and_the_count(st
     stage.patch("crash", {"status": {"failed": 1}, "spec": {"backoffLimit": UNLIMITED}})
     ((what, _),) = [one for one in blockers_section(stage, "crash") if why in one[0]]
     assert what.endswith("(1 failure of crash; its backoffLimit does not limit them)")
+    stage.patch("crash", {"spec": {"backoffLimitPerIndex": 1, "maxFailedIndexes": 0}})
+    ((what, _),) = [one for one in blockers_section(stage, "crash") if why in one[0]]
+    assert what.endswith(
+        "(1 failure of crash; its backoffLimitPerIndex of 1 limits those of one index; "
+        "its maxFailedIndexes of 0 limits failed indexes)"
+    )
 
 
 def test_a_failed_pod_that_its_job_has_not_counted_yet_is_counted() -> None:
