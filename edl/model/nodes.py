@@ -72,7 +72,7 @@ def _accepts(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator in ("", "Equal") and toleration.value == taint.value
 
 
-class Shape(msgspec.Struct, frozen=True):
+class Shape(msgspec.Struct, frozen=True, cache_hash=True):
     """The fields of a pod that kube-scheduler considers; pods of one shape are interchangeable.
 
     `affinity` holds the alternatives of requiredDuringScheduling nodeSelectorTerms (any one of

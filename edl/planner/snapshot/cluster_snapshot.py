@@ -71,8 +71,6 @@ class Snapshot:
     any_nearly_done: bool = False
     """Whether any running role keeps its size because its job is nearly finished."""
     _pod_classes: dict[Shape, PodClass] = field(default_factory=dict)
-    _known: dict[int, PodClass] = field(default_factory=dict)
-    """`_pod_classes` by the identity of their shapes, because hashing a shape is slow."""
 
     def __post_init__(self) -> None:
         self.clock = DecisionClock(self.state.observed_at)
@@ -123,12 +121,10 @@ class Snapshot:
 
     def pod_class(self, shape: Shape) -> PodClass:
         """The pod class of a shape, on all of its eligible nodes."""
-        found = self._known.get(id(shape))
+        found = self._pod_classes.get(shape)
         if found is None:
-            found = self._pod_classes.get(shape)
-            if found is None:
-                found = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
-                self._pod_classes[shape] = self._known[id(shape)] = found
+            found = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
+            self._pod_classes[shape] = found
         return found
 
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:

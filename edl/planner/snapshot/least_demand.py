@@ -29,16 +29,12 @@ def least_demand(
 def _pods_by_shape(
     state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
 ) -> Iterable[tuple[Shape, int]]:
-    # By identity: most pods of one shape share the object, and hashing a shape is slow.
-    shapes: dict[int, Shape] = {}
-    alike: Counter[tuple[tuple[int, int], ...]] = Counter()
+    alike: Counter[tuple[tuple[Shape, int], ...]] = Counter()
     """How many jobs have roles of these (shape, pods)."""
     for job in state.jobs:
         if not (job.paused or job.problem or phases.ending(job)):
-            shapes |= {id(role.template.shape): role.template.shape for role in job.live}
-            alike[tuple([(id(role.template.shape), start_pods(role)) for role in job.live])] += 1
-    for kind, jobs in alike.items():
-        asked = [(shapes[key], pods) for key, pods in kind]
+            alike[tuple([(role.template.shape, start_pods(role)) for role in job.live])] += 1
+    for asked, jobs in alike.items():
         if _could_run(asked, largest, totals):
             yield from ((shape, pods * jobs) for shape, pods in asked)
     yield from ((demand.shape, demand.count) for demand in state.demands)

@@ -92,8 +92,6 @@ def _is_whole(allocation: RoleAllocation) -> bool:
 
 def _asked(state: ClusterState) -> set[str]:
     """The names of all resources that any pod requests."""
-    shapes = [role.template.shape for job in state.jobs for role in job.roles]
-    shapes += [demand.shape for demand in state.demands]
-    # By identity: most pods of one shape share the object, and hashing a shape is slow.
-    distinct = {id(shape): shape for shape in shapes}
-    return {name for shape in distinct.values() for name, _ in shape.requests}
+    shapes = {role.template.shape for job in state.jobs for role in job.roles}
+    shapes.update(demand.shape for demand in state.demands)
+    return {name for shape in shapes for name, _ in shape.requests}
