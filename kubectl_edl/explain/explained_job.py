@@ -210,7 +210,7 @@ def _decided_stops(found: Explanation, explained: Explained) -> Iterator[Blocker
         yield _stops(
             f"Why {found.job.name} {_does_not_run(explained.view.job)}:",
             found.start_blockers,
-            remedies(found.start_blockers.blockers, job, found.remedy),
+            remedies(found.start_blockers.blockers, job, found.trials.start),
         )
     for role in found.roles:
         if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):

@@ -24,9 +24,9 @@ def job_remedies(explained: Explained) -> str:
         return ""
     ways = (
         _automatic_sizes(explained),
-        _ends(found.ended_ranks),
-        *_start(explained.view, found.remedy),
-        *_template(found.template),
+        _ends(found.trials.ended_ranks),
+        *_start(explained.view, found.trials.start),
+        *_template(found.trials.template),
     )
     return "; or ".join(filter(None, ways))
 
@@ -37,7 +37,7 @@ def _automatic_sizes(explained: Explained) -> str:
     ways = [
         f"an automatic size of {key}: kubectl edl scale {key.name} --auto"
         f"{scope.within(key.namespace).job_flags}"
-        for key in (found.manual_sizes if found else ())
+        for key in (found.trials.manual_sizes if found else ())
     ]
     return listed(ways, "; and ", most=_SIZES)
 

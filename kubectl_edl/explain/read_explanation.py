@@ -77,7 +77,7 @@ def read_explanation(
     )
     if given.state:
         explained = _with_cluster(cli, explained, given.state)
-    if explained.explanation and explained.explanation.preemption.turned_on:
+    if explained.explanation and explained.explanation.trials.preemption:
         by = replace(given.by, outside=runs_outside(connection.cluster))
         explained = replace(explained, deciding=by)
     if given.published:

@@ -106,8 +106,8 @@ def administrator_facts(explained: Explained) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
     found, flags = explained.explanation, explained.view.scope.edl_flags
     way = _RESTART if explained.deciding.outside else _UPGRADE.format(flags)
-    preempts = _PREEMPTS.format(way) if found and found.preemption.turned_on else ""
-    forbids = _PREEMPTS_NOTHING if found and found.preemption.permitted else ""
+    preempts = _PREEMPTS.format(way) if found and found.trials.preemption else ""
+    forbids = _PREEMPTS_NOTHING if found and found.trials.permission else ""
     return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 
 
@@ -118,7 +118,7 @@ def domains_table(explained: Explained) -> Table:
 
 def _reclaims(explained: Explained) -> str:
     """The team's setting that keeps the job from its guarantee, found by a trial decision."""
-    team = explained.explanation.reclaiming_team if explained.explanation else ""
+    team = explained.explanation.trials.reclaiming_team if explained.explanation else ""
     return team and (
         "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
         f"kubectl edl teams set {team} --reclaim jobs{explained.view.scope.edl_flags}"
@@ -248,7 +248,7 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
             {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
             for role, one in _caveats(explained)
         ],
-        "start": stops_document(found.start_blockers, explained.view.argument, found.remedy)
+        "start": stops_document(found.start_blockers, explained.view.argument, found.trials.start)
         if found
         else published_document(published.start if published else None),
         "roles": _role_documents(explained, found) if found else [],

@@ -1,7 +1,7 @@
 """The blockers of a start, or of one more replica, found in one decision."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import lost_pods, phases, reasons
 from edl.frameworks import resizes
-from edl.model import DEFAULT_TEAM, Code, JobKey, Reason, Reclaim, Role, Teams, TrainingJob
+from edl.model import Code, JobKey, Reason, Role, TrainingJob
 from edl.model.causes.blockers import (
     OF_WORK,
     AtBound,
@@ -48,8 +48,6 @@ _FINAL: Final = frozenset(
     }
 )
 """Conditions by which a role keeps its size until its job ends."""
-_TRIALS: Final = 4
-"""Manual sizes that are each tried alone; a decision each."""
 _LAST: Final = _FINAL | {JobCondition.RULE}
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
@@ -241,44 +239,3 @@ def _timed(now: DecisionInput, builder: PlanBuilder, read: _ReadReason) -> Block
 def _held(builder: PlanBuilder, key: JobKey, role: str) -> Reason | None:
     allocation = allocation_of(builder, key, role)
     return allocation.reason or allocation.hold.reason if allocation else None
-
-
-def gets_room(builder: PlanBuilder, key: JobKey) -> bool:
-    """Whether a waiting training job starts in this plan, or has capacity reserved."""
-    held = builder.results.held.get(key)
-    return key in builder.results.admitted or (held is not None and held.code in PROMISING_CODES)
-
-
-def reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
-    """The team of a job that gets no room, if `reclaim: jobs` would give it some, else ""."""
-    state, name = given.state, given.state.team_of(job.key.namespace)
-    team = state.teams.by_name.get(name)
-    if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
-        return ""
-    others = (one for one in state.teams if one is not team)
-    teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
-    return name if gets_room(given.changed(teams=teams).run_passes(), job.key) else ""
-
-
-def manual_sizes(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
-    """Jobs whose manual sizes keep the room that a job lacks; one of them if that one suffices."""
-    others = (one for one in given.state.jobs if one.key != job.key)
-    pinned = [one.key for one in others if any(map(_is_kept_above_min, one.live))]
-
-    def suffices(keys: Collection[JobKey]) -> bool:
-        jobs = (_automatic(one) if one.key in keys else one for one in given.state.jobs)
-        return gets_room(given.changed(jobs=tuple(jobs)).run_passes(), job.key)
-
-    if not pinned or not suffices(frozenset(pinned)):
-        return ()
-    alone = pinned[:_TRIALS] if len(pinned) > 1 else ()
-    return next(((key,) for key in alone if suffices({key})), tuple(pinned))
-
-
-def _is_kept_above_min(role: Role) -> bool:
-    running = not role.status.suspended and role.status.size > role.spec.min
-    return running and role.request.replicas is not None and role.spec.resizing in RESIZABLE
-
-
-def _automatic(job: TrainingJob) -> TrainingJob:
-    return replace(job, roles=tuple(role.changed(replicas=None) for role in job.roles))

@@ -19,22 +19,17 @@ from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.blockers import Blocker, InProgress, Outranked
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.counted_demands import with_counted_demands
-from edl.planner.explain import preemption_trials
 from edl.planner.explain.diagnosis import (
     Subject,
     allocation_of,
-    gets_room,
     growth_blockers,
     is_final,
     is_last,
-    manual_sizes,
-    reclaiming_team,
     start_blockers,
 )
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
-from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy
-from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
-from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.explain.room_trials import RoomTrials, room_trials
+from edl.planner.explain.what_if_state import DecisionInput, gets_room
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -75,13 +70,7 @@ class RoleExplanation(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """One training job. `start_blockers` is None unless it waits.
-
-    `reclaiming_team`: the team whose `reclaim: jobs` would give it capacity; "" if none would.
-    `preemption`: whether preemption would, if it were possible. `manual_sizes`, `ended_ranks`: jobs
-    that would make room if their sizes were automatic, or if none of their ranks had ended.
-    `remedy`: a smaller min, or its topology as preferred.
-    """
+    """One training job. `start_blockers` is None unless it waits."""
 
     job: JobKey
     plan: Plan
@@ -89,13 +78,7 @@ class Explanation(msgspec.Struct, frozen=True):
     start_blockers: Blockers | None = None
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
-    reclaiming_team: str = ""
-    preemption: preemption_trials.PreemptionTrials = preemption_trials.NONE
-    manual_sizes: tuple[JobKey, ...] = ()
-    ended_ranks: tuple[JobKey, ...] = ()
-    remedy: StartRemedy = NO_REMEDY
-    template: TemplateRemedy = TemplateRemedy()
-    """What would let it start on nodes that its pods may not use."""
+    trials: RoomTrials = RoomTrials()
 
     @property
     def may_gain(self) -> bool:
@@ -128,12 +111,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         start_blockers=case.start() if waits else None,
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
-        reclaiming_team=reclaiming_team(given, job) if lacks_room else "",
-        preemption=preemption_trials.of_job(given, job) if lacks_room else preemption_trials.NONE,
-        manual_sizes=manual_sizes(given, job) if lacks_room else (),
-        ended_ranks=preemption_trials.jobs_with_ended_ranks(given, job) if lacks_room else (),
-        remedy=start_remedy(given, builder, job) if lacks_room else NO_REMEDY,
-        template=template_remedy(given, builder, job) if lacks_room else TemplateRemedy(),
+        trials=room_trials(given, builder, job) if lacks_room else RoomTrials(),
     )
 
 

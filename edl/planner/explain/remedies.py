@@ -65,7 +65,7 @@ def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
     found = given
     match cause:
         case AtBound():
-            found = given.with_role(key, cause.role, partial(_raised, cause))
+            found = given.with_roles(key, partial(_raised, cause), {cause.role})
         case TimedHold():
             found = given.at(max(cause.until, given.state.observed_at))
         case Outranked():
@@ -110,7 +110,7 @@ def _without_rivals(blocker: Outranked, given: DecisionInput, key: JobKey) -> De
     for job in blocker.jobs:
         found = found.with_job(job, _content)
     for name, size in blocker.roles:
-        found = found.with_role(key, name, partial(_at_most, size))
+        found = found.with_roles(key, partial(_at_most, size), {name})
     return found
 
 

@@ -7,11 +7,10 @@ from typing import Final
 import msgspec
 
 from edl.frameworks import resizes
-from edl.model import Domain, JobKey, Role, Topology, TrainingJob
+from edl.model import Domain, Role, Topology, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.causes.scarcity import NodePoolLimit, NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import MOST_TOPOLOGY_LABELS
-from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan_builder import PlanBuilder
 from edl.similar_names import similar_key
@@ -50,8 +49,7 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
         case NodePoolLimit() as limit:
             return within_pool_limits(given, job, limit)
         case Usage():
-            found = (_within_quotas(given, job, role) for role in job.live)
-            return next(filter(None, found), NO_REMEDY)
+            return _smaller_min(given, job)
         case Shortage(needs=(need,), fitting=fitting, domains=domains) if domains:
             role = next(one for one in job.roles if one.name == need.role)
             smaller = _smaller(given, job, role, range(fitting, fitting - 1, -1))
@@ -69,14 +67,14 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
 
 def within_pool_limits(given: DecisionInput, job: TrainingJob, limit: NodePoolLimit) -> StartRemedy:
     """Higher limits, or a smaller min for which the present ones allow enough nodes."""
-    found = (_smaller(given, job, role, range(role.spec.min - 1, 0, -1)) for role in job.live)
     pools = tuple(sorted(one.name for one in given.state.node_pools if one.name))
-    smaller = next(filter(None, found), NO_REMEDY)
-    return msgspec.structs.replace(smaller, limit=limit, pools=pools)
+    return msgspec.structs.replace(_smaller_min(given, job), limit=limit, pools=pools)
 
 
-def _within_quotas(given: DecisionInput, job: TrainingJob, role: Role) -> StartRemedy:
-    return _smaller(given, job, role, range(role.spec.min - 1, 0, -1))
+def _smaller_min(given: DecisionInput, job: TrainingJob) -> StartRemedy:
+    """A smaller min of the first role for which one suffices."""
+    found = (_smaller(given, job, role, range(role.spec.min - 1, 0, -1)) for role in job.live)
+    return next(filter(None, found), NO_REMEDY)
 
 
 def _smaller(
@@ -88,8 +86,8 @@ def _smaller(
     allowed = [size for size in sizes if size >= max(role.template.sizes[0], 1)]
 
     def suffices(size: int) -> bool:
-        changed = given.with_role(job.key, role.name, lambda one: one.changed(min=size))
-        return _gets_room(changed, job.key)
+        changed = given.with_roles(job.key, lambda one: one.changed(min=size), {role.name})
+        return changed.admits(job.key)
 
     place = bisect_left(allowed, x=True, key=suffices)
     return StartRemedy(role.name, allowed[place]) if place < len(allowed) else NO_REMEDY
@@ -119,13 +117,9 @@ def _corrected(given: DecisionInput, job: TrainingJob) -> tuple[tuple[str, str],
 
 
 def _suffices(given: DecisionInput, job: TrainingJob, topology: Topology) -> bool:
-    def changed(role: Role) -> Role:
-        return role.changed(topology=topology) if role.spec.topology else role
-
-    roles = tuple(map(changed, job.roles))
-    return _gets_room(
-        given.with_job(job.key, lambda one: msgspec.structs.replace(one, roles=roles)), job.key
-    )
+    names = [role.name for role in job.roles if role.spec.topology]
+    changed = given.with_roles(job.key, lambda role: role.changed(topology=topology), names)
+    return changed.admits(job.key)
 
 
 def _position(given: DecisionInput, label: str, labels: Sequence[str]) -> int:
@@ -134,7 +128,3 @@ def _position(given: DecisionInput, label: str, labels: Sequence[str]) -> int:
     domains = {one: len({node.get(one) for node in nodes}) for one in (label, *labels)}
     narrower = (at for at, one in enumerate(labels) if domains[one] > domains[label])
     return next(narrower, len(labels))
-
-
-def _gets_room(given: DecisionInput, key: JobKey) -> bool:
-    return gets_room(given.run_passes(), key)

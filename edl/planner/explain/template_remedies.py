@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from edl.model import Role, Shape, TrainingJob
 from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import Node, Taint, Toleration
-from edl.planner.explain.diagnosis import gets_room
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.drain import INTERRUPTED
 from edl.planner.plan_builder import PlanBuilder
@@ -159,9 +158,6 @@ def _suffices(
     given: DecisionInput, job: TrainingJob, change: _Change, names: Sequence[str]
 ) -> bool:
     def changed(role: Role) -> Role:
-        return role.changed(shape=change(role.template.shape)) if role.name in names else role
+        return role.changed(shape=change(role.template.shape))
 
-    roles = tuple(map(changed, job.roles))
-    return gets_room(
-        given.with_job(job.key, lambda one: replace(one, roles=roles)).run_passes(), job.key
-    )
+    return given.with_roles(job.key, changed, names).admits(job.key)

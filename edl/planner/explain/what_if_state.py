@@ -1,6 +1,6 @@
 """The input of one decision, and changed copies of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from edl.model import (
     TrainingJob,
     job_of,
 )
+from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.model.nodes import HOSTNAME, added_name, existing_name
 from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
@@ -34,6 +35,12 @@ from edl.quantities import Resources
 _PRESENT: Final = frozenset({"In", "Exists"})
 
 
+def gets_room(builder: PlanBuilder, key: JobKey) -> bool:
+    """Whether a waiting training job starts in this plan, or has capacity reserved."""
+    held = builder.results.held.get(key)
+    return key in builder.results.admitted or (held is not None and held.code in PROMISING_CODES)
+
+
 class DecisionInput(msgspec.Struct, frozen=True):
     """The arguments of `decide`. Each `with_*` returns a changed copy."""
 
@@ -43,6 +50,10 @@ class DecisionInput(msgspec.Struct, frozen=True):
 
     def run_passes(self) -> PlanBuilder:
         return run_passes(self.state, self.policy, self.limits)
+
+    def admits(self, key: JobKey) -> bool:
+        """Whether a waiting training job gets room by this decision."""
+        return gets_room(self.run_passes(), key)
 
     def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 - of any type
         """A copy with these fields of the state replaced."""
@@ -67,9 +78,13 @@ class DecisionInput(msgspec.Struct, frozen=True):
         changed = (change(job) if job.key == key else job for job in self.state.jobs)
         return self.changed(jobs=tuple(job for job in changed if job is not None))
 
-    def with_role(self, key: JobKey, name: str, change: Callable[[Role], Role]) -> "DecisionInput":
+    def with_roles(
+        self, key: JobKey, change: Callable[[Role], Role], names: Container[str]
+    ) -> "DecisionInput":
+        """Roles of one training job changed, those of these names."""
+
         def changed(job: TrainingJob) -> TrainingJob:
-            roles = (change(role) if role.name == name else role for role in job.roles)
+            roles = (change(role) if role.name in names else role for role in job.roles)
             return replace(job, roles=tuple(roles))
 
         return self.with_job(key, changed)

@@ -44,8 +44,8 @@ from edl.model.causes.scarcity import Shortage
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Explanation, explain
-from edl.planner.explain.preemption_trials import forbids_preemption
 from edl.planner.explain.remedies import without_blockers as without
+from edl.planner.explain.room_trials import forbids_preemption
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 from edl.planner.plan import is_never
@@ -115,7 +115,7 @@ def test_preemption_is_named_where_only_it_would_help(
     waits = worker("high", 3, 3, priority=priority)
     limits = replace(ALL, preempt=preempt)
     found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
-    assert found.preemption.turned_on is helps
+    assert found.trials.preemption is helps
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_a_policy_that_forbids_preemption_is_named_where_another_would_help(
     waits = worker("high", 3, 3, priority=1000, preempts=preempts)
     limits = replace(ALL, preempt=True)
     found = explained("high", node("a", 4), runs("low", 4, low), waits, limits=limits)
-    assert found.preemption.permitted is helps
-    assert not found.preemption.turned_on
+    assert found.trials.permission is helps
+    assert not found.trials.preemption
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_a_job_that_is_not_stopped_for_its_ended_ranks_is_named(
     waits = worker("high", needed, needed, priority=1000)
     limits = replace(ALL, preempt=preempt)
     found = explained("high", node("a", 3), low, waits, limits=limits)
-    assert [key.name for key in found.ended_ranks] == named
+    assert [key.name for key in found.trials.ended_ranks] == named
 
 
 def test_a_job_that_is_not_restarted_smaller_for_its_ended_ranks_is_named() -> None:
     over = {"finished_indexes": frozenset({1}), "resizing": ResizePolicy.RESTART}
     found = explained("next", node("a", 3), runs("low", 3, 1, 3, **over), worker("next", 1, 1))
-    assert [key.name for key in found.ended_ranks] == ["low"]
+    assert [key.name for key in found.trials.ended_ranks] == ["low"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_manual_sizes_that_keep_the_room_are_named(
     ]
     full = node("a", sum(one.roles[0].status.size for one in pins))
     found = explained("high", full, *pins, worker("high", 2, 2))
-    assert [key.name for key in found.manual_sizes] == named
+    assert [key.name for key in found.trials.manual_sizes] == named
 
 
 class Decided(DecisionInput, frozen=True):
@@ -798,7 +798,7 @@ def test_a_min_that_a_quota_has_room_for_beside_others_without_extras_is_offered
     quotas = (Quota("ns", QUOTA, "requests.cpu", 10_000),)
     found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
     assert found is not None
-    assert found.remedy == (StartRemedy("worker", smaller) if smaller else NO_REMEDY)
+    assert found.trials.start == (StartRemedy("worker", smaller) if smaller else NO_REMEDY)
 
 
 def test_no_smaller_min_is_offered_for_a_role_that_is_never_resized() -> None:
@@ -810,7 +810,7 @@ def test_no_smaller_min_is_offered_for_a_role_that_is_never_resized() -> None:
         quotas = (Quota("ns", QUOTA, "requests.cpu", 1000 * most),)
         found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
         assert found is not None
-        assert found.remedy.role == helped
+        assert found.trials.start.role == helped
 
 
 def test_a_queued_job_names_the_job_ahead_of_it() -> None:

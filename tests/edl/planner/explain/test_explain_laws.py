@@ -90,7 +90,7 @@ def test_preemption_is_forbidden_to_a_job_that_starts_without_the_policy(
         helps = waits_on and starts_or_reserves(allowed, waits.key)
         found = explain(given, waits.key)
         assert found is not None
-        assert found.preemption.permitted is helps
+        assert found.trials.permission is helps
         waiting += waits_on and waits.suspended
     reached(waiting)
 

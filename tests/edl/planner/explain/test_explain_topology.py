@@ -225,7 +225,7 @@ def test_an_added_node_is_named_by_the_one_that_it_is_like() -> None:
 def _remedy(*things: object) -> StartRemedy:
     """What would help in spite of the topology, after it has been tried."""
     _, found = explained(*things)
-    return found.remedy
+    return found.trials.start
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def remedy(*things: object) -> TemplateRemedy:
     given = DecisionInput(cluster(*things), POLICIES["fair"], ALL)  # type: ignore[arg-type]
     found = explain(given, JobKey("ns", "mnist"))
     assert found is not None
-    return found.template
+    return found.trials.template
 
 
 def test_a_toleration_is_offered_for_the_role_that_needs_it() -> None:

@@ -132,4 +132,4 @@ def test_explain_names_the_team_that_would_get_room_by_stopping_borrowers() -> N
     state = beside([*owner(21), *at_minimums()], idle=4)
     found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("spe", "s2"))
     assert found is not None
-    assert found.reclaiming_team == "spe"
+    assert found.trials.reclaiming_team == "spe"

@@ -1,0 +1,139 @@
+"""Single changes that would give room to a job that gets none, each tried by a decision."""
+
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from edl import lost_pods
+from edl.frameworks import restarts_together
+from edl.model import DEFAULT_TEAM, JobKey, PodPhase, Reclaim, Role, Teams, TrainingJob
+from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy
+from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
+from edl.planner.explain.what_if_state import DecisionInput, gets_room
+from edl.planner.plan_builder import PlanBuilder
+from edl.planner.snapshot.growth_gates import has_succeeded_pods
+from edl.spec.allowed_sizes import RESIZABLE
+
+_ALONE: Final = 4
+"""Manual sizes that are each tried alone; a decision each."""
+
+
+class RoomTrials(msgspec.Struct, frozen=True):
+    """What would give a job room; nothing if it gets some."""
+
+    reclaiming_team: str = ""
+    """Its team, if `reclaim: jobs` of that team would."""
+    preemption: bool = False
+    """Whether preemption, which is off, would."""
+    permission: bool = False
+    """Whether another PriorityClass, which permits its pods to preempt, would."""
+    manual_sizes: tuple[JobKey, ...] = ()
+    """Jobs that would make room if their sizes were automatic."""
+    ended_ranks: tuple[JobKey, ...] = ()
+    """Jobs that would make room if none of their ranks had ended."""
+    start: StartRemedy = NO_REMEDY
+    """A smaller min, or its topology as preferred."""
+    template: TemplateRemedy = TemplateRemedy()
+    """What would let it start on nodes that its pods may not use."""
+
+
+def room_trials(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> RoomTrials:
+    """The trials for a job that gets no room by the decision `builder`."""
+    return RoomTrials(
+        reclaiming_team=_reclaiming_team(given, job),
+        preemption=_preempts(given, job),
+        permission=forbids_preemption(given, job),
+        manual_sizes=_manual_sizes(given, job),
+        ended_ranks=_ended_ranks(given, job),
+        start=start_remedy(given, builder, job),
+        template=template_remedy(given, builder, job),
+    )
+
+
+def _reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
+    state, name = given.state, given.state.team_of(job.key.namespace)
+    team = state.teams.by_name.get(name)
+    if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
+        return ""
+    others = (one for one in state.teams if one is not team)
+    teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
+    return name if given.changed(teams=teams).admits(job.key) else ""
+
+
+def _preempts(given: DecisionInput, job: TrainingJob) -> bool:
+    others = (one for one in given.state.jobs if one.priority < job.priority)
+    if given.limits.preempt or all(one.suspended for one in others):
+        return False
+    return replace(given, limits=replace(given.limits, preempt=True)).admits(job.key)
+
+
+def forbids_preemption(given: DecisionInput, job: TrainingJob) -> bool:
+    """Whether a job that gets no room would get some if no pod's `preemptionPolicy` were Never."""
+    if job.preempts or not _might_stop_jobs(given, job):
+        return False
+    names = [role.name for role in job.roles]
+    changed = given.with_roles(job.key, lambda role: role.changed(preempts=True), names)
+    return changed.admits(job.key)
+
+
+def _might_stop_jobs(given: DecisionInput, job: TrainingJob) -> bool:
+    """Whether a claim of this job, if its pods allowed it, might stop any whole job."""
+    started = [one for one in given.state.jobs if one.key != job.key and not one.suspended]
+    if any(team.reclaim is Reclaim.JOBS for team in given.state.teams):
+        return bool(started)  # of any priority
+    lower = [one for one in started if one.priority < job.priority]
+    return bool(lower) and (given.limits.preempt or any(map(lost_pods.stands_still, lower)))
+
+
+def _manual_sizes(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
+    """Jobs whose manual sizes keep the room that a job lacks; one of them if that one suffices."""
+    others = (one for one in given.state.jobs if one.key != job.key)
+    pinned = [one.key for one in others if any(map(_is_kept_above_min, one.live))]
+
+    def suffices(keys: Collection[JobKey]) -> bool:
+        jobs = (_automatic(one) if one.key in keys else one for one in given.state.jobs)
+        return given.changed(jobs=tuple(jobs)).admits(job.key)
+
+    if not pinned or not suffices(frozenset(pinned)):
+        return ()
+    alone = pinned[:_ALONE] if len(pinned) > 1 else ()
+    return next(((key,) for key in alone if suffices({key})), tuple(pinned))
+
+
+def _is_kept_above_min(role: Role) -> bool:
+    running = not role.status.suspended and role.status.size > role.spec.min
+    return running and role.request.replicas is not None and role.spec.resizing in RESIZABLE
+
+
+def _automatic(job: TrainingJob) -> TrainingJob:
+    return replace(job, roles=tuple(role.changed(replicas=None) for role in job.roles))
+
+
+def _ended_ranks(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
+    """Jobs that would scale down by a restart, or be preempted, if none of their ranks had ended.
+
+    They do neither, since they would come back without these ranks.
+    """
+    others = (one for one in given.state.jobs if one.key != job.key and not one.suspended)
+    kept = {one.key for one in others if restarts_together(one) and has_succeeded_pods(one)}
+    if not kept:
+        return ()
+    jobs = (_whole(one) if one.key in kept else one for one in given.state.jobs)
+    builder = given.changed(jobs=tuple(jobs)).run_passes()
+    if not gets_room(builder, job.key):
+        return ()
+    roles = builder.snapshot.allocations
+    smaller = {one.job.key for one in roles if one.planned_size < one.role.status.size}
+    return tuple(sorted(kept & (smaller | builder.results.suspended.keys())))
+
+
+def _whole(job: TrainingJob) -> TrainingJob:
+    """The job as if none of its ranks had ended."""
+    return replace(job, roles=tuple(map(_without_ends, job.roles)))
+
+
+def _without_ends(role: Role) -> Role:
+    pods = tuple(pod for pod in role.status.pods if pod.phase is not PodPhase.SUCCEEDED)
+    return role.changed(finished_indexes=frozenset[int](), pods=pods)
