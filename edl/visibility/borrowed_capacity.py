@@ -14,7 +14,7 @@ import msgspec
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.quantities import Resources
 from edl.visibility.team_lending import apportion
-from edl.visibility.usage_by_team import compared, lending, own_usage, running_pods
+from edl.visibility.usage_by_team import lending, running_pods, team_balance
 
 _NONE: Final = Resources()
 
@@ -41,18 +41,14 @@ class _Holder(NamedTuple):
 def job_capacity(state: ClusterState, job: TrainingJob) -> JobCapacity | None:
     """The capacity of a job; None without guarantees, or if it uses no guaranteed resource."""
     team = state.team_of(job.key.namespace)
-    loans = lending(state, own_usage(state))
-    if not team or not loans.resources:
+    if not team:
         return None
     holders = list(_holders(state, team))
-    sources = loans.own_sources(team)
-    guarantee = loans.own_guarantee(team)
     guaranteed: dict[str, int] = {}
     borrowed: dict[str, dict[str, int]] = {}
-    for resource in loans.resources:
-        weights = {name: amounts.get(resource) for name, amounts in sources.items()}
-        covered, parts = _split(holders, job.key, resource, guarantee.get(resource), weights)
-        guaranteed[resource] = covered
+    for resource, loans in lending(state, team_balance(state)).items():
+        guarantee, sources = loans.own_guarantee(team), loans.own_sources(team)
+        guaranteed[resource], parts = _split(holders, job.key, resource, guarantee, sources)
         for name, amount in parts.items():
             borrowed.setdefault(name, {})[resource] = amount
     found = tuple((name, Resources.of(borrowed[name])) for name in sorted(borrowed))
@@ -87,7 +83,7 @@ def _split(
 
 def _holders(state: ClusterState, team: str) -> Iterator[_Holder]:
     """Usage in a team's own namespaces, in the order in which its guarantee covers it."""
-    yield _Holder(None, compared(state, state.team_usage.get(team, _NONE)))
+    yield _Holder(None, state.team_usage.get(team, _NONE))
     jobs = [job for job in state.jobs if state.team_of(job.key.namespace) == team]
     jobs.sort(key=lambda job: (-job.priority, job.queued_at, job.key))
     split = [(job.key, *_minimum_and_rest(job)) for job in jobs]

@@ -27,7 +27,7 @@ from edl.visibility.namespace_queue import (
     TeamCount,
 )
 from edl.visibility.queue_order import waiting
-from edl.visibility.usage_by_team import own_usage, weighted_shares
+from edl.visibility.usage_by_team import weighted_shares
 
 _MOST_CAUSES: Final = 8
 _LONGEST_TEXT: Final = 512
@@ -56,7 +56,7 @@ def documents(
         queued[one.job.namespace].append(one)
         teams[team_of(one.job.namespace)] += bool(one.position)
     priorities = {job.key: job.priority for job in state.jobs}
-    shares = weighted_shares(state, own_usage(state)) if queued and state.teams else {}
+    shares = weighted_shares(state) if queued else {}
     found = {}
     for namespace, held in queued.items():
         reader = NameRedaction(namespace, team_of)

@@ -8,7 +8,7 @@ import msgspec
 
 from edl.model import ClusterState, JobKey, Node, Team, Teams
 from edl.quantities import Resources, amount_text
-from edl.visibility.usage_by_team import compared, lending, own_usage, weighted_shares
+from edl.visibility.usage_by_team import lending, team_balance
 
 _NONE: Final = Resources()
 
@@ -41,9 +41,8 @@ class TeamFigures(msgspec.Struct, frozen=True):
 def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFigures, ...]:
     """All teams in depth-first order, parents first."""
     teams = state.teams
-    own = own_usage(state)
-    used = _used(state, own)
-    loans, shares = lending(state, own), weighted_shares(state, own)
+    balance = team_balance(state)
+    loans = lending(state, balance)
     queued: Counter[str] = Counter()
     for key in waiting:
         for name in teams.path(state.team_of(key.namespace)):
@@ -53,12 +52,13 @@ def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFi
             teams[name],
             len(teams.ancestors(name)),
             teams.guaranteed[name],
-            used.get(name, _NONE),
+            Resources.of(dict(zip(balance.resources, balance.used[number], strict=True))),
             queued[name],
-            loans.lent(name),
-            shares[name],
+            Resources.of({resource: one.lent[name] for resource, one in loans.items()}),
+            balance.share(number),
         )
         for name in _in_tree(teams.children, "")
+        for number in [balance.numbers[name]]
     )
 
 
@@ -66,16 +66,6 @@ def _in_tree(children: Mapping[str, tuple[str, ...]], parent: str) -> Iterator[s
     for name in children.get(parent, ()):
         yield name
         yield from _in_tree(children, name)
-
-
-def _used(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, Resources]:
-    """The usage of each team, including the teams below it."""
-    total: dict[str, Resources] = {}
-    for team, amounts in own.items():
-        counted = compared(state, amounts)
-        for name in state.teams.path(team):
-            total[name] = total.get(name, _NONE) + counted
-    return total
 
 
 class ExcessGuarantee(NamedTuple):

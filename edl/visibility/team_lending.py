@@ -7,14 +7,13 @@ lend, in proportion to what each leaves idle, and last from the sources of the p
 borrower gets a proportional part of each source.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from heapq import nsmallest
 from typing import Final
 
 from edl.model import Teams
-from edl.quantities import Resources
 
 NO_OWNER: Final = ""
 """The source of capacity that is guaranteed to no team."""
@@ -41,27 +40,15 @@ class ResourceLending:
     """Lending between all teams, of one resource."""
 
     def __init__(
-        self, teams: Teams, owed: Mapping[str, int], own: Mapping[str, int], capacity: int
+        self, teams: Teams, owed: Mapping[str, int], used: Mapping[str, int], capacity: int
     ) -> None:
-        """By team, `owed`: its guarantee; `own`: what its own namespaces use."""
-        self._teams = teams
-        self._owed = owed
-        self._own = own
-        self._capacity = capacity
+        """By team, with the teams below it, `owed`: its guarantee; `used`: its usage."""
+        self._teams, self._owed, self._used, self._capacity = teams, owed, used, capacity
         self._sources: dict[str, Mapping[str, int]] = {}
 
-    @cached_property
-    def used(self) -> Mapping[str, int]:
-        """Usage of each team, including the teams below it."""
-        found: defaultdict[str, int] = defaultdict(int)
-        for name in reversed(self._teams.top_down):
-            below = sum(found[child] for child in self._children(name))
-            found[name] = self._own.get(name, 0) + below
-        return found
-
     def own_guarantee(self, team: str) -> int:
-        below = sum(self._owed.get(child, 0) for child in self._children(team))
-        return max(self._owed.get(team, 0) - below, 0)
+        """The guarantee of its own namespaces, without the teams below it."""
+        return max(self._owed[team] - sum(map(self._owed.__getitem__, self._children(team))), 0)
 
     @cached_property
     def lent(self) -> Mapping[str, int]:
@@ -83,18 +70,22 @@ class ResourceLending:
         return self._teams.children.get(parent, ())
 
     def _borrowed(self, team: str) -> int:
-        return max(self.used[team] - self._owed.get(team, 0), 0)
+        return max(self._used[team] - self._owed[team], 0)
+
+    def _own(self, team: str) -> int:
+        """What its own namespaces use."""
+        return self._used[team] - sum(map(self._used.__getitem__, self._children(team)))
 
     def _idle(self, parent: str) -> int:
         """The unused part of the parent's own guarantee; at the top, what no team is guaranteed."""
         if parent == NO_OWNER:
-            owed = sum(self._owed.get(name, 0) for name in self._children(parent))
+            owed = sum(self._owed[name] for name in self._children(parent))
             return max(self._capacity - owed, 0)
-        return max(self.own_guarantee(parent) - self._own.get(parent, 0), 0)
+        return max(self.own_guarantee(parent) - self._own(parent), 0)
 
     def _borrowers(self, parent: str) -> dict[str, int]:
         """Amounts borrowed by the parent's own namespaces and by its child teams."""
-        own = self._own.get(parent, 0) - self.own_guarantee(parent) if parent else 0
+        own = self._own(parent) - self.own_guarantee(parent) if parent else 0
         found = {parent: own} | {name: self._borrowed(name) for name in self._children(parent)}
         return {name: amount for name, amount in found.items() if amount > 0}
 
@@ -138,40 +129,3 @@ class ResourceLending:
             found.update(self._split(self._teams[parent].parent, parent))
         found[NO_OWNER] += max(borrowed + outside - found.total(), 0)
         return found
-
-
-class TeamLending:
-    """Lending between all teams, of every resource that is guaranteed to some team."""
-
-    def __init__(self, teams: Teams, own: Mapping[str, Resources], capacity: Resources) -> None:
-        names = sorted({name for owed in teams.guaranteed.values() for name, _ in owed})
-        self._by_resource: Final = {
-            name: ResourceLending(
-                teams,
-                {team: owed.get(name) for team, owed in teams.guaranteed.items()},
-                {team: held.get(name) for team, held in own.items()},
-                capacity.get(name),
-            )
-            for name in names
-        }
-
-    @property
-    def resources(self) -> Iterable[str]:
-        """Resources that are guaranteed to some team."""
-        return self._by_resource.keys()
-
-    def lent(self, team: str) -> Resources:
-        return Resources.of({name: one.lent[team] for name, one in self._by_resource.items()})
-
-    def own_guarantee(self, team: str) -> Resources:
-        """The guarantee of its own namespaces, without the teams below it."""
-        found = {name: one.own_guarantee(team) for name, one in self._by_resource.items()}
-        return Resources.of(found)
-
-    def own_sources(self, team: str) -> Mapping[str, Resources]:
-        """What its own namespaces borrow, by source: a team or NO_OWNER."""
-        found: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for name, one in self._by_resource.items():
-            for source, amount in one.own_sources(team).items():
-                found[source][name] = amount
-        return {source: Resources.of(found[source]) for source in sorted(found)}

@@ -5,8 +5,8 @@ from typing import Final
 
 from edl.model import ClusterState, Role
 from edl.planner.teams.team_balance import TeamBalance
-from edl.quantities import PODS, Resources
-from edl.visibility.team_lending import TeamLending
+from edl.quantities import Resources
+from edl.visibility.team_lending import ResourceLending
 
 _NONE: Final = Resources()
 
@@ -16,39 +16,39 @@ def running_pods(role: Role) -> int:
     return sum(1 for one in role.status.pods if one.node and one.active)
 
 
-def own_usage(state: ClusterState) -> Mapping[str, Resources]:
-    """Usage in each team's own namespaces, without the teams below it."""
+def team_balance(state: ClusterState) -> TeamBalance:
+    """What teams use now; without guarantees, also of resources that no schedulable node has."""
     own: dict[str, Resources] = dict(state.team_usage)
-    for job in state.jobs:
+    for job in state.jobs if state.teams else ():
         team = state.team_of(job.key.namespace)
         for role in job.roles:
             if pods := running_pods(role):
                 own[team] = own.get(team, _NONE) + role.template.shape.requests * pods
-    return own
+    ready = (one.allocatable for one in state.nodes if one.schedulable)
+    totals = {name: 0 for used in own.values() for name, _ in used} | dict(sum(ready, _NONE))
+    return TeamBalance(state.teams, own, totals)
 
 
-def compared(state: ClusterState, amounts: Resources) -> Resources:
-    """The amounts of resources guaranteed to some team; without guarantees, all amounts."""
-    governed = {name for owed in state.teams.guaranteed.values() for name, _ in owed}
-    return Resources.of(
-        {name: one for name, one in amounts if (name in governed if governed else name != PODS)}
-    )
-
-
-def lending(state: ClusterState, own: Mapping[str, Resources]) -> TeamLending:
-    """The loans between teams; `own` is the usage of each team's own namespaces."""
+def lending(state: ClusterState, balance: TeamBalance) -> Mapping[str, ResourceLending]:
+    """The loans between teams, by resource that is guaranteed to some team."""
     capacity = sum((one.allocatable for one in state.nodes), _NONE)
-    return TeamLending(state.teams, own, capacity)
+    names, guaranteed = balance.names, any(balance.owed)
+    return {
+        resource: ResourceLending(
+            state.teams,
+            {name: owed.get(at, 0) for name, owed in zip(names, balance.owed, strict=True)},
+            {name: used[at] for name, used in zip(names, balance.used, strict=True)},
+            capacity.get(resource),
+        )
+        for at, resource in enumerate(balance.resources if guaranteed else ())
+    }
 
 
-def weighted_shares(state: ClusterState, own: Mapping[str, Resources]) -> Mapping[str, float]:
+def weighted_shares(state: ClusterState) -> Mapping[str, float]:
     """By team, its weighted dominant share of borrowed capacity; the smallest comes first.
 
     That is the largest fraction of the cluster, over resources, that it borrows, divided by its
     weight.
     """
-    if not state.teams:
-        return {}
-    ready = (one.allocatable for one in state.nodes if one.schedulable)
-    balance = TeamBalance(state.teams, own, dict(sum(ready, _NONE)))
-    return {name: balance.share(balance.numbers[name]) for name in balance.names}
+    balance = team_balance(state)
+    return {name: balance.share(number) for name, number in balance.numbers.items()}

@@ -13,7 +13,7 @@ from edl.phases import waits_to_start
 from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in
-from edl.visibility.usage_by_team import own_usage, weighted_shares
+from edl.visibility.usage_by_team import weighted_shares
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import Survey
@@ -58,7 +58,7 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str) -> tuple[WaitingJob, 
 def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
     """Add each job's team, and its position among the team's jobs that have one."""
     places: Counter[str] = Counter()
-    shares = weighted_shares(state, own_usage(state))
+    shares = weighted_shares(state)
     for one in queue:
         team = state.team_of(one.job.key.namespace)
         places[team] += bool(one.position)

@@ -73,7 +73,11 @@ def test_pods_of_training_jobs_count_until_they_terminate_and_queued_jobs_by_tea
 
 
 def test_without_guarantees_all_that_is_used_is_told() -> None:
-    assert figures(state(Team("a"), a=2))["a"].used == gpus(2) + Resources.of({"cpu": 1})
+    used = gpus(2) + Resources.of({"cpu": 1})
+    found = state(Team("a"), a=2)
+    assert figures(found)["a"].used == used
+    cordoned = tuple(replace(one, cordoned=True) for one in found.nodes)
+    assert figures(replace(found, nodes=cordoned))["a"].used == used
 
 
 def test_a_share_is_what_a_team_borrows_of_the_cluster_by_its_weight() -> None:

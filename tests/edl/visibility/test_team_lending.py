@@ -6,10 +6,13 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import Team, Teams
 from edl.quantities import Resources
-from edl.visibility.team_lending import NO_OWNER, TeamLending, apportion
+from edl.visibility.team_lending import NO_OWNER, ResourceLending, apportion
+from edl.visibility.usage_by_team import lending, team_balance
+from tests.edl.planner.states import cluster, node
 
 GPU = "nvidia.com/gpu"
 NAMES = ("a", "b", "c", "d", "e")
@@ -19,56 +22,61 @@ def gpus(count: int) -> Resources:
     return Resources.of({GPU: count})
 
 
-def lending(*teams: Team, capacity: int = 0, **own: int) -> TeamLending:
+def built(teams: Teams, own: Mapping[str, int], capacity: int) -> ResourceLending:
     held = {name: gpus(count) for name, count in own.items()}
-    return TeamLending(Teams.of(teams), held, gpus(capacity))
+    state = replace(cluster(node("n", gpu=capacity)), teams=teams, team_usage=held)
+    return lending(state, team_balance(state))[GPU]
 
 
-def sources(found: TeamLending, team: str) -> dict[str, int]:
-    return {name: amounts.get(GPU) for name, amounts in found.own_sources(team).items()}
+def lent_by(*teams: Team, capacity: int = 0, **own: int) -> ResourceLending:
+    return built(Teams.of(teams), own, capacity)
+
+
+def sources(found: ResourceLending, team: str) -> Mapping[str, int]:
+    return found.own_sources(team)
 
 
 def test_a_team_borrows_first_what_no_team_is_guaranteed() -> None:
     owner, other = Team("owner", guaranteed=gpus(6)), Team("other", guaranteed=gpus(2))
-    found = lending(owner, other, capacity=10, other=6)
+    found = lent_by(owner, other, capacity=10, other=6)
     assert sources(found, "other") == {NO_OWNER: 2, "owner": 2}
-    assert found.lent("owner") == gpus(2)
+    assert found.lent["owner"] == 2
 
 
 def test_lenders_give_in_proportion_to_their_unused_guarantee() -> None:
     teams = [Team(name, guaranteed=gpus(8)) for name in ("a", "b", "c")]
     keeper = Team("k", guaranteed=gpus(8), lend=False)
-    found = lending(*teams, keeper, Team("x"), capacity=32, a=2, b=5, c=8, x=6)
+    found = lent_by(*teams, keeper, Team("x"), capacity=32, a=2, b=5, c=8, x=6)
     assert sources(found, "x") == {"a": 4, "b": 2}
-    assert [found.lent(name) for name in ("c", "k")] == [gpus(0), gpus(0)]
+    assert [found.lent[name] for name in ("c", "k")] == [0, 0]
 
 
 def test_one_gpu_of_two_equal_lenders_is_lent_by_one() -> None:
     teams = [Team(name, guaranteed=gpus(4)) for name in ("a", "b")]
-    found = lending(*teams, Team("x"), capacity=8, x=1)
-    assert [found.lent(name) for name in ("a", "b")] == [gpus(1), gpus(0)]
+    found = lent_by(*teams, Team("x"), capacity=8, x=1)
+    assert [found.lent[name] for name in ("a", "b")] == [1, 0]
     assert sources(found, "x") == {"a": 1}
 
 
 def test_inside_a_parent_its_own_guarantee_comes_first_then_siblings_then_others() -> None:
     top, other = Team("top", guaranteed=gpus(10)), Team("other", guaranteed=gpus(6))
     low = [Team("a", "top", guaranteed=gpus(4)), Team("b", "top", guaranteed=gpus(4))]
-    found = lending(top, other, *low, capacity=16, a=12, b=1)
+    found = lent_by(top, other, *low, capacity=16, a=12, b=1)
     assert sources(found, "a") == {"top": 2, "b": 3, "other": 3}
-    assert found.lent("other") == gpus(3)
+    assert found.lent["other"] == 3
 
 
 def test_a_parents_own_namespaces_borrow_beside_the_teams_below_it() -> None:
     top = Team("top", guaranteed=gpus(6))
     low = Team("a", "top", guaranteed=gpus(4))
-    found = lending(top, low, capacity=6, top=5)
-    assert found.own_guarantee("top") == gpus(2)
+    found = lent_by(top, low, capacity=6, top=5)
+    assert found.own_guarantee("top") == 2
     assert sources(found, "top") == {"a": 3}
 
 
 def test_borrowed_capacity_that_no_team_lends_is_of_none() -> None:
     keeper = Team("k", guaranteed=gpus(4), lend=False)
-    assert sources(lending(keeper, Team("x"), capacity=4, x=2), "x") == {NO_OWNER: 2}
+    assert sources(lent_by(keeper, Team("x"), capacity=4, x=2), "x") == {NO_OWNER: 2}
 
 
 @st.composite
@@ -96,10 +104,6 @@ def situations(draw: st.DrawFn) -> tuple[Teams, dict[str, int], int]:
     return Teams.of(fitting), own, draw(st.integers(0, 60))
 
 
-def built(teams: Teams, own: Mapping[str, int], capacity: int) -> TeamLending:
-    return TeamLending(teams, {name: gpus(one) for name, one in own.items()}, gpus(capacity))
-
-
 @given(situations())
 def test_what_a_team_borrows_sums_up_over_its_sources(
     situation: tuple[Teams, dict[str, int], int],
@@ -107,7 +111,7 @@ def test_what_a_team_borrows_sums_up_over_its_sources(
     teams, own, capacity = situation
     found = built(teams, own, capacity)
     for name in (*NAMES, "default"):
-        beyond = own[name] - found.own_guarantee(name).get(GPU)
+        beyond = own[name] - found.own_guarantee(name)
         assert sum(sources(found, name).values()) == max(beyond, 0)
 
 
@@ -124,7 +128,7 @@ def test_no_team_lends_more_than_it_leaves_or_what_it_keeps(
     for name in NAMES:
         used = sum(own[one] for one in NAMES if name in teams.path(one))
         idle = max(teams.guaranteed[name].get(GPU) - used, 0)
-        lent = found.lent(name).get(GPU)
+        lent = found.lent[name]
         assert lent <= (idle if teams[name].lend else 0)
         below = [one for one in NAMES if teams[one].parent == name]
         if not below:
@@ -146,7 +150,7 @@ def test_beside_each_other_all_that_is_lent_is_borrowed(
     for name in (*NAMES, "default"):
         taken.update(sources(found, name))
     for name in NAMES:
-        assert taken[name] == found.lent(name).get(GPU)
+        assert taken[name] == found.lent[name]
 
 
 @pytest.mark.slow
