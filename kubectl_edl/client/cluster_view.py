@@ -35,7 +35,7 @@ from kubectl_edl.client.optional_reads import (
     readable_namespaces,
 )
 from kubectl_edl.client.prefetched_lists import PrefetchedLists, jobs_of
-from kubectl_edl.client.reconciler_lease import unmanaged, unmanaged_by_lease
+from kubectl_edl.client.reconciler_lease import unmanaged
 
 if TYPE_CHECKING:
     from edl.errors import Forbidden
@@ -77,7 +77,7 @@ class _Read(NamedTuple):
 
 def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
     """The training jobs without their pods, which suffices to change one. Raises Forbidden."""
-    others = unmanaged_by_lease(connection.cluster)
+    others = unmanaged(connection.cluster)
     jobs = [job for job in _jobs(connection) if job.key.namespace not in others]
     return Survey(_observed(ClusterFacts(jobs=jobs), now).jobs)
 

@@ -21,7 +21,7 @@ from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
 from kubectl_edl.client.prefetched_lists import jobs_of
-from kubectl_edl.client.reconciler_lease import unmanaged_by_lease
+from kubectl_edl.client.reconciler_lease import unmanaged
 
 if TYPE_CHECKING:
     from edl.parsing.namespace_policy import NamespacePolicy
@@ -69,7 +69,7 @@ def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> N
         raise not_elastic(name, connection, on_stored(job))
     if job["metadata"].get("deletionTimestamp"):
         raise Refused(f'Job "{name}" is being deleted')
-    if connection.namespace in unmanaged_by_lease(connection.cluster):
+    if connection.namespace in unmanaged(connection.cluster):
         raise Refused(
             f'Job "{name}" is not elastic: webhook and reconciler ignore namespace '
             f"{connection.namespace}: use another one, or remove the label {contract.FRAMEWORK}"

@@ -56,9 +56,9 @@ class PrefetchedLists:
         return listings, lease
 
     def _read_lease(self) -> Json:
-        from kubectl_edl.client.reconciler_lease import lease_ref
+        from kubectl_edl.client.reconciler_lease import read_lease
 
-        return self.connection.cluster.get(lease_ref(self.connection.cluster))
+        return read_lease(self.connection.cluster)
 
 
 def jobs_of(connection: ClusterConnection, selector: str = "") -> ListOptions:

@@ -101,23 +101,21 @@ class LeaseView:
         return (f"{what}: nothing is started or resized; {doctor}",)
 
 
-def leadership(connection: ClusterConnection, now: datetime) -> LeaseView:
-    """The Lease's state by the API server's clock, because this machine's may be wrong."""
+def read_lease(cluster: Cluster) -> Json:
+    return cluster.get(ObjectRef("Lease", cluster.system_namespace, contract.RECONCILER_LEASE))
+
+
+def leadership(
+    connection: ClusterConnection, now: datetime, lease: Callable[[], Json] | None = None
+) -> LeaseView:
+    """The Lease's state by the API server's clock, because this machine's may be wrong.
+
+    `lease` is for one that is requested already.
+    """
     cluster = connection.cluster
-    return read(connection, lambda: cluster.get(lease_ref(cluster)), now)
-
-
-def lease_ref(cluster: Cluster) -> ObjectRef:
-    return ObjectRef("Lease", cluster.system_namespace, contract.RECONCILER_LEASE)
-
-
-def read(connection: ClusterConnection, lease: Callable[[], Json], now: datetime) -> LeaseView:
-    """The same for a Lease that may be requested already."""
-    cluster = connection.cluster
-    target = lease_ref(cluster)
-    where = f"Lease {target.namespace}/{target.name}"
+    where = f"Lease {cluster.system_namespace}/{contract.RECONCILER_LEASE}"
     try:
-        found = lease()
+        found = lease() if lease else read_lease(cluster)
         view = judged(where, found, server_time(cluster, now))
     except NotFound:
         view = LeaseView(Lead.ABSENT, where)
@@ -152,18 +150,14 @@ class _Settings(msgspec.Struct, rename="camel"):
 _decoder: Final = msgspec.json.Decoder(_Settings)
 
 
-def unmanaged(cluster: Cluster, lease: Callable[[], Json]) -> frozenset[str]:
+def unmanaged(cluster: Cluster, lease: Callable[[], Json] | None = None) -> frozenset[str]:
     """The namespaces in which nothing is managed, as far as the Lease may be read."""
     try:
-        found = _decoder.decode(annotations(lease()).get(contract.SETTINGS) or "{}")
+        notes = annotations(lease() if lease else read_lease(cluster))
+        found = _decoder.decode(notes.get(contract.SETTINGS) or "{}")
     except (ClusterError, msgspec.DecodeError):
         found = _Settings()
     return frozenset({"kube-system", cluster.system_namespace, *found.ignored_namespaces})
-
-
-def unmanaged_by_lease(cluster: Cluster) -> frozenset[str]:
-    """The same, of the Lease as it is now."""
-    return unmanaged(cluster, lambda: cluster.get(lease_ref(cluster)))
 
 
 def unattended(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_edl.client import reconciler_lease
 from kubectl_edl.client.cluster_view import survey_refused
 from kubectl_edl.client.job_lookup import training_job
+from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.job_views.job_reasons import conflict_hints
 from kubectl_edl.job_views.training_job_view import document, view
 from kubectl_edl.output.age import age
@@ -117,7 +117,7 @@ def listed(
     survey = _ranked(survey_refused(asked, selector, now), asked, now)
     chosen = {training_job(name, survey, asked.connection).key for name in names}
     views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
-    lead = reconciler_lease.read(asked.connection, asked.lease, now)
+    lead = leadership(asked.connection, now, asked.lease)
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     report = replace_report(report, absence=_ABSENT_SELECTED if selector else _ABSENT)
     return views, report.with_hints(
@@ -142,6 +142,6 @@ def detailed(
     from kubectl_edl.status.detail import job_detail
 
     survey = _ranked(survey_refused(asked, "", now), asked, now)
-    lead = reconciler_lease.read(asked.connection, asked.lease, now)
+    lead = leadership(asked.connection, now, asked.lease)
     shown, report = job_detail(name, survey, asked.connection, now, lead)
     return (shown,), report.with_hints((*survey.hints, *lead.hints))
