@@ -8,8 +8,10 @@ from functools import cache
 from typing import Final
 
 from edl import contract
+from edl.planner.published_settings import OPTIONS, Setting
 from edl.writes import Json
 from manifests.documents import BASE, Documents, by_file
+from manifests.planning import NAMES
 from manifests.templating.component_patches import with_component
 from manifests.templating.filled import filled
 from manifests.templating.template_nodes import (
@@ -31,7 +33,7 @@ from manifests.templating.template_nodes import (
     Value,
     Word,
 )
-from manifests.values import DEFAULTS, Values, plain, planning_options
+from manifests.values import DEFAULTS, Values, plain
 
 NAMESPACE: Final = "Namespace"
 IMAGE_VARIABLE: Final = "EDL_IMAGE"
@@ -132,20 +134,20 @@ def _namespace(document: Json) -> None:
 
 
 def _reconciler_flags() -> list[Tree]:
-    """The options of the reconciler that values set, sorted by the names of the values."""
+    """The options of the reconciler that values set, sorted by name."""
     ignored = Each("ignoredNamespaces", ("--ignored-namespace", Element()))
-    return [ignored, *(_flag(name, kind) for name, kind in sorted(planning_options().items()))]
+    return [ignored, *map(_flag, sorted(OPTIONS, key=lambda one: one.name))]
 
 
-def _flag(name: str, kind: str) -> Items:
+def _flag(option: Setting) -> Items:
     """The option of one value: `--load-ceiling 0.9`, `--preempt`, or one per entry of a map."""
-    path = f"reconciler.planning.{name}"
-    flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
-    if kind == "boolean":
+    path, flag = f"reconciler.planning.{NAMES[option.name]}", option.name.replace("_", "-")
+    if option.kind is bool:
         return Items(Given(path), (Items(Enabled(path), (f"--{flag}",), (f"--no-{flag}",)),))
-    if kind == "object":
+    if isinstance(option.default, dict):
         return Items(Given(path), (Each(path, (f"--{flag}", Pair())),))
-    return Items(Given(path), (f"--{flag}", Value(path) if kind == "string" else Word(path)))
+    is_text = isinstance(option.default, str)
+    return Items(Given(path), (f"--{flag}", Value(path) if is_text else Word(path)))
 
 
 def _with_client_names(words: list[Tree]) -> list[Tree]:

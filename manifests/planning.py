@@ -48,8 +48,9 @@ else:
     )
 
 
-_NAMES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Planning)}
-DURATIONS: Final = {one.name: _NAMES[one.name] for one in OPTIONS if one.is_duration}
+NAMES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Planning)}
+"""The value of each option, by its name."""
+DURATIONS: Final = {one.name: NAMES[one.name] for one in OPTIONS if one.is_duration}
 """The values that are durations, 0 or at least `edl.durations.SHORTEST`, by option's name."""
 CHOICES: Final = {one.name: one.choices for one in OPTIONS if one.choices}
 """The allowed values of each option that has a fixed set of them, by its name."""

@@ -221,12 +221,6 @@ def _kinds(annotation: object) -> Iterator[type]:
         yield from _kinds(inner)
 
 
-def planning_options() -> dict[str, str]:
-    """The JSON type of each value under `reconciler.planning`."""
-    schema = msgspec.json.schema(Planning)["$defs"][Planning.__name__]["properties"]
-    return {name: about.get("type", "string") for name, about in schema.items()}
-
-
 def plain(value: object) -> Any:  # noqa: ANN401 - JSON
     """The value as JSON, under its names in values.yaml."""
     return msgspec.json.decode(msgspec.json.encode(value))
