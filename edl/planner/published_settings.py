@@ -162,8 +162,8 @@ _ALL: Final = {one.published: one for one in schema(Settings()) if one.name != "
 OPTIONS: Final = tuple(one for one in _ALL.values() if one.description)
 """The settings that are options of the reconciler and values of the chart."""
 _LIMITS: Final = {one.published: one for one in schema(Limits())}
-_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 _OWN: Final = {name: one for name, one in _ALL.items() if name not in _LIMITS}
+_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def render(settings: Settings) -> str:

@@ -54,8 +54,8 @@ def test_what_is_not_said_has_its_default() -> None:
 
 
 def test_what_only_a_newer_one_knows_is_named() -> None:
-    found = read('{"policy": "fair", "mood": 1, "limits": {"charm": 2}}')
-    assert found.unknown == ("charm", "mood")
+    found = read('{"policy": "fair", "mood": 1, "unknown": [2], "limits": {"charm": 2}}')
+    assert found.unknown == ("charm", "mood", "unknown")
     assert found.limits == Limits()
 
 
