@@ -1,19 +1,21 @@
 """Limits of the namespace that a requested size exceeds: ResourceQuotas and LimitRanges."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from edl.kube.state.quota_usage import provisional_charges
+from msgspec.structs import replace
+
+from edl.kube.state.quota_usage import charged, excesses
 from edl.messages import cause, message, remedy
-from edl.model import Reason, ResizePolicy, Role, TrainingJob, job_of
+from edl.model import Provisioning, Reason, ResizePolicy, Role, TrainingJob, job_of
 from edl.model.causes.blockers import QuotaExceeded
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.spec.allowed_sizes import RESIZABLE, start_size, unended, with_unended, with_work
 from kubectl_edl.client.cluster_view import Survey
 
-_Key: TypeAlias = tuple[str, str]
-"""(source, resource) of a quota."""
+_Key: TypeAlias = tuple[str, str, str]
+"""(namespace, source, resource) of a quota."""
 
 
 class SizeLimits(NamedTuple):
@@ -29,17 +31,6 @@ class SizeLimits(NamedTuple):
 
 
 NO_LIMITS: Final = SizeLimits()
-
-
-class _Exceeded(NamedTuple):
-    blocker: QuotaExceeded
-    own: int
-    """What pods of the job use of the quota."""
-
-    @property
-    def is_too_small(self) -> bool:
-        """Whether the size exceeds the quota even without other pods."""
-        return self.own + self.blocker.needed > self.blocker.quota.hard
 
 
 def size_limits(
@@ -58,41 +49,21 @@ def size_limits(
         hints.append(
             f"hint: nothing is resized before its problem is fixed: {message(found.problem)}"
         )
-    comes = _extras(survey, found) if claims else {}
-    exceeded = [*_exceeded(survey, found, role, size, comes)]
-    for one, _ in exceeded:
-        hints.append(f"hint: {role} cannot have {size}: {cause(one)}; would help: {remedy(one)}")
-    never = (remedy(one.blocker) for one in exceeded if one.is_too_small)
-    return SizeLimits(tuple(hints), next(never, ""), found.problem)
-
-
-def _exceeded(
-    survey: Survey, job: TrainingJob, role: str, size: int, comes: Mapping[_Key, int]
-) -> Iterator[_Exceeded]:
-    """The quotas without room for the pods that the job lacks for this size of the role.
-
-    Its pods take over what its provisional pods use, and what `comes` from others.
-    """
-    used, needed = Counter[_Key](), Counter[_Key]()
-    own = Counter[_Key]()
-    for one in survey.jobs:
-        if one.key.namespace != job.key.namespace:
-            continue
-        for source, resource, amount in provisional_charges(one) if one is not job else ():
-            used[source, resource] += amount
-        for other in one.roles:
-            pods = sum(not pod.ended for pod in other.status.pods)
-            lacks = _lacks(other, size if other.name == role else 0) if one is job else 0
-            for source, resource, amount in other.template.charges:
-                used[source, resource] += amount * pods
-                own[source, resource] += amount * pods if one is job else 0
-                needed[source, resource] += amount * lacks
-    for quota in survey.quotas:
-        key = quota.source, quota.resource
-        uses, needs = quota.others + used[key], needed[key]
-        left, lacks = max(quota.hard - uses, 0), needs + uses - quota.hard - comes.get(key, 0)
-        if quota.namespace == job.key.namespace and needs and lacks > 0:
-            yield _Exceeded(QuotaExceeded(quota, needs, uses, left, lacks), own[key])
+    plain = replace(found, provisioning=Provisioning())  # its pods take over what these use
+    used = charged(plain if one is found else one for one in survey.jobs)
+    comes, own = _extras(survey, found) if claims else {}, charged([plain])
+    lacking = {one.name: _lacks(one, size if one.name == role else 0) for one in found.live}
+    never = ""
+    for one in excesses(found, lacking, survey.quotas, used):
+        quota, needs, uses = one.budget, one.needs, one.used
+        key = quota.namespace, quota.source, quota.resource
+        lacks = needs + uses - quota.hard - comes.get(key, 0)
+        if quota.namespace == job.key.namespace and lacks > 0:
+            blocker = QuotaExceeded(quota, needs, uses, max(quota.hard - uses, 0), lacks)
+            helps = remedy(blocker)
+            hints.append(f"hint: {role} cannot have {size}: {cause(blocker)}; would help: {helps}")
+            never = never or (helps if own.get(key, 0) + needs > quota.hard else "")
+    return SizeLimits(tuple(hints), never, found.problem)
 
 
 def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
@@ -110,7 +81,8 @@ def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
                 continue  # a restart would leave the others without the ranks that have ended
             pods = sum(not pod.ended for pod in role.status.pods)
             for source, resource, amount in role.template.charges:
-                found[source, resource] += amount * max(pods - role.spec.min, 0)
+                key = job.key.namespace, source, resource
+                found[key] += amount * max(pods - role.spec.min, 0)
     return found
 
 
@@ -120,8 +92,6 @@ def _lacks(role: Role, size: int) -> int:
     A terminating pod counts as present: its usage ends before its replacement is created.
     """
     status = role.status
-    if status.ending:
-        return 0
     usual = start_size(role) if status.suspended else status.size
     size = with_work(role, with_unended(role, size) if size else usual)
     return max(unended(role, size) - sum(not pod.ended for pod in status.pods), 0)

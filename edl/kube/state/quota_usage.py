@@ -103,7 +103,7 @@ def with_refused_pods(
     for quota in quotas:
         if not quota.takes_back:
             limits[quota.namespace].append(quota)
-    used = _ours(jobs) if limits else {}
+    used = charged(jobs) if limits else {}
     return tuple(_refused(job, limits.get(job.key.namespace, ()), used, now) for job in jobs)
 
 
@@ -139,24 +139,33 @@ def _refused(
     lacking = {} if job.namespace_terminating else lacking_pods(job, now)
     if any(role.template.pod_refusals for role in job.live if role.name in lacking):
         return replace(job, roles=tuple(_out_of_range(role, lacking) for role in job.roles))
-    refused, exceeded = set[str](), list[Excess]()
-    for quota in quotas if lacking else ():
-        if exceeded and exceeded[0].budget.source != quota.source:
-            continue  # a refusal names one quota, as the API server's does
-        needed = {role.name: charge(role, quota) * lacking.get(role.name, 0) for role in job.live}
-        needs = sum(needed.values())
-        uses = quota.others + used.get((quota.namespace, quota.source, quota.resource), 0)
-        if needs > max(quota.hard - uses, 0):
-            exceeded.append(Excess(quota, needs, uses))
-            refused |= {name for name, needs in needed.items() if needs}
+    exceeded = [*excesses(job, lacking, quotas, used)] if lacking else []
     if not exceeded:
         return job
-    first, *more = exceeded[:MOST_EXCEEDED]
+    # A refusal names one quota, as the API server's does.
+    named = [one for one in exceeded if one.budget.source == exceeded[0].budget.source]
+    first, *more = named[:MOST_EXCEEDED]
     why = reasons.insufficient_quota(first.budget, first.needs, first.used, *more)
+    refused = {
+        role.name
+        for role in job.live
+        if role.name in lacking and any(charge(role, one.budget) for one in named)
+    }
     roles = (
         replace(role, refused_pods=why) if role.name in refused else role for role in job.roles
     )
     return replace(job, roles=tuple(roles))
+
+
+def excesses(
+    job: TrainingJob, lacking: Mapping[str, int], quotas: Iterable[Quota], used: Mapping[_Key, int]
+) -> Iterator[Excess]:
+    """The quotas without room for the pods that its roles lack; `used` is that of `charged`."""
+    for quota in quotas:
+        needs = sum(charge(role, quota) * lacking.get(role.name, 0) for role in job.live)
+        uses = quota.others + used.get((quota.namespace, quota.source, quota.resource), 0)
+        if needs > max(quota.hard - uses, 0):
+            yield Excess(quota, needs, uses)
 
 
 def _out_of_range(role: Role, lacking: Mapping[str, int]) -> Role:
@@ -181,7 +190,7 @@ def _add(sums: Counter[_Kind], key: _Kind, amount: int) -> None:
         del sums[key]
 
 
-def _ours(jobs: Iterable[TrainingJob]) -> Mapping[_Key, int]:
+def charged(jobs: Iterable[TrainingJob]) -> Mapping[_Key, int]:
     """Quota usage of the training jobs' pods that have not ended."""
     found: Counter[_Key] = Counter()
     for key, amount in chain.from_iterable(map(_charges, jobs)):
