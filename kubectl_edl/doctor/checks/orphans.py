@@ -21,6 +21,7 @@ from kubectl_edl.doctor.checks.check import (
     first,
     warning,
 )
+from kubectl_edl.output.age import duration
 
 _KINDS: Final = ("Service", "PodDisruptionBudget", "ServiceAccount", "RoleBinding")
 _OURS: Final = f"{contract.JOB},{contract.MANAGED}"
@@ -57,7 +58,8 @@ def orphans(context: CheckContext) -> CheckResults:
             if metadata["labels"][_RUN] not in labelled
         )
     )
-    none = "" if objects or pods else "there are no orphaned objects of deleted Jobs"
+    old = duration(_SWEPT)
+    none = "" if objects or pods else f"no object older than {old} is left by a deleted Job"
     where = f"-n {namespace}" if namespace else "-A"
     yield from first(objects, FixCommand(f"kubectl get {_PLURALS} {where} -l '{_OURS}'"), none)
     yield from first(pods, FixCommand(f"kubectl get pods {where} -l '{_PODS}'"))

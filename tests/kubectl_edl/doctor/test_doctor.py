@@ -52,7 +52,7 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "Training jobs\n"
         "  ✓ there are none yet\n"
         "  ✓ no queued job waits for capacity\n"
-        "  ✓ there are no orphaned objects of deleted Jobs\n"
+        "  ✓ no object older than 2m is left by a deleted Job\n"
         "\n"
         "Your rights\n"
         "  ✓ you have all rights that the plugin needs\n"
