@@ -9,7 +9,6 @@ newer than its pod forbid it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -152,7 +151,7 @@ class Reservation:
     def _pass(
         self, search: NodeSearch, done: Callable[[], bool], choice: RemovalChoice | None = None
     ) -> None:
-        while not done() and not (choice and self._clears_a_node(search)):
+        while not done():
             if not (allocation := search.next()):
                 break
             if choice and any_may_leave(allocation) and (missing := self._first_missing()):
@@ -166,47 +165,6 @@ class Reservation:
         placement = reclaimable.evict(allocation)
         self.evicted.setdefault(allocation, []).append(placement)
         return placement
-
-    def _clears_a_node(self, search: NodeSearch) -> bool:
-        """Place the last missing pod on the node that the search would choose; whether it did so.
-
-        Of the replicas that the search would evict, only those are evicted which the reservation
-        would keep. If it stops before a node is cleared, all are, and it goes on.
-        """
-        if not (search.is_fresh and search.nodes is not None and self._lacks_one_plain_pod()):
-            return False
-        node, ahead = search.compare(self._lacking()[0])
-        ahead.undo()
-        used = {node, *chain.from_iterable(self.nodes)}
-        last = {
-            allocation: number
-            for number, (allocation, placement) in enumerate(ahead.steps)
-            if node == NO_NODE or placement.node in used
-        }
-        for number, (allocation, placement) in enumerate(ahead.steps):
-            if number <= last.get(allocation, -1):
-                self._evict(search.reclaimable, allocation)
-                search.requeue(allocation)
-            else:
-                allocation.changed = True
-                self.capacity.freed_nodes += [placement.node] if placement.node != NO_NODE else []
-        search.pass_over(ahead.aside)
-        return node != NO_NODE and self._place_missing(node)
-
-    def _lacks_one_plain_pod(self) -> bool:
-        """Whether only capacity for one more pod is missing, which amounts alone decide.
-
-        Not if a quota or a guarantee decides by what else is evicted which replicas return.
-        """
-        if self.evicted and (self._right or self.quota_request.is_bounded):
-            return False
-        missing = [one for one in self.missing if one.pods]
-        return (
-            [one.pods for one in missing] == [1]
-            and missing[0].pod_class.is_unconstrained
-            and self.condition is _always
-            and self._allowed()
-        )
 
     def _first_missing(self) -> PodSetRequest | None:
         return next((request for request in self.missing if request.pods), None)

@@ -28,9 +28,9 @@ class AnchorNodes:
             found = (placement.node for placement in allocation.placements[:count])
             nodes += [node for node in found if node != NO_NODE and node not in nodes]
 
-    def last_is_elsewhere(self, allocation: RoleAllocation, fewer: int) -> bool:
-        """Whether the replica that is removed after `fewer` others is on none of these nodes."""
-        return allocation.placements[-1 - fewer].node not in self._nodes[allocation.job.key]
+    def last_is_elsewhere(self, allocation: RoleAllocation) -> bool:
+        """Whether its last replica is on none of these nodes."""
+        return allocation.placements[-1].node not in self._nodes[allocation.job.key]
 
     def node_for(self, allocation: RoleAllocation, horizon: Horizon) -> int:
         """A node of the job's indispensable pods where one more replica fits, or NO_NODE."""

@@ -10,6 +10,8 @@ from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 class Margin(IntEnum):
     """Refines one priority: for claims what they may take, for roles when they yield."""
 
+    __hash__ = int.__hash__  # that of enums is slow
+
     DELAYED = -2
     """A claim of a job queued for less than `reclaim_delay`: takes from lower priorities only."""
     NONE = 0

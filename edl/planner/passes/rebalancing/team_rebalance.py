@@ -206,7 +206,7 @@ class TeamRebalance:
         ranked = [(one.reclaim_priority, shares[one.team]) for one in found]
         least = min(ranked, default=None)
         first = (one for one, rank in zip(found, ranked, strict=True) if rank == least)
-        return min(first, key=lambda one: (key(one, 0), -one.rank), default=None)
+        return min(first, key=lambda one: (key(one), -one.rank), default=None)
 
     @staticmethod
     def _giving(roles: _ByTeam, teams: TeamDonors) -> Iterator[RoleAllocation]:

@@ -1,12 +1,11 @@
 """The node that a claim clears for its next pod.
 
 If a pod needs the capacity of several replicas, only a few nodes are compared; otherwise each claim
-would evict, and restore, a replica on every node before one has enough. Nodes are compared without
-evictions (`ReclaimPreview`) if resource amounts alone decide.
+would evict, and restore, a replica on every node before one has enough.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -17,7 +16,6 @@ from edl.feasibility.eligibility import Ints, Mask
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
-from edl.planner.snapshot.extras.reclaim_preview import ReclaimPreview
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
@@ -83,10 +81,8 @@ class NodeSearch:
     """The pods for which to clear one of `nodes`; None: useful roles are taken in order."""
     queue: YieldQueue = field(init=False)
     """All roles that may be of use."""
-    is_fresh: bool = True
-    """Whether no replica was evicted since the last pod of the claim was placed."""
     _begun: set[int] = field(default_factory=set)
-    """Nodes on which replicas were evicted since then."""
+    """Nodes on which replicas were evicted since the last pod of the claim was placed."""
     _most: int = _NODES_COMPARED
     _due: list[RoleAllocation] = field(default_factory=list)
     """Roles to take a replica of each, the next one last: so a node is cleared."""
@@ -115,64 +111,8 @@ class NodeSearch:
             self._begun, self._most, self._due = set(), _NODES_COMPARED, []
         elif self.missing and node != NO_NODE:
             self._begun.add(node)
-        self.requeue(allocation)
-        self.is_fresh = placed
-
-    def requeue(self, allocation: RoleAllocation) -> None:
-        """Queue a role again; its evicted replica was one of those that `compare` has read."""
-        self.is_fresh = False
         self._taken[allocation] = None
         self.queue.requeue(allocation)
-
-    def compare(self, pod_class: PodClass) -> tuple[int, ReclaimPreview]:
-        """The node on which one pod fits once some replicas yield, and these.
-
-        NO_NODE if the search has to evict these to find out more. `pod_class`: resource amounts
-        alone bind it.
-        """
-        ahead = ReclaimPreview(self.reclaimable, self.queue, self.scope)
-        cells = self.reclaimable.nodes.cells_to_change(pod_class.amounts)
-        freed: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
-        for allocation, node in self._yielding(ahead):
-            there = freed[node]
-            for row, amount in allocation.pod_class.amounts:
-                there[row] += amount
-            for soon, _, row, amount in cells:  # `all` would take longer
-                if soon[node] + there[row] < amount:
-                    break
-            else:
-                if pod_class.eligible[node]:
-                    return node, ahead
-            self._begun.add(node)
-        return NO_NODE, ahead
-
-    def _yielding(self, ahead: ReclaimPreview) -> Iterator[tuple[RoleAllocation, int]]:
-        """Let roles yield in order until nodes are many; then those on these, and then on one.
-
-        Yields each of them with the node of its replica.
-        """
-        while len(self._begun) < self._most:
-            allocation = ahead.next()
-            if allocation is None or any_may_leave(allocation):
-                return
-            node = ahead.node_of(allocation)
-            if node != NO_NODE and (self.nodes is None or self.nodes[node]):
-                ahead.take(allocation)
-                yield allocation, node
-            else:
-                ahead.pass_over(allocation)
-                self._begun.discard(node)
-        while (found := ahead.first_on(self._begun)) and not any_may_leave(found):
-            node = ahead.node_of(found)
-            self._begun, self._most = {node}, 1
-            ahead.take_from_node(found)
-            yield found, node
-
-    def pass_over(self, roles: Iterable[RoleAllocation]) -> None:
-        """Take roles out of the queue until the search is closed."""
-        for allocation in roles:
-            self.queue.remove(allocation)
-            self._aside.append(allocation)
 
     def close(self) -> None:
         """Queue all roles again that the search has passed over or changed."""

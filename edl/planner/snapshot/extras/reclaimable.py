@@ -33,9 +33,9 @@ def reclaim_order(snapshot: Snapshot) -> ReclaimOrder:
     """
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
 
-    def key(allocation: RoleAllocation, fewer: int) -> YieldKey:
-        near = anchors is not None and not anchors.last_is_elsewhere(allocation, fewer)
-        return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation, -fewer)
+    def key(allocation: RoleAllocation) -> YieldKey:
+        near = anchors is not None and not anchors.last_is_elsewhere(allocation)
+        return allocation.reclaim_priority, near, -snapshot.satisfaction(allocation)
 
     return ReclaimOrder(lambda allocation: allocation.min_replicas, key, gathers_minimums=True)
 
@@ -45,8 +45,8 @@ def order_by_satisfaction(
 ) -> ReclaimOrder:
     """The order in which donors yield down to `min_replicas`: the most satisfied first."""
 
-    def key(allocation: RoleAllocation, fewer: int) -> YieldKey:
-        return NONE_RECLAIMABLE, False, -snapshot.satisfaction(allocation, -fewer)
+    def key(allocation: RoleAllocation) -> YieldKey:
+        return NONE_RECLAIMABLE, False, -snapshot.satisfaction(allocation)
 
     return ReclaimOrder(min_replicas, key)
 

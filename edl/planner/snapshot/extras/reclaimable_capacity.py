@@ -42,6 +42,8 @@ class ReclaimableCapacity:
         self._since: defaultdict[tuple[int, _Kind], Counter[int]] = defaultdict(Counter)
         """By team and kind, the changes since by node. Claims evict and restore the same replicas
         many times, which cancels out."""
+        self._changes_of: dict[RoleAllocation, tuple[int, ReclaimPriority, Counter[int]]] = {}
+        """By role: its team, and the priority and the changes of its kind."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
         """The scope for which `_reached` was computed, and the changes of its balance."""
@@ -54,10 +56,14 @@ class ReclaimableCapacity:
             self._nodes[allocation.team][kind].extend(map(_node, placements))
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
-        team, kind = allocation.team, (allocation.reclaim_priority, allocation.pod_class)
-        self._nodes[team].setdefault(kind, [])
-        self._since[team, kind][placement.node] += sign
-        if kind[0] <= self._most.get(team, NONE_RECLAIMABLE):
+        known = self._changes_of.get(allocation)
+        if known is None:
+            team, kind = allocation.team, (allocation.reclaim_priority, allocation.pod_class)
+            self._nodes[team].setdefault(kind, [])
+            known = self._changes_of[allocation] = team, kind[0], self._since[team, kind]
+        team, priority, since = known
+        since[placement.node] += sign
+        if priority <= self._most.get(team, NONE_RECLAIMABLE):
             self._changed[allocation.pod_class][placement.node] += sign
 
     def with_idle(self, scope: ReclaimScope) -> Ints:

@@ -5,10 +5,7 @@ its last replica. Between teams, borrowed capacity returns to its owner first, f
 furthest above its guarantee.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection
-from functools import cached_property
-from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -31,9 +28,8 @@ class ReclaimOrder(msgspec.Struct, frozen=True):
     """The size down to which each role yields, and the order in which roles yield."""
 
     min_replicas: Callable[[RoleAllocation], int]
-    key: Callable[[RoleAllocation, int], YieldKey]
-    """The key of a role once some of its replicas have yielded; smallest first. `YieldQueue.next`
-    compares its first part with a claim's priority."""
+    key: Callable[[RoleAllocation], YieldKey]
+    """Smallest first. `YieldQueue.next` compares its first part with a claim's priority."""
     gathers_minimums: bool = False
     """Whether interchangeable minimums are kept together where a claim fits only then."""
 
@@ -44,38 +40,18 @@ class Entry(NamedTuple):
     key: YieldKey
     last: int
     """Negated rank: among equals the last in the total order yields first."""
-    serial: int
     allocation: RoleAllocation
-    fewer: int = 0
-    """The number of its replicas that have yielded by then."""
-
-
-class YieldTurn(NamedTuple):
-    """A replica that yields after others of its team."""
-
-    entry: Entry
-    """Its role's entry then."""
-    after: Entry | None
-    """Its role's entry afterwards; None if the role is then down to its minimum."""
-
-
-class RankedTurn(NamedTuple):
-    """A turn, with its rank and what that was read from; the rank is None if it cannot be taken."""
-
-    turn: YieldTurn
-    team_rank: TeamRank | None
-    rank: Rank | None
 
 
 class TeamRanks:
     """What the ranks of all roles of a team have in common, for claims with the same rights.
 
-    It is computed once for each usage of the teams that it depends on: claims look ahead which
-    replicas would yield, and teams then use again what they have used before.
+    It is computed once for each usage of the teams that it depends on: claims evict and restore,
+    and teams then use again what they have used before.
     """
 
     def __init__(self, balance: TeamBalance, scope: ReclaimScope, teams: Collection[int]) -> None:
-        self._balance, self._scope, self._teams = balance, scope, teams
+        self._balance, self._scope = balance, scope
         self.team_count = len(teams)
         # Shares of common levels are left out: they are equal for all teams.
         self._common = balance.common_levels(teams)
@@ -88,27 +64,15 @@ class TeamRanks:
         """By team and that usage."""
 
     def of(self, team: int) -> TeamRank:
-        balance = self._balance
+        balance, path = self._balance, self._balance.paths[team]
         used = self._used.get(team)
         if used is None:
-            used = self._used[team] = [balance.used[one] for one in self._own_path(team)]
+            own = path[: max(len(path) - self._apart, 0)]
+            used = self._used[team] = [balance.used[one] for one in own]
         key = (team, *map(tuple, used))
         found = self._found.get(key)
         if found is None:
-            above = balance.paths[team][-1 - self._common :: -1]
+            above = path[-1 - self._common :: -1]
             found = self._scope.reach(team), tuple([-balance.share(one) for one in above])
             self._found[key] = found
         return found
-
-    @cached_property
-    def independent(self) -> frozenset[int]:
-        """Teams whose ranks change only with their own replicas, not with those of other teams."""
-        sharing = Counter(chain.from_iterable(map(self._own_path, self._teams)))
-        return frozenset(
-            team for team in self._teams if all(sharing[one] == 1 for one in self._own_path(team))
-        )
-
-    def _own_path(self, team: int) -> tuple[int, ...]:
-        """The teams on its path that not all teams share."""
-        path = self._balance.paths[team]
-        return path[: max(len(path) - self._apart, 0)]
