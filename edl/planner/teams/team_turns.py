@@ -5,50 +5,58 @@ of the teams on one path, so the cost of a turn depends on the depth of the tree
 """
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from heapq import heapify, heappop, heapreplace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from heapq import heappush
 from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
 
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+from edl.planner.teams.team_balance import NO_TEAM, Parts, TeamBalance
 
-Key = TypeVar("Key")
+Own = TypeVar("Own")
+"""What waits in one team."""
+Turn = TypeVar("Turn", bound=tuple[object, ...])
+"""(sort key, …); no other team beside it has an equal key."""
 First = TypeVar("First")
-Turn: TypeAlias = tuple[Key, int, First]
-"""(sort key, team, what is first in the team and below it)"""
-Heap: TypeAlias = list[Turn[Key, First]]
-"""The turns of several teams, the next one first."""
-LaterTurns: TypeAlias = Mapping[int, Iterator[Turn[Key, First]]]
-"""By team, its turns after the one in the heap."""
+Put: TypeAlias = Callable[[list[Turn], Turn], object]
+"""`heappush`, or `heapreplace` if the team has an earlier turn in the heap."""
+Level: TypeAlias = tuple[int, Own, list[Turn], list[Turn], list[int], Parts]
+"""(team, what waits in it, heap of its children's turns, heap with its own turn, usage, parts)"""
+Path: TypeAlias = tuple[Level[Own, Turn], ...]
+"""A team and the teams above it, the lowest first."""
 
 
-class TeamTurns(ABC, Generic[Key, First]):
+class TeamTurns(ABC, Generic[Own, Turn, First]):
     """The teams in which, or below which, anything waits."""
 
-    def __init__(self, balance: TeamBalance, waiting: Collection[int]) -> None:
-        """`waiting`: the teams that roles or claims belong to."""
+    def __init__(self, balance: TeamBalance, waiting: Mapping[int, Own], nothing: Own) -> None:
+        """`waiting`: by team, what waits in it; `nothing`: for all other teams."""
         self.balance = balance
-        self._children: defaultdict[int, dict[int, None]] = defaultdict(dict)
+        above: dict[int, int] = {}
         for own in waiting:
-            for team, above in pairwise((*balance.paths[own], NO_TEAM)):
-                if team in self._children[above]:
-                    break
-                self._children[above][team] = None
-        self._top = NO_TEAM
-        """The lowest team that all of them belong to: above it there is nothing to compare."""
-        while len(only := [*self._children[self._top]]) == 1 and only[0] not in waiting:
-            self._top = only[0]
-        self.first: Heap[Key, First] = []
-        """The turns of the teams just below that one."""
+            above.update(pairwise((*balance.paths[own], NO_TEAM)))
+        teams, children, top = sorted(above), Counter(above.values()), NO_TEAM
+        # Above the lowest team that all of them belong to, there is nothing to compare.
+        while children[top] == 1 and teams[0] not in waiting:
+            top = teams.pop(0)
+        self.below: dict[int, list[Turn]] = {team: [] for team in (top, *teams)}
+        """By team, the turns of its children: a heap."""
+        self.first = self.below[top]
+        self.paths: dict[int, Path[Own, Turn]] = {top: ()}
+        """By team, parents before their children."""
+        for team in teams:
+            heaps = self.below[team], self.below[above[team]]
+            figures = balance.used[team], balance.parts[team]
+            level = (team, waiting.get(team, nothing), *heaps, *figures)
+            self.paths[team] = level, *self.paths[above[team]]
 
     @abstractmethod
-    def turns(self, team: int) -> Iterator[Turn[Key, First]]:
-        """Yields a team's next turn by the current usage, as long as anything waits.
+    def serve(self, changes: int) -> Iterator[First]:
+        """Yields what is next, as long as `TeamBalance.changes` stays the same."""
 
-        It is continued once the turn was served. Iterators nest as deep as teams do, at most 32
-        levels (`edl.parsing.team_document`).
-        """
+    @abstractmethod
+    def renew(self, path: Path[Own, Turn], put: Put[Turn]) -> None:
+        """Put the next turn of each of these teams, by the current usage, into its heap."""
 
     def forget(self) -> None:
         """Drop cached figures, as the usage of a team has fallen."""
@@ -62,24 +70,8 @@ class TeamTurns(ABC, Generic[Key, First]):
         while self.first or changes < 0:
             changes = self.balance.changes
             self.forget()
-            first, later = self.below(self._top)
-            self.first = first
-            while first and changes == self.balance.changes:
-                yield first[0][2]
-                self.renew(first, later)
-
-    def below(self, team: int) -> tuple[Heap[Key, First], LaterTurns[Key, First]]:
-        """The turns of a team's children."""
-        if team not in self._children:
-            return [], {}
-        later = {child: self.turns(child) for child in self._children[team]}
-        heap = [turn for child in later.values() if (turn := next(child, None))]
-        heapify(heap)
-        return heap, later
-
-    def renew(self, heap: Heap[Key, First], later: LaterTurns[Key, First]) -> None:
-        """Replace the first turn by the next one of its team."""
-        if turn := next(later[heap[0][1]], None):
-            heapreplace(heap, turn)
-        else:
-            heappop(heap)
+            for heap in self.below.values():
+                heap.clear()
+            for path in reversed(self.paths.values()):
+                self.renew(path[:1], heappush)
+            yield from self.serve(changes)

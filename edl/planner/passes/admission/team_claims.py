@@ -6,14 +6,14 @@ first, then those with the smallest share of borrowed capacity.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heapify
+from heapq import heapify, heapreplace
 from typing import Final, TypeAlias
 
 from edl.planner.gangs.gang import Gang
 from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimOrder, claim_order
 from edl.planner.snapshot.last_resizes import JobReference
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import Heap, LaterTurns, TeamTurns, Turn
+from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
+from edl.planner.teams.team_turns import Level, Path, Put, TeamTurns
 
 FIRST_COVERED: Final = 0
 """A guarantee covers the first waiting claim."""
@@ -23,6 +23,8 @@ NONE_COVERED: Final = 2
 
 _Key: TypeAlias = tuple[int, int, float, ClaimOrder]
 """(coverage, negated priority, share, order of the claim)"""
+_Turn: TypeAlias = tuple[_Key, int, ClaimingTeam]
+"""(sort key, team, the team in it or below it whose claim that is)"""
 
 
 def in_team_order(
@@ -38,19 +40,15 @@ def in_team_order(
         found = charge(claim)
         by_team[found.team].append((claim, found))
     queues = {team: ClaimingTeam(team, found) for team, found in by_team.items()}
-    return _ClaimTurns(balance, queues).claims()
+    return _ClaimTurns(balance, queues).in_order()
 
 
-class _ClaimTurns(TeamTurns[_Key, ClaimingTeam]):
+class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn, Claim]):
     """The claims of all teams, those of each team in its own order."""
 
     def __init__(self, balance: TeamBalance, queues: dict[int, ClaimingTeam]) -> None:
-        super().__init__(balance, queues)
+        super().__init__(balance, queues, ClaimingTeam(NO_TEAM, []))
         self._queues = queues
-        self._path: tuple[int, ...] = ()
-        """The path of the team that was served last."""
-        self._below: dict[int, Heap[_Key, ClaimingTeam]] = {}
-        """By team, the turns of its children."""
         self._hopeful: dict[int, list[ClaimingTeam]] = {}
         """By team, queues in it and below it with a claim that its guarantee may cover."""
         self._waiting = {
@@ -61,15 +59,15 @@ class _ClaimTurns(TeamTurns[_Key, ClaimingTeam]):
             for reference in _references(claim)
         }
 
-    def claims(self) -> Iterator[Claim]:
-        """Yields each claim once, by the usage of teams after the last one was served."""
-        for first in self.in_order():
-            queue, place = self._next(first)
+    def serve(self, changes: int) -> Iterator[Claim]:
+        """Yields each claim once."""
+        while self.first and changes == self.balance.changes:
+            queue, place = self._next(self.first[0][2])
             claim = queue.pop(place)
             if isinstance(claim, Gang):
                 self._waiting -= _references(claim)
-            self._path = self.balance.paths[queue.team]
             yield claim
+            self.renew(self.paths[queue.team])
 
     def forget(self) -> None:
         """Drop cached coverage, as the usage of a team has fallen."""
@@ -79,38 +77,33 @@ class _ClaimTurns(TeamTurns[_Key, ClaimingTeam]):
             for team in self.balance.paths[queue.team] if queue.waiting else ():
                 self._hopeful[team].append(queue)
 
-    def turns(self, team: int) -> Iterator[Turn[_Key, ClaimingTeam]]:
-        below, later = self.below(team)
-        self._below[team] = below
-        while turn := self._turn(team, below):
-            yield turn
-            if team != self._path[0]:
-                self.renew(below, later)
+    def renew(self, path: Path[ClaimingTeam, _Turn], put: Put[_Turn] = heapreplace) -> None:
+        """The team that was served need not be the first in its heap."""
+        for level in path:
+            turn, team, heap = self._turn(level), level[0], level[3]
+            if not turn:
+                heap[:] = [one for one in heap if one[1] != team]
+            elif put is heapreplace and heap[0][1] != team:
+                heap[next(at for at, one in enumerate(heap) if one[1] == team)] = turn
+            else:
+                put(heap, turn)
+                continue
+            heapify(heap)
 
-    def _turn(self, team: int, below: Heap[_Key, ClaimingTeam]) -> Turn[_Key, ClaimingTeam] | None:
-        """A team's turn by the current usage; None if no claim waits. `below`: its children's."""
-        own, covered = self._queues.get(team), NONE_COVERED
+    def _turn(self, level: Level[ClaimingTeam, _Turn]) -> _Turn | None:
+        """A team's turn by the current usage; None if no claim waits."""
+        team, own, below = level[:3]
+        covered, first = NONE_COVERED, own.first if own.waiting else None
         share = self.balance.share(team)
-        first = own.first if own and own.waiting else None
         if below and not (first and (covered, first[0], share, first) <= below[0][0]):
             (covered, _, _, first), _, own = below[0]
-        if own is None or first is None:
+        if first is None:
             return None
         if covered == FIRST_COVERED or own.charge.is_within(team):
             covered, share = FIRST_COVERED, 0.0
         elif covered == LATER_COVERED or (self._hopeful[team] and self._any_is_within(team)):
             covered, share = LATER_COVERED, 0.0
         return (covered, first[0], share, first), team, own
-
-    def renew(self, heap: Heap[_Key, ClaimingTeam], later: LaterTurns[_Key, ClaimingTeam]) -> None:
-        """Replace the turn of the team that was served, which need not be the first."""
-        if heap[0][1] in self._path:
-            super().renew(heap, later)
-            return
-        served = next(at for at, (_, team, _) in enumerate(heap) if team in self._path)
-        heap[0], heap[served] = heap[served], heap[0]
-        super().renew(heap, later)
-        heapify(heap)
 
     def _any_is_within(self, team: int) -> bool:
         """Whether a team's guarantee covers any claim that waits in it or below it."""
@@ -156,10 +149,9 @@ class _ClaimTurns(TeamTurns[_Key, ClaimingTeam]):
 
     def _is_contested(self, queue: ClaimingTeam) -> bool:
         """Whether a guarantee covers a claim of another team than the one whose turn it is, too."""
-        above = self.balance.paths[queue.team][1:]
-        heaps = [self.first, *(self._below.get(team, []) for team in above)]
         # The second smallest element of a heap is at index 1 or 2.
-        return any(key[0] < NONE_COVERED for heap in heaps for key, _, _ in heap[1:3])
+        others = (turn for level in self.paths[queue.team] for turn in level[3][1:3])
+        return any(key[0] < NONE_COVERED for key, _, _ in others)
 
 
 def _references(claim: Gang) -> set[JobReference]:
