@@ -44,11 +44,14 @@ def verdicts(stage: Stage) -> list[str]:
 
 
 def drain(node: str, job: str, index: str = "") -> tuple[str, ...]:
-    """kubectl's arguments; `index`: of the only pod to evict."""
+    """kubectl's arguments; `index`: of the only pod to evict.
+
+    On 1.33 the Job controller keeps the finalizer of an evicted pod for 10 s.
+    """
     pods = f"--pod-selector={contract.JOB_NAME_LABEL}={job}"
     if index:
         pods += f",{INDEX}={index}"
-    return "drain", node, pods, "--timeout=10s", "--grace-period=1"
+    return "drain", node, pods, "--timeout=30s", "--grace-period=1"
 
 
 def pods_on(stage: Stage, job: str, node: str) -> set[str]:

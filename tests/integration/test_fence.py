@@ -9,7 +9,7 @@ from kubernetes.config import new_client_from_config
 from certs.secrets import usual
 from dev.installation import Installation
 from edl import contract
-from edl.errors import ClusterError
+from edl.errors import ClusterError, NotFound
 from edl.kube.api.client import connect
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
@@ -122,11 +122,17 @@ def test_the_reconcilers_token_writes_no_status_but_its_mark(
         thief.add_condition(target, {"type": "Ready"} | times, version)
     kubeconfig = str(installation.folder / "reconciler.kubeconfig")
     stolen = new_client_from_config(kubeconfig)  # type: ignore[no-untyped-call]
+    core, refusals = CoreV1Api(stolen), list[str]()
     for status in STATUSES:
-        with pytest.raises(ApiException, match="DisruptionTarget"):
-            CoreV1Api(stolen).patch_namespaced_pod_status(
-                target.name, at.namespace, {"status": status}
-            )
+        try:
+            core.patch_namespaced_pod_status(target.name, at.namespace, {"status": status})
+        except ApiException as refusal:
+            refusals.append(str(refusal))
+    assert all("DisruptionTarget" in refusal for refusal in refusals)
+    if len(refusals) < len(STATUSES):  # on 1.33 the API server drops this field
+        assert len(refusals) == len(STATUSES) - 1
+        assert "observedGeneration" not in at.pods("mine")[0]["status"]
+    version = at.pods("mine")[0]["metadata"]["resourceVersion"]
     found = thief.add_condition(target, {"type": "DisruptionTarget"} | times, version)
     assert "DisruptionTarget" in {one["type"] for one in found["status"]["conditions"]}
 
@@ -164,6 +170,14 @@ def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief:
         assert contract.FRAMEWORK in tried(thief, target, {"metadata": change})
 
 
+def serves_claims(at: Stage) -> bool:
+    try:
+        at.all("ResourceClaim")
+    except NotFound:
+        return False
+    return True
+
+
 def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
     at: Stage, thief: Cluster
 ) -> None:
@@ -177,6 +191,8 @@ def test_a_provisional_pod_has_nothing_that_runs_or_reaches_further(
     for change in (*RAISED, owned):
         assert "no pods but provisional ones" in refusal(provisional(change)), change
     for change in WIDER:
+        if "resourceClaims" in change and not serves_claims(at):
+            continue  # the API server drops them
         assert "without rights, volumes or access to the host" in refusal(
             provisional(spec=change)
         ), change
