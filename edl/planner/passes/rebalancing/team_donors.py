@@ -30,31 +30,26 @@ class TeamDonors:
     _changes: int = -1
     """The length of `TeamBalance.charged` for which the answers below hold."""
     _least: dict[int, float] = field(default_factory=dict)
-    """By donor team just below the common ancestor, the share above which it must stay."""
-    _paths: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """By donor team, its path below the common ancestor; () if it has nothing to donate."""
-    _stays: dict[tuple[int, Amounts], bool] = field(default_factory=dict)
-    """Whether the share of such a team stays above that one without this charge."""
+    """By donor team, the share above which the team just below the common ancestor must stay; inf
+    if it has nothing to donate."""
     _gives: dict[TeamCharge, bool] = field(default_factory=dict)
     """Whether a team may donate such a replica."""
 
     def have_more(self, other: int) -> bool:
         """Whether another team has anything to donate."""
-        if self._changes != len(self.right.balance.charged):
-            self._forget()
-        if other not in self._paths:
-            theirs = self.right.balance.below_common(self.right.team, other)
-            if theirs and theirs[-1] not in self._least:
-                self._least[theirs[-1]] = self._stays_above(theirs[-1])
-            keeps_all = not theirs or self._least[theirs[-1]] == inf
-            keeps_all = keeps_all or self.right.reach(other) is Reach.NONE
-            self._paths[other] = () if keeps_all else theirs
-        return bool(self._paths[other])
+        return self._least_of(other) < inf
 
-    def _forget(self) -> None:
-        for answers in (self._least, self._paths, self._stays, self._gives):
-            answers.clear()
-        self._changes = len(self.right.balance.charged)
+    def _least_of(self, other: int) -> float:
+        if self._changes != len(self.right.balance.charged):
+            self._least.clear()
+            self._gives.clear()
+            self._changes = len(self.right.balance.charged)
+        if other not in self._least:
+            theirs = self.right.balance.below_common(self.right.team, other)
+            least = self._stays_above(theirs[-1]) if theirs else inf
+            keeps_all = least < inf and self.right.reach(other) is Reach.NONE
+            self._least[other] = inf if keeps_all else least
+        return self._least[other]
 
     def min_replicas(self, donor: RoleAllocation) -> int:
         """The size down to which a donor yields: its current size if its team may not donate."""
@@ -63,21 +58,13 @@ class TeamDonors:
 
     def give(self, charge: TeamCharge) -> bool:
         """Whether another team may donate a replica with this charge."""
-        if self._changes != len(self.right.balance.charged):
-            self._forget()
-        gives = self._gives.get(charge)
-        return self.have_more(charge.team) and self.may_donate(charge) if gives is None else gives
-
-    def may_donate(self, charge: TeamCharge) -> bool:
-        """`give` for a team that has just been found to have more."""
-        if charge not in self._gives:
-            theirs, balance = self._paths[charge.team], self.right.balance
-            donation = theirs[-1], charge.amounts
-            if donation not in self._stays:
-                self._stays[donation] = balance.share_with(*donation, -1) > self._least[theirs[-1]]
+        least, balance = self._least_of(charge.team), self.right.balance
+        if least < inf and charge not in self._gives:
+            theirs = balance.below_common(self.right.team, charge.team)
+            stays = balance.share_with(theirs[-1], charge.amounts, -1) > least
             within = (one for one in theirs if balance.owed[one] and charge.is_within(one, 0))
-            self._gives[charge] = self._stays[donation] and next(within, None) is None
-        return self._gives[charge]
+            self._gives[charge] = stays and next(within, None) is None
+        return least < inf and self._gives[charge]
 
     def _stays_above(self, other: int) -> float:
         """The share above which a team just below the common ancestor must stay.

@@ -213,7 +213,7 @@ class TeamRebalance:
         """Roles of these whose teams may donate a replica."""
         for team, charges in roles.items():
             if teams.have_more(team):
-                for charge in filter(teams.may_donate, charges):
+                for charge in filter(teams.give, charges):
                     yield from (one for one in charges[charge] if one.size > one.min_replicas)
 
     def _let_recipients_go_first(self) -> None:
