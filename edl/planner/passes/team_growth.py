@@ -5,19 +5,20 @@ team it goes to the least satisfied role, as without teams.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from heapq import heapify, heappop, heapreplace
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final, TypeAlias
 
-from edl.planner.policies import Policy
+from edl.planner.policies import Policy, Satisfaction
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_balance import TeamBalance
-from edl.planner.teams.team_turns import Path, Put, TeamTurns
+from edl.planner.teams.team_balance import TeamBalance, dominant_share
+from edl.planner.teams.team_turns import Levels, TeamTurns
 
 _Entry: TypeAlias = tuple[float, int, RoleAllocation, int]
 """(satisfaction, rank, role, its team). Ranks are unique, so roles are never compared."""
 _Turn: TypeAlias = tuple[float, _Entry]
 """(share of the team, the first role in it and below it)"""
+_Put: TypeAlias = Callable[[list[_Turn], _Turn], object]
 _COVERED: Final = -1.0
 """In the place of the share if a guarantee covers the replica: below each share."""
 
@@ -32,60 +33,59 @@ def growth_order(
         roles[team].append((satisfied, one.rank, one, team))
     for own in roles.values():
         heapify(own)
-    return _GrowthTurns(balance, policy, roles).in_order()
+    return _GrowthTurns(balance, roles).in_order(policy.satisfaction)
 
 
-class _GrowthTurns(TeamTurns[list[_Entry], _Turn, RoleAllocation]):
+class _GrowthTurns(TeamTurns[list[_Entry], _Turn]):
     """The roles of all teams that could grow."""
 
-    def __init__(
-        self, balance: TeamBalance, policy: Policy, roles: dict[int, list[_Entry]]
-    ) -> None:
+    def __init__(self, balance: TeamBalance, roles: dict[int, list[_Entry]]) -> None:
         """`roles`: by team, a heap of its own roles."""
         super().__init__(balance, roles, [])
-        self._policy = policy
         self._may_cover: set[int] = set()
         """Teams whose guarantee may cover more replicas."""
 
-    def forget(self) -> None:
-        self._may_cover = {team for team in self.paths if self.balance.owed[team]}
+    def in_order(self, satisfaction: Satisfaction) -> Iterator[RoleAllocation]:
+        """Yields the role whose turn is next, by the usage of teams after the last one was served.
 
-    def serve(self, changes: int) -> Iterator[RoleAllocation]:
-        """Whether the last yielded role has grown is seen from its placements."""
-        balance, first, satisfaction = self.balance, self.first, self._policy.satisfaction
-        paths, renew = self.paths, self.renew
-        while first and changes == balance.changes:
+        All turns are computed anew if `TeamBalance.changes` tells that usage fell. Whether the last
+        yielded role has grown is seen from its placements.
+        """
+        balance, first, paths = self.balance, self.first, self.paths
+        put: _Put = heappush
+        changes, levels, may_cover = balance.changes, self.start(), self._may_cover
+        while True:
+            if changes != balance.changes:
+                changes, put, levels = balance.changes, heappush, self.start()
+            for team, own, below, beside, used, at, owed, weight, others in levels:
+                # A plan may take 100,000 turns: this is `TeamBalance.share`, mostly inline.
+                part = (used[at] - owed) * weight
+                share = dominant_share(used, others) if others or part < 0 else part
+                if below and not (own and (share, own[0]) < below[0]):
+                    before, entry = below[0]
+                elif own:
+                    before, entry = share, own[0]
+                else:
+                    if put is heapreplace:
+                        heappop(beside)
+                    continue
+                if before == _COVERED or (team in may_cover and self._covers(team, entry)):
+                    share = _COVERED
+                put(beside, (share, entry))
+            if not first:
+                return
             _, (_, rank, role, team) = first[0]
             size = len(role.placements)
             yield role
-            path = paths[team]
-            own = path[0][1]
+            put, levels = heapreplace, paths[team]
             if size < (grown := len(role.placements)) < role.max_replicas:
-                heapreplace(own, (satisfaction(role, grown), rank, role, team))
+                heapreplace(levels[0][1], (satisfaction(role, grown), rank, role, team))
             else:
-                heappop(own)
-            renew(path)
+                heappop(levels[0][1])
 
-    def renew(self, path: Path[list[_Entry], _Turn], put: Put[_Turn] = heapreplace) -> None:
-        may_cover = self._may_cover
-        for team, own, below, beside, used, parts in path:
-            # `dominant_share`: a plan may take 100,000 turns.
-            share = 0.0
-            for at, owed, weight in parts:
-                if (part := (used[at] - owed) * weight) > share:
-                    share = part
-            if below and not (own and (share, own[0]) < below[0]):
-                before, entry = below[0]
-            elif own:
-                before, entry = share, own[0]
-            elif put is heapreplace:
-                heappop(beside)
-                continue
-            else:
-                continue
-            if before == _COVERED or (team in may_cover and self._covers(team, entry)):
-                share = _COVERED
-            put(beside, (share, entry))
+    def start(self) -> Levels[list[_Entry], _Turn]:
+        self._may_cover.update(team for team in self.paths if self.balance.owed[team])
+        return super().start()
 
     def _covers(self, team: int, entry: _Entry) -> bool:
         """Whether a team's guarantee covers one more replica of a role.

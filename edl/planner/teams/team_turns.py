@@ -1,13 +1,11 @@
-"""Which team's turn is next, decided level by level of the team tree.
+"""Whose turn it is next, decided level by level of the team tree.
 
 At each level, the team with the smallest sort key is next. What is served changes only the figures
 of the teams on one path, so the cost of a turn depends on the depth of the tree.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from heapq import heappush
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
 
@@ -15,19 +13,16 @@ from edl.planner.teams.team_balance import NO_TEAM, Parts, TeamBalance
 
 Own = TypeVar("Own")
 """What waits in one team."""
-Turn = TypeVar("Turn", bound=tuple[object, ...])
+Turn = TypeVar("Turn")
 """(sort key, …); no other team beside it has an equal key."""
-First = TypeVar("First")
-Put: TypeAlias = Callable[[list[Turn], Turn], object]
-"""`heappush`, or `heapreplace` if the team has an earlier turn in the heap."""
-Level: TypeAlias = tuple[int, Own, list[Turn], list[Turn], list[int], Parts]
-"""(team, what waits in it, heap of its children's turns, heap with its own turn, usage, parts)"""
-Path: TypeAlias = tuple[Level[Own, Turn], ...]
-"""A team and the teams above it, the lowest first."""
+Level: TypeAlias = tuple[int, Own, list[Turn], list[Turn], list[int], int, int, float, Parts]
+"""(team, what waits in it, heap of its children's turns, heap with its own turn, usage,
+part of its first resource, parts of all resources if there are others)"""
+Levels: TypeAlias = tuple[Level[Own, Turn], ...]
 
 
-class TeamTurns(ABC, Generic[Own, Turn, First]):
-    """The teams in which, or below which, anything waits."""
+class TeamTurns(Generic[Own, Turn]):
+    """The turns of all teams in which, or below which, anything waits."""
 
     def __init__(self, balance: TeamBalance, waiting: Mapping[int, Own], nothing: Own) -> None:
         """`waiting`: by team, what waits in it; `nothing`: for all other teams."""
@@ -39,39 +34,20 @@ class TeamTurns(ABC, Generic[Own, Turn, First]):
         # Above the lowest team that all of them belong to, there is nothing to compare.
         while children[top] == 1 and teams[0] not in waiting:
             top = teams.pop(0)
-        self.below: dict[int, list[Turn]] = {team: [] for team in (top, *teams)}
+        self._below: dict[int, list[Turn]] = {team: [] for team in (top, *teams)}
         """By team, the turns of its children: a heap."""
-        self.first = self.below[top]
-        self.paths: dict[int, Path[Own, Turn]] = {top: ()}
-        """By team, parents before their children."""
+        self.first = self._below[top]
+        self.paths: dict[int, Levels[Own, Turn]] = {top: ()}
+        """By team, itself and the teams above it, the lowest first; parents before children."""
         for team in teams:
-            heaps = self.below[team], self.below[above[team]]
-            figures = balance.used[team], balance.parts[team]
+            heaps = self._below[team], self._below[above[team]]
+            parts = balance.parts[team]
+            figures = balance.used[team], *parts[0], parts if len(parts) > 1 else ()
             level = (team, waiting.get(team, nothing), *heaps, *figures)
             self.paths[team] = level, *self.paths[above[team]]
 
-    @abstractmethod
-    def serve(self, changes: int) -> Iterator[First]:
-        """Yields what is next, as long as `TeamBalance.changes` stays the same."""
-
-    @abstractmethod
-    def renew(self, path: Path[Own, Turn], put: Put[Turn]) -> None:
-        """Put the next turn of each of these teams, by the current usage, into its heap."""
-
-    def forget(self) -> None:
-        """Drop cached figures, as the usage of a team has fallen."""
-
-    def in_order(self) -> Iterator[First]:
-        """Yields what is next, by the usage of teams after the last one was served.
-
-        All turns are computed anew if `TeamBalance.changes` tells that usage fell.
-        """
-        changes = -1
-        while self.first or changes < 0:
-            changes = self.balance.changes
-            self.forget()
-            for heap in self.below.values():
-                heap.clear()
-            for path in reversed(self.paths.values()):
-                self.renew(path[:1], heappush)
-            yield from self.serve(changes)
+    def start(self) -> Levels[Own, Turn]:
+        """All teams, children before their parents, after all of their turns were dropped."""
+        for heap in self._below.values():
+            heap.clear()
+        return tuple(path[0] for path in reversed(self.paths.values()) if path)

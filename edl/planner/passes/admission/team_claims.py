@@ -6,14 +6,14 @@ first, then those with the smallest share of borrowed capacity.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heapify, heapreplace
+from heapq import heapify, heappush, heapreplace
 from typing import Final, TypeAlias
 
 from edl.planner.gangs.gang import Gang
 from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimOrder, claim_order
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
-from edl.planner.teams.team_turns import Level, Path, Put, TeamTurns
+from edl.planner.teams.team_turns import Level, Levels, TeamTurns
 
 FIRST_COVERED: Final = 0
 """A guarantee covers the first waiting claim."""
@@ -43,7 +43,7 @@ def in_team_order(
     return _ClaimTurns(balance, queues).in_order()
 
 
-class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn, Claim]):
+class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
     """The claims of all teams, those of each team in its own order."""
 
     def __init__(self, balance: TeamBalance, queues: dict[int, ClaimingTeam]) -> None:
@@ -59,36 +59,45 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn, Claim]):
             for reference in _references(claim)
         }
 
-    def serve(self, changes: int) -> Iterator[Claim]:
-        """Yields each claim once."""
-        while self.first and changes == self.balance.changes:
+    def in_order(self) -> Iterator[Claim]:
+        """Yields each claim once, by the usage of teams after the last one was served.
+
+        All turns are computed anew if `TeamBalance.changes` tells that usage fell.
+        """
+        changes, levels = self.balance.changes, self.start()
+        while True:
+            if changes != self.balance.changes:
+                changes, levels = self.balance.changes, self.start()
+            for level in levels:
+                self._renew(level)
+            if not self.first:
+                return
             queue, place = self._next(self.first[0][2])
             claim = queue.pop(place)
             if isinstance(claim, Gang):
                 self._waiting -= _references(claim)
             yield claim
-            self.renew(self.paths[queue.team])
+            levels = self.paths[queue.team]
 
-    def forget(self) -> None:
-        """Drop cached coverage, as the usage of a team has fallen."""
+    def start(self) -> Levels[ClaimingTeam, _Turn]:
+        """Drop cached coverage as well, as the usage of a team has fallen."""
         self._hopeful = defaultdict(list)
         for queue in self._queues.values():
             queue.forget()
             for team in self.balance.paths[queue.team] if queue.waiting else ():
                 self._hopeful[team].append(queue)
+        return super().start()
 
-    def renew(self, path: Path[ClaimingTeam, _Turn], put: Put[_Turn] = heapreplace) -> None:
-        """The team that was served need not be the first in its heap."""
-        for level in path:
-            turn, team, heap = self._turn(level), level[0], level[3]
-            if not turn:
-                heap[:] = [one for one in heap if one[1] != team]
-            elif put is heapreplace and heap[0][1] != team:
-                heap[next(at for at, one in enumerate(heap) if one[1] == team)] = turn
-            else:
-                put(heap, turn)
-                continue
-            heapify(heap)
+    def _renew(self, level: Level[ClaimingTeam, _Turn]) -> None:
+        """Put a team's next turn in the place of its last one, which need not be the first."""
+        turn, team, heap = self._turn(level), level[0], level[3]
+        if turn and heap and heap[0][1] == team:
+            heapreplace(heap, turn)
+            return
+        heap[:] = [one for one in heap if one[1] != team]
+        heapify(heap)
+        if turn:
+            heappush(heap, turn)
 
     def _turn(self, level: Level[ClaimingTeam, _Turn]) -> _Turn | None:
         """A team's turn by the current usage; None if no claim waits."""
