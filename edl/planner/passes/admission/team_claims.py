@@ -64,12 +64,12 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
 
         All turns are computed anew if `TeamBalance.changes` tells that usage fell.
         """
-        changes, levels = self.balance.changes, self.start()
+        changes, levels, served = self.balance.changes, self.start(), False
         while True:
             if changes != self.balance.changes:
-                changes, levels = self.balance.changes, self.start()
+                changes, levels, served = self.balance.changes, self.start(), False
             for level in levels:
-                self._renew(level)
+                self._renew(level, served=served)
             if not self.first:
                 return
             queue, place = self._next(self.first[0][2])
@@ -77,7 +77,7 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
             if isinstance(claim, Gang):
                 self._waiting -= _references(claim)
             yield claim
-            levels = self.paths[queue.team]
+            levels, served = self.paths[queue.team], True
 
     def start(self) -> Levels[ClaimingTeam, _Turn]:
         """Drop cached coverage as well, as the usage of a team has fallen."""
@@ -88,14 +88,15 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
                 self._hopeful[team].append(queue)
         return super().start()
 
-    def _renew(self, level: Level[ClaimingTeam, _Turn]) -> None:
-        """Put a team's next turn in the place of its last one, which need not be the first."""
+    def _renew(self, level: Level[ClaimingTeam, _Turn], *, served: bool) -> None:
+        """Add a team's turn; after it was served, in the place of the last, first or not."""
         turn, team, heap = self._turn(level), level[0], level[3]
-        if turn and heap and heap[0][1] == team:
+        if served and turn and heap[0][1] == team:
             heapreplace(heap, turn)
             return
-        heap[:] = [one for one in heap if one[1] != team]
-        heapify(heap)
+        if served:
+            heap[:] = [one for one in heap if one[1] != team]
+            heapify(heap)
         if turn:
             heappush(heap, turn)
 
