@@ -6,7 +6,7 @@ first, then those with the smallest share of borrowed capacity.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heapify, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final, TypeAlias
 
 from edl.planner.gangs.gang import Gang
@@ -91,14 +91,15 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
     def _renew(self, level: Level[ClaimingTeam, _Turn], *, served: bool) -> None:
         """Add a team's turn; after it was served, in the place of the last, first or not."""
         turn, team, heap = self._turn(level), level[0], level[3]
-        if served and turn and heap[0][1] == team:
-            heapreplace(heap, turn)
-            return
-        if served:
-            heap[:] = [one for one in heap if one[1] != team]
-            heapify(heap)
+        if behind := served and heap[0][1] != team:
+            at = next(at for at, one in enumerate(heap) if one[1] == team)
+            heap[0], heap[at] = heap[at], heap[0]
         if turn:
-            heappush(heap, turn)
+            (heapreplace if served else heappush)(heap, turn)
+        elif served:
+            heappop(heap)
+        if behind:
+            heapify(heap)
 
     def _turn(self, level: Level[ClaimingTeam, _Turn]) -> _Turn | None:
         """A team's turn by the current usage; None if no claim waits."""
