@@ -362,7 +362,8 @@ def test_teams_are_evened_out_until_one_more_replica_would_only_turn_them_round(
         assert sizes(plan_for(state)) == after
 
 
-def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_job_is() -> None:
+def one_given() -> ClusterState:
+    """`b` gives a replica to `a`, which has a smaller share than `d`, but a larger one than `c`."""
     jobs = [
         *of("a", running("a1", 1, 4, ["n1"] * 3, shape=shape(1, gpu=1))),
         *of("b", running("b1", 1, 40, ["n1"] * 9)),
@@ -370,7 +371,17 @@ def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_
         *of("d", running("d1", 5, 6, ["n3"] * 5)),
     ]
     state = cluster(node("n1", 12, gpu=40), node("n2", 2), node("n3", 6), *jobs)
-    state = with_teams(state, team("a"), team("b"), team("c"), team("d"))
+    return with_teams(state, team("a"), team("b"), team("c"), team("d"))
+
+
+def test_growth_of_a_team_with_a_larger_share_waits_for_what_this_plan_moves_to_another() -> None:
+    plan = plan_for(one_given())
+    codes = {name: reason.code for name, reason in held(plan).items()}
+    assert codes == {"a1": Code.PODS_TERMINATING, "d1": Code.REBALANCING}
+
+
+def test_what_another_team_gave_comes_before_other_growth_however_satisfied_its_job_is() -> None:
+    state = one_given()
     found = []
     for seconds in (2, 2, 10, 2):
         plan = plan_for(state)
