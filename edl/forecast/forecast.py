@@ -93,6 +93,7 @@ def forecast(
     if seen.never and settings.limits.expects_autoscaler(detected=state.autoscaled):
         plan = decide(state, settings.policy_to_apply(), settings.limits)
         seen.never = {one.job: one.reason for one in plan.held if one.job in seen.never}
+        estimates.never.update((one.job, one.reason) for one in plan.held if one.never)
     elif all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
         estimates.never.update(
             (one.key, seen.never[one.key]) for one in unseen if one.key in seen.never

@@ -47,7 +47,7 @@ def _without_their_nodes(
             alone = _reason_alone(state, settings, job) if tried <= _TRIED else None
             limit = alone.about if alone else None
             if isinstance(limit, NodePoolLimit):
-                if limit.needs > limit.add + _coming(state, job, limit.resource):
+                if _is_above(state, job, limit):
                     yield job.key, reason if above else reasons.above_pool_limits(limit)
             elif alone and not above and alone.code is not Code.WAITING_FOR_NODES:
                 yield job.key, reason
@@ -59,6 +59,11 @@ def _reason_alone(state: ClusterState, settings: Settings, job: TrainingJob) -> 
     """Why an empty cluster would not start it at once."""
     plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
     return next((held.reason for held in plan.held), None)
+
+
+def _is_above(state: ClusterState, job: TrainingJob, limit: NodePoolLimit) -> bool:
+    """Whether nodes that are on their way for other jobs do not suffice for it, either."""
+    return limit.needs > limit.add + _coming(state, job, limit.resource)
 
 
 def _coming(state: ClusterState, job: TrainingJob, resource: str) -> int:
@@ -80,10 +85,13 @@ def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reaso
     if any(role.template.shape.constraints or role.template.shape.share for role in job.live):
         return None
     plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
-    # A job that waits for time alone may start later.
-    if plan.admissions or plan.requests or plan.recheck_after is not None:
+    if plan.admissions or plan.requests:
         return None
-    return next((held.reason for held in plan.held), reasons.UNKNOWN)
+    reason = next((held.reason for held in plan.held), reasons.UNKNOWN)
+    if isinstance(reason.about, NodePoolLimit):
+        return reason if _is_above(state, job, reason.about) else None
+    # A job that waits for time alone may start later.
+    return reason if plan.recheck_after is None else None
 
 
 def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:

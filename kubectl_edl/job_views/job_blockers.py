@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from edl import contract
@@ -30,19 +30,21 @@ _DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 """The Job controller's reason for a Job that ran longer than its `activeDeadlineSeconds`."""
 _STUCK: Final = frozenset({Code.BACK_OFF, Code.START_REFUSED, Code.NAMESPACE_TERMINATING})
 """Recorded reasons for which a start fails, or is not tried, until their cause is removed."""
+_ABOUT_NODES: Final = frozenset({Code.WAITING_FOR_NODES, Code.NODES_NOT_PROVISIONED})
 _Rule: TypeAlias = Callable[[BlockerFacts], Iterator[JobBlocker]]
 
 
 def job_blockers(facts: BlockerFacts) -> Iterator[JobBlocker]:
     """Blockers, the most important first; none of a job that makes progress by itself.
 
-    Symptoms are named unless a cause ends only by an action of the user.
+    A symptom is named unless a cause ends only by an action of the user.
     """
     explained = False
     for one in chain.from_iterable(rule(facts) for rule in _CAUSES):
         explained |= one.urgency is not Urgency.USUAL
         yield one
-    yield from () if explained else chain.from_iterable(rule(facts) for rule in _SYMPTOMS)
+    symptoms = chain.from_iterable(rule(facts) for rule in _SYMPTOMS)
+    yield from islice(symptoms, 0 if explained else 1)
 
 
 def blockers_section(found: Iterable[JobBlocker]) -> str:
@@ -133,10 +135,10 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
             f"it waits for its {noun} {names}", f"apply the {noun}: no role starts without {them}"
         )
         return
-    running = counted(sum(shown.running for shown in view.roles), "pod")
+    running = sum(shown.running for shown in view.roles)
+    cannot = f", and {counted(running, 'pod')} cannot complete the training without {them}"
     yield JobBlocker(
-        f"its {noun} {names} {they} gone, and {running} cannot complete the training without "
-        f"{them}",
+        f"its {noun} {names} {they} gone{cannot if running else ''}",
         f"apply the {noun} again, or: kubectl edl delete {view.argument}",
     )
 
@@ -149,8 +151,9 @@ def _nodes_requested(facts: BlockerFacts) -> Iterator[JobBlocker]:
     if asked.has_requests and asked.since and facts.now - asked.since >= _NOTICED:
         kind = "provisioningrequests" if asked.requests else "pods"
         chosen = f"{kind} {view.namespace_option} -l {contract.PROVISIONAL}={job.key.name}"
+        detail = f": {asked.message}" if asked.message else ""
         yield JobBlocker(
-            f"it has waited {duration(facts.now - asked.since)} for nodes of an autoscaler",
+            f"it has waited {duration(facts.now - asked.since)} for nodes of an autoscaler{detail}",
             f"kubectl describe {chosen}",
         )
     elif asked.failure:
@@ -170,6 +173,8 @@ def _queued(facts: BlockerFacts) -> Iterator[JobBlocker]:
         yield from recorded
         return
     if waits <= SOON and why.reason in PROMISING_CODES:
+        return
+    if why.reason in _ABOUT_NODES and any(_nodes_requested(facts)):
         return
     # `explain` makes its own decision, so it explains a new job before the reconciler has seen it.
     if why.reason is Code.UNOBSERVED and waits >= _NOTICED:

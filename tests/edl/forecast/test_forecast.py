@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.contract import Provision
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
 from edl.model import (
@@ -331,3 +332,16 @@ def test_a_job_whose_extras_are_lost_grows_after_the_back_off_of_the_job_control
     assert found.reason == "sooner if the Job controller's back-off after lost pods ends earlier"
     assert found.at is not None
     assert 5 * MINUTE <= found.at - NOON <= 8 * MINUTE
+
+
+def test_a_quota_that_is_too_small_or_a_job_that_requests_no_nodes_never_starts() -> None:
+    """Whatever an autoscaler adds."""
+    settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
+    quota, charges = Quota("ns", QUOTA, "pods", 8, 0), (QuotaCharge(QUOTA, "pods", 1),)
+    waits = replace(worker("waits", 9, 9), provisioning=Provisioning(provision=Provision.NEVER))
+    for state in (
+        replace(cluster(node("a", 4), worker("waits", 9, 9, charges=charges)), quotas=(quota,)),
+        cluster(node("a", 4), waits),
+    ):
+        found = forecast(state, settings, [WAITS]).starts[WAITS]
+        assert found.certainty is Certainty.NEVER

@@ -205,3 +205,21 @@ def test_a_job_above_the_limits_is_a_warning_also_behind_those_that_request(stag
         gang(stage, f"job-{number}", 5)
     gang(stage, "big", 30)
     assert only(stage, "never")[:2] == ("warning", f"{CANNOT}{above(add=32, needs=52)}")
+
+
+def test_the_queue_agrees_that_a_job_above_the_limits_never_starts(stage: Stage) -> None:
+    gang(stage, "big", 30)
+    (item,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert item["estimatedStart"]["certainty"] == "Never"
+    nodes = "never with today's nodes and quotas: the limits of NodePools allow too little CPU"
+    assert nodes in stage.run("explain", "big").out
+
+
+def test_status_names_a_failed_request_for_nodes_once(stage: Stage) -> None:
+    message = f"the requested nodes were not provisioned in time; the autoscaler: {NO_TYPE}"
+    record = {contract.REASON: "NodesNotProvisioned", contract.MESSAGE: message}
+    gang(stage, "big", 1, "24", **failed(), **record)
+    found = json.loads(stage.run("status", "big", "-o", "json").out)["blockers"]
+    assert [one["message"] for one in found] == [
+        f"it requested nodes 3 times without success, last 60s ago: {NO_TYPE}"
+    ]

@@ -101,6 +101,8 @@ def test_lost_pods_of_a_minimum_are_a_warning_whatever_the_back_off_and_the_age(
         "default/half: 1 of 1 pods of its minimum is missing: the Job controller creates it again "
         "after its back-off, up to 10 s"
     )
+    blockers = json.loads(stage.run("status", "half", "-o", "json").out)["blockers"]
+    assert [f"default/half: {blocker['message']}" for blocker in blockers] == [one["message"]]
 
 
 def test_a_lowered_quota_that_refuses_lost_pods_comes_before_their_back_off(stage: Stage) -> None:
