@@ -170,7 +170,7 @@ def render(settings: Settings) -> str:
     """The settings as JSON for `read`, with durations in seconds."""
     values = asdict(settings) | asdict(settings.limits) | asdict(settings.limits.provisioning)
     given = {name: in_json(values[one.name]) for name, one in _ALL.items()}
-    own = {name: given[name] for name in _OWN if given[name] not in (None, [], {})}
+    own = {name: given[name] for name in _OWN if given[name] not in (None, (), {})}
     limits = {name: given[name] for name in _LIMITS}
     return msgspec.json.encode(own | {"limits": limits}).decode()
 

@@ -18,7 +18,7 @@ def running_pods(role: Role) -> int:
 
 def team_balance(state: ClusterState) -> TeamBalance:
     """What teams use now; without guarantees, also of resources that no schedulable node has."""
-    own: dict[str, Resources] = dict(state.team_usage)
+    own: dict[str, Resources] = dict(state.team_usage if state.teams else {})
     for job in state.jobs if state.teams else ():
         team = state.team_of(job.key.namespace)
         for role in job.roles:

@@ -168,3 +168,9 @@ def test_whatever_is_read_can_decide_and_be_written_again(
 def test_people_read_the_policy_and_the_ceiling() -> None:
     assert str(Settings()) == "policy fair, load ceiling 97 %"
     assert str(ALL) == "policy throughput, weighted by priority, load ceiling 50 %, preempting"
+
+
+def test_what_is_not_set_is_not_published() -> None:
+    """An older plugin warns of each setting that it does not know."""
+    assert json.loads(render(Settings())).keys() == {"policy", "limits"}
+    assert json.loads(render(Settings(patience=timedelta())))["patience"] == 0
