@@ -187,7 +187,7 @@ class GangClaims:
         return True
 
     def _placed(self, gang: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
-        if not gang.quota_request.allows(IDLE):
+        if self.nodes.lacks_quota(gang):
             return None
         if there := self.nodes.provisioner.place(gang):
             return there
@@ -200,8 +200,7 @@ class GangClaims:
 
         `patient`: if its quotas admit it, the gang is passed over while nodes for extras are due.
         """
-        job, scope = gang.job, self.sources.scope_of(gang)
-        request = gang.quota_request
+        scope, request = self.sources.scope_of(gang), gang.quota_request
         never = request.never_allowed_by
         quota = never or self.sources.reclaimable.quotas.exceeded(request, scope)
         if quota and (never or not (scope.reclaims_jobs and quota.spec.spans_namespaces)):
@@ -217,12 +216,10 @@ class GangClaims:
         if quota:
             self._exceeds_quota(gang, quota)
             return False
-        attained = partial(self.sources.attained, gang, scope)
-        reason = gang_fit_error(self.snapshot, gang, attained)
+        reason = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang, scope))
         kind = (gang.signature, scope.priority)
         self._refused.setdefault(kind, {})[self._covered(gang, scope)] = reason
-        less = scope.priority < ReclaimPriority(job.priority)
-        self.expects_shrinks = self.expects_shrinks or less
+        self.expects_shrinks |= scope.priority < ReclaimPriority(gang.job.priority)
         self._pass_over(gang, reason)
         return False
 
@@ -240,23 +237,23 @@ class GangClaims:
         self.results.enqueue(key, reason)
         self.nodes.keep_held(gang)
 
-    def _pass_over(self, gang: Gang, reason: Reason) -> None:
+    def _pass_over(self, gang: Gang, reason: Reason, *, kept: bool = False) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).
 
-        After `queue_patience` it becomes a head, which later gangs may not delay.
+        After `queue_patience` it becomes a head, which later gangs may not delay; not if it has to
+        start on added nodes alone, as teams have `kept` the existing ones.
         """
-        reason = self.nodes.request(gang, reason, partial(self.sources.attained, gang))
-        counts = gang.quota_request is not NOT_COUNTED
-        if counts and gang.job.key in self.results.requests:
+        attained = None if kept else partial(self.sources.attained, gang)
+        reason = self.nodes.request(gang, reason, attained)
+        if gang.quota_request is not NOT_COUNTED and gang.job.key in self.results.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
         self.results.enqueue(gang.job.key, reason)
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
+        if not kept and self.sources.without_jobs.fits(gang) and self._waited_long(gang):
             self._heads.add(gang)
 
     def _waited_long(self, gang: Gang) -> bool:
-        patience = self.snapshot.limits.queue_patience
-        return self.snapshot.clock.waited_or_recheck(gang.job, patience)
+        return self.snapshot.clock.waited_or_recheck(gang.job, self.snapshot.limits.queue_patience)
 
     def _may_ever_start(self, gang: Gang) -> bool:
         """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
@@ -282,8 +279,11 @@ class GangClaims:
         never fit any nodes has no place in the queue, whatever its quotas.
         """
         key, request = gang.job.key, gang.quota_request
-        self.nodes.drop(gang)
         reason = reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
+        if quota.spec.kept_by and self.nodes.may_request(gang):
+            self._pass_over(gang, reason, kept=True)
+            return
+        self.nodes.drop(gang)
         fits = self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
         if not fits:
             error = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang))

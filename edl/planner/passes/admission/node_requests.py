@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import numpy as np
+
 from edl import reasons
 from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
@@ -78,14 +80,22 @@ class NodeRequests:
         awaited = self.provisioner.is_awaited(gang)
         return awaited and self.may_request(gang) and not self._is_late(gang)
 
+    def lacks_quota(self, gang: Gang) -> bool:
+        """Whether a quota refuses its start; what teams do not lend refuses none on added nodes."""
+        request = gang.quota_request
+        if request.allows(IDLE):
+            return False
+        return bool(request.exceeded_beside_lending(IDLE)) or not self.provisioner.holds_all(gang)
+
     def request(
-        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
+        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity] | None
     ) -> Reason:
         """Request nodes for a gang that does not fit, if it may; returns why it waits.
 
-        `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras.
+        `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras; None if
+        that is nothing.
         """
-        job = gang.job
+        job, attained = gang.job, attained or self._nothing
         self.drop(gang)
         if not self.may_request(gang):
             return reason
@@ -107,6 +117,9 @@ class NodeRequests:
         gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
+
+    def _nothing(self) -> AttainedCapacity:
+        return AttainedCapacity(np.zeros_like(self.snapshot.capacity.idle), None)
 
     def _pool_limit(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]

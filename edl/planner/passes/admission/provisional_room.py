@@ -98,6 +98,11 @@ class ProvisionalRoom:
             request.pod_class.idle.unreserve_pods(nodes)
         return None
 
+    def holds_all(self, gang: Gang) -> bool:
+        """Whether nodes were added for all of its pods."""
+        pairs = zip(self._nodes(gang), gang.requests, strict=True)
+        return all(len(nodes) >= request.pods for nodes, request in pairs)
+
     def wanted(self, gang: Gang, attained: Callable[[], AttainedCapacity]) -> list[int]:
         """The number of provisional pods per pod set of the gang.
 
@@ -196,6 +201,9 @@ class RequestedRoom(ProvisionalRoom):
             return None
         times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
         return request.created_at + times[request.state] * limit
+
+    def holds_all(self, gang: Gang) -> bool:
+        return gang.job.provisioning.provisioned is not None
 
     def wanted(self, gang: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
         return [request.pods for request in gang.requests]
