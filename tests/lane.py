@@ -47,7 +47,8 @@ def main(arguments: list[str]) -> int:
         return code
     tests = list(outcomes.failed)
     print("\nFailed beside others, once more alone:", *tests, sep="\n  ", flush=True)  # noqa: T201
-    alone = ("-q", "-n", "0", "--least", str(len(tests)))
+    # A report, such as that of `tests.matrix`, is the first run's.
+    alone = ("-q", "-n", "0", "--least", str(len(tests)), f"--junit-xml={os.devnull}")
     return os.execv(sys.executable, [sys.executable, "-m", "pytest", *alone, *tests])  # noqa: S606
 
 

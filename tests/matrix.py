@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from benchmarks.report import circumstances
 from sandbox.builds.recipe import version
@@ -86,6 +87,11 @@ def outcomes(report: str, patch: str, commit: str) -> dict[str, Outcome]:
     }
 
 
+def passed_alone(found: Outcome) -> Outcome:
+    """The outcome in a green lane, where tests that failed beside others have passed alone."""
+    return replace(found, passed=found.passed + len(found.failed), failed=())
+
+
 def _file(case: ET.Element) -> str:
     """Where it was collected: pytest's `file` is where it is written, also of an inherited test."""
     parts = case.get("classname", "").split(".")
@@ -107,6 +113,8 @@ def run(minor: str, commit: str) -> tuple[bool, dict[str, Outcome]]:
         environ = {**os.environ, VARIABLE: minor, "PYTEST_ADDOPTS": options}
         done = subprocess.run(["make", "integration"], cwd=ROOT, env=environ, check=False)
         found = outcomes(report.read_text(), patch, commit) if report.exists() else {}
+    if not done.returncode:
+        found = {file: passed_alone(one) for file, one in found.items()}
     return not done.returncode and bool(found), found
 
 

@@ -109,3 +109,7 @@ def test_a_kubeconfig_of_one_cluster_excludes_the_matrix(
     with pytest.raises(SystemExit):
         matrix.main()
     assert "one cluster of one release: unset it" in capsys.readouterr().err
+
+
+def test_a_test_that_passed_alone_in_a_green_lane_counts_as_passed() -> None:
+    assert matrix.passed_alone(BAD) == Outcome(4, 0, (), BAD.patch, BAD.commit, BAD.date)
