@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import Provision
-from edl.model import Code, ObjectRef, ProvisionalPod, Provisioning
+from edl.model import Code, ObjectRef, ProvisionalPod, Provisioning, Topology
 from edl.planner.decision_limits import Autoscaler
 from edl.planner.passes.admission.provisional_room import MOST_PODS
 from edl.steps.provisioning.provisioning_steps import MOST_CREATED
 from edl.writes import Create, Patch, Write
-from tests.edl.planner.plans import ALL, plan_for
+from tests.edl.planner.plans import ALL, plan_for, sizes
 from tests.edl.planner.states import at, busy, cluster, job, node, role, room
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
@@ -234,3 +234,16 @@ def test_pods_that_a_kubelet_rejects_are_not_made_without_end() -> None:
                 world.api.patch(target, {"status": {"phase": "Failed"}})
     assert world.notes("gang")[contract.REASON] == Code.NODES_NOT_PROVISIONED
     assert 1 <= len(made) <= 3
+
+
+@pytest.mark.parametrize(("labels", "grown"), [({"rack": "a"}, {}), ({}, {"grows": 8})], ids=str)
+def test_provisional_pods_keep_growth_off_nodes_with_the_required_labels_alone(
+    labels: dict[str, str], grown: dict[str, int]
+) -> None:
+    """kube-scheduler binds them to no other node."""
+    waits = role("worker", 9, 9, gated=True, topology=Topology(required=(("", "rack"),)))
+    grows = job("grows", role("worker", 1, 9, on=["n1"]), started_at=at(-600))
+    state = cluster(node("n1", 8, labels=labels), grows, job("waits", waits))
+    plan = plan_for(state, replace(ALL, autoscaler=Autoscaler.PRESENT))
+    assert [dict(one.pods) for one in plan.requests] == [{"worker": 9}]
+    assert sizes(plan) == grown

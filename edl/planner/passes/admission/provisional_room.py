@@ -19,13 +19,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+import numpy as np
+
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import JobKey, ProvisionalPod, RequestState
+from edl.model import JobKey, ProvisionalPod, RequestState, Role
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest, kept_at
 from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
-from edl.planner.packing.pod_class import PodSetRequest, pack, still_missing
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack, still_missing
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE
@@ -176,7 +178,13 @@ class ProvisionalRoom:
         held = self.held(gang)
         for role, request in zip(gang.roles, gang.requests, strict=True):
             more = asked.get(role.name, 0) - held.get(role.name, 0)
-            request.pod_class.idle.reserve_pods(max(more, 0))
+            self._labelled(gang, role, request.pod_class).idle.reserve_pods(max(more, 0))
+
+    def _labelled(self, gang: Gang, role: Role, pod_class: PodClass) -> PodClass:
+        """Restricted to nodes with all labels of required topologies: no other can be bound to."""
+        labels = [label for name, label in gang.job.topology.required if name in ("", role.name)]
+        there = [self.snapshot.domains.by_label(label).of_nodes != NO_NODE for label in labels]
+        return pod_class.within(np.logical_and.reduce(there)) if there else pod_class
 
 
 class RequestedRoom(ProvisionalRoom):
