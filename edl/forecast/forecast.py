@@ -93,11 +93,11 @@ def forecast(
     if seen.never and settings.limits.expects_autoscaler(detected=state.autoscaled):
         plan = decide(state, settings.policy_to_apply(), settings.limits)
         seen.never = {one.job: one.reason for one in plan.held if one.job in seen.never}
-        estimates.never.update((one.job, one.reason) for one in plan.held if one.never)
-    elif all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
-        estimates.never.update(
-            (one.key, seen.never[one.key]) for one in unseen if one.key in seen.never
-        )
+        never = {one.job: one.reason for one in plan.held if one.never}
+    else:
+        never = seen.never
+    if all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
+        estimates.never.update((one.key, never[one.key]) for one in unseen if one.key in never)
     rest = [job for job in unseen if job.key not in estimates.never]
     estimates.never.update(_never(state, settings, rest, enough))
     return Forecast(

@@ -345,3 +345,6 @@ def test_a_quota_that_is_too_small_or_a_job_that_requests_no_nodes_never_starts(
     ):
         found = forecast(state, settings, [WAITS]).starts[WAITS]
         assert found.certainty is Certainty.NEVER
+    cordoned = replace(state, nodes=(*state.nodes, node("b", 9, cordoned=True)))
+    found = forecast(cordoned, settings, [WAITS]).starts[WAITS]
+    assert found.certainty is Certainty.UNKNOWN
