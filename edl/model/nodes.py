@@ -131,6 +131,7 @@ class Node(msgspec.Struct, frozen=True):
     kept: bool = False
     """Its annotations tell node autoscalers not to remove it."""
     uid: str = ""
+    created_at: datetime | None = None
 
     @property
     def schedulable(self) -> bool:

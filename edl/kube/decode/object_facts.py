@@ -153,6 +153,7 @@ def node(raw: bytes) -> Node:
         taints=tuple(Taint(one.key, one.value, one.effect) for one in taints),
         kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),
         uid=found.metadata.uid,
+        created_at=found.metadata.creation_timestamp,
     )
 
 

@@ -54,6 +54,7 @@ class NodeAnnotations(msgspec.Struct, frozen=True, gc=False):
 
 class NodeMetadata(ObjectMeta, frozen=True):
     annotations: NodeAnnotations = NodeAnnotations()
+    creation_timestamp: datetime | None = None
 
 
 class Condition(ObjectPart, frozen=True):

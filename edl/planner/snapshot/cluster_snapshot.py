@@ -9,7 +9,7 @@ from itertools import chain
 from math import inf
 
 from edl.feasibility.eligibility import Eligibility, Ints
-from edl.model import ClusterState, Demand, JobKey, Pod, ProvisionalPod, Shape, TrainingJob
+from edl.model import ClusterState, Demand, JobKey, Node, Pod, ProvisionalPod, Shape, TrainingJob
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
@@ -203,6 +203,10 @@ class Snapshot:
     def ready_nodes(self) -> frozenset[str]:
         """Names of the nodes whose kubelets are ready; cordoned ones included."""
         return frozenset(node.name for node in self.state.nodes if node.ready)
+
+    @cached_property
+    def nodes_by_name(self) -> Mapping[str, Node]:
+        return {node.name: node for node in self.state.nodes}
 
     @cached_property
     def all_jobs(self) -> list[TrainingJob]:

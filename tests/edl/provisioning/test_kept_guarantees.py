@@ -7,10 +7,10 @@ from edl.model import Code
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
 
-def kept(cpu: int = 20) -> AutoscaledCluster:
+def kept(cpu: int = 20, most: int = 100) -> AutoscaledCluster:
     """A cluster in which team nlp has no job and keeps so much CPU."""
     nlp = {"name": "nlp", "namespaces": ["nlp"], "guaranteed": {"cpu": cpu}, "lend": False}
-    world = AutoscaledCluster()
+    world = AutoscaledCluster(most)
     data = {contract.TEAMS_KEY: yaml.safe_dump({"teams": [nlp]})}
     name = contract.TEAMS_CONFIG_MAP
     world.create("ConfigMap", contract.SYSTEM_NAMESPACE, {"metadata": {"name": name}, "data": data})
@@ -25,14 +25,31 @@ def test_from_zero_nodes_a_gang_of_another_team_starts_whole() -> None:
     assert world.provisional() == []
 
 
-def test_it_requests_nodes_for_all_of_its_pods_beside_an_idle_node() -> None:
-    world = kept()
-    world.node("n1")
+def test_it_starts_once_nodes_are_added_for_all_of_its_pods() -> None:
+    """kube-scheduler binds its provisional pods to the idle nodes that are kept, too."""
+    world = kept(16)
+    for name in ("n1", "n2"):
+        world.node(name)
     world.gang("gang", 4)
-    world.settle(5)
-    assert len(world.provisional()) == 4
+    world.settle(30)
+    assert (world.running("gang"), len(world.provisional())) == (0, 8)
     world.settle(300)
-    assert world.running("gang") == 4
+    assert (world.running("gang"), world.made, world.provisional()) == (4, 2, [])
+
+
+def test_its_request_keeps_nothing_from_jobs_that_fit() -> None:
+    """40 CPU, of which 16 are kept; no node can be added."""
+    world = kept(16, most=0)
+    for number in range(5):
+        world.node(f"n{number}")
+    world.gang("grows", 1, most=5)
+    world.settle(30)
+    world.gang("large", 8)
+    world.settle(5)
+    world.gang("small", 2)
+    world.settle(10)
+    assert len(world.provisional("large")) >= 8
+    assert (world.running("grows"), world.running("small")) == (2, 2)
 
 
 def test_without_an_autoscaler_it_waits() -> None:

@@ -1,14 +1,14 @@
 """Provisional pods are bounded: by budgets, refusals, lost nodes, and the end of their job."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
 
-from edl import contract
+from edl import contract, reasons
 from edl.contract import Provision
-from edl.model import Code, ObjectRef, ProvisionalPod, Provisioning, Topology
+from edl.model import Code, JobKey, ObjectRef, ProvisionalPod, Provisioning, Topology
 from edl.planner.decision_limits import Autoscaler
 from edl.planner.passes.admission.provisional_room import MOST_PODS
 from edl.steps.provisioning.provisioning_steps import MOST_CREATED
@@ -247,3 +247,25 @@ def test_provisional_pods_keep_growth_off_nodes_with_the_required_labels_alone(
     plan = plan_for(state, replace(ALL, autoscaler=Autoscaler.PRESENT))
     assert [dict(one.pods) for one in plan.requests] == [{"worker": 9}]
     assert sizes(plan) == grown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asker", "asked"),
+    [
+        (5, {"suspended": True}, []),
+        (5, {"suspended": False, "size": 2, "pods": ()}, []),
+        (5, {"on": ["n1"] * 2}, [{"worker": 3}]),
+        (500, {"suspended": True}, [{"worker": 3}]),
+    ],
+    ids=["queued", "without pods", "running", "long ago"],
+)
+def test_a_job_stopped_for_another_requests_nodes_once_that_has_its_nodes(
+    seconds: int, asker: dict[str, Any], asked: list[dict[str, int]]
+) -> None:
+    """Its provisional pods would be bound to the nodes that it left."""
+    last = reasons.preempted(reasons.room_for_job(JobKey("ns", "asker")))
+    left = role("worker", 3, 3, suspended_at=at(-seconds), last=last)
+    first = job("asker", role("worker", 2, 2, **asker), priority=1)
+    state = cluster(node("n1", 2), first, job("left", left))
+    plan = plan_for(state, replace(ALL, autoscaler=Autoscaler.PRESENT))
+    assert [dict(one.pods) for one in plan.requests] == asked

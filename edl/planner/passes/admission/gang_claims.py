@@ -280,7 +280,7 @@ class GangClaims:
         """
         key, request = gang.job.key, gang.quota_request
         reason = reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
-        if quota.spec.kept_by and self.nodes.may_request(gang):
+        if quota.spec.kept_by and self.nodes.may_request_all(gang):
             self._pass_over(gang, reason, kept=True)
             return
         self.nodes.drop(gang)

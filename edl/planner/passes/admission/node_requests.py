@@ -19,6 +19,7 @@ from edl.feasibility.horizon import IDLE
 from edl.model import Reason, Role, Shape, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.model.failures import FailedAttempt
+from edl.phases import unready_minimum
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
@@ -30,8 +31,10 @@ from edl.planner.passes.admission.provisional_room import (
     RequestedRoom,
     allowed_pods,
     has_room_for,
+    is_unlent,
 )
 from edl.planner.plan import is_never
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import DEVICE_CLASS
@@ -83,9 +86,9 @@ class NodeRequests:
     def lacks_quota(self, gang: Gang) -> bool:
         """Whether a quota refuses its start; what teams do not lend refuses none on added nodes."""
         request = gang.quota_request
-        if request.allows(IDLE):
-            return False
-        return bool(request.exceeded_beside_lending(IDLE)) or not self.provisioner.holds_all(gang)
+        if is_unlent(request):
+            return not self.provisioner.holds_all(gang)
+        return not request.allows(IDLE)
 
     def request(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity] | None
@@ -95,26 +98,27 @@ class NodeRequests:
         `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras; None if
         that is nothing.
         """
-        job, attained = gang.job, attained or self._nothing
+        job, reach = gang.job, attained or self._nothing
         self.drop(gang)
-        if not self.may_request(gang):
+        if not self.may_request(gang) or self._gave_way(job):
             return reason
         if failure := self._recent_failure(job):
             return reasons.not_provisioned(failure.message)
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message)
-        if limit := self._pool_limit(gang, reason, attained):
+        if limit := self._pool_limit(gang, reason, reach):
             return reasons.above_pool_limits(limit)
         if not self._takes_turn(job):
             return reasons.QUEUE_ORDER if is_never(reason) else reason
-        pods = self.provisioner.wanted(gang, attained)
+        pods = self.provisioner.wanted(gang, reach)
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._keep(gang, asked)
-        self._requesting.append(gang)
-        self.provisioner.claim(gang)
-        gang.quota_request.reserve(IDLE)
+        if attained:  # else it uses nothing of existing nodes
+            self._requesting.append(gang)
+            self.provisioner.claim(gang)
+            gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
 
@@ -180,9 +184,35 @@ class NodeRequests:
         self._left -= 1
         return True
 
+    def _gave_way(self, job: TrainingJob) -> bool:
+        """Whether the job was stopped for one whose pods have no nodes yet; for a while only.
+
+        kube-scheduler might bind its provisional pods to the nodes that it left.
+        """
+        stopped = (role.status.suspended_at for role in job.live)
+        since, limit = max(filter(None, stopped), default=None), self.snapshot.limits.gang_limit
+        if since is None or self.snapshot.clock.now - since >= limit:
+            return False
+        keys = [last_resizes.preempted_for(role) for role in job.live]
+        askers = [self.snapshot.referenced_jobs.get(key) for key in keys if key]
+        waits = any(
+            role.status.suspended or unready_minimum(role)
+            for asker in askers
+            for role in (asker.live if asker else ())
+        )
+        return waits and not self.snapshot.clock.elapsed_or_recheck(since, limit)
+
     def may_request(self, gang: Gang) -> bool:
         """Whether an autoscaler may add nodes for a gang, all of whose job is suspended."""
         return gang.job.suspended and self._may_request(gang.job, gang.roles)
+
+    def may_request_all(self, gang: Gang) -> bool:
+        """Whether nodes for all of its pods may be requested, whatever existing nodes have.
+
+        The autoscaler counts their idle capacity for a ProvisioningRequest.
+        """
+        by_pods = self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
+        return by_pods and self.may_request(gang)
 
     def _may_request(self, job: TrainingJob, roles: Iterable[Role]) -> bool:
         return (

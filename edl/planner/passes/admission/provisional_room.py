@@ -49,11 +49,14 @@ class ProvisionalRoom:
         """The provisional pods of a gang; reserves the capacity of those that are bound.
 
         Not if pods with precedence have taken that capacity, which will preempt the provisional
-        pod, nor on a node that no longer accepts pods of the role: it is drained or gone.
+        pod, nor on a node that no longer accepts pods of the role: it is drained or gone. Nor on
+        nodes that existed before the request, if teams do not lend what these have.
         """
-        kept = self._kept[gang.job.key] = []
+        kept, only_added = self._kept.setdefault(gang.job.key, []), is_unlent(gang.quota_request)
+        kept.clear()
         for pod in gang.job.provisioning.held:
             stays = self._is_schedulable(pod) and self._is_tolerated(gang, pod)
+            stays = stays and (self._is_added(gang, pod) or not only_added)
             if stays and has_room_for(self.snapshot, pod):
                 self.snapshot.reserve_provisional((pod,))
                 kept.append(pod)
@@ -101,7 +104,7 @@ class ProvisionalRoom:
         return None
 
     def holds_all(self, gang: Gang) -> bool:
-        """Whether nodes were added for all of its pods."""
+        """Whether provisional pods hold capacity for all of its pods."""
         pairs = zip(self._nodes(gang), gang.requests, strict=True)
         return all(len(nodes) >= request.pods for nodes, request in pairs)
 
@@ -155,6 +158,12 @@ class ProvisionalRoom:
     def _is_schedulable(self, pod: ProvisionalPod) -> bool:
         node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
         return node != NO_NODE and bool(self.snapshot.capacity.schedulable[node])
+
+    def _is_added(self, gang: Gang, pod: ProvisionalPod) -> bool:
+        """Whether its node was created after the gang requested nodes."""
+        node = self.snapshot.nodes_by_name.get(pod.node)
+        since = gang.job.provisioning.since
+        return bool(node and node.created_at and since and node.created_at > since)
 
     def _is_tolerated(self, gang: Gang, pod: ProvisionalPod) -> bool:
         """Whether the pod's role tolerates the taints of its node; False if the node is gone."""
@@ -210,8 +219,8 @@ class RequestedRoom(ProvisionalRoom):
         times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
         return request.created_at + times[request.state] * limit
 
-    def holds_all(self, gang: Gang) -> bool:
-        return gang.job.provisioning.provisioned is not None
+    def holds_all(self, _gang: Gang) -> bool:
+        return False
 
     def wanted(self, gang: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
         return [request.pods for request in gang.requests]
@@ -234,6 +243,11 @@ def has_room_for(snapshot: Snapshot, pod: ProvisionalPod) -> bool:
     node = snapshot.capacity.index.get(pod.node, NO_NODE)
     cells = snapshot.capacity.cells_to_compare(snapshot.capacity.amounts(pod.requests), IDLE)
     return node != NO_NODE and all(idle[node] >= amount for idle, amount in cells)
+
+
+def is_unlent(request: QuotaRequest) -> bool:
+    """Whether a gang lacks nothing but capacity that teams do not lend."""
+    return not (request.allows(IDLE) or request.exceeded_beside_lending(IDLE))
 
 
 def allowed_pods(request: QuotaRequest, most: int) -> int:
