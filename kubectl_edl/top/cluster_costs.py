@@ -114,7 +114,7 @@ def _counted(node: Node) -> tuple[Unit, int]:
 
 
 def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
-    """(requests of minimums, requests of extras) by node."""
+    """(requests of minimums and of provisional pods, requests of extras) by node."""
     found: defaultdict[str, tuple[Resources, Resources]]
     found = defaultdict(lambda: (Resources(), Resources()))
     for role in (role for job in state.jobs for role in job.roles):
@@ -125,6 +125,9 @@ def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
                 found[pod.node] = minimums + requests, extras
             else:
                 found[pod.node] = minimums, extras + requests
+    for held in (pod for job in state.jobs for pod in job.provisioning.held):
+        minimums, extras = found[held.node]
+        found[held.node] = minimums + held.requests, extras
     return found
 
 

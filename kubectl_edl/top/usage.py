@@ -128,10 +128,16 @@ def node_usage(state: ClusterState, used: Used | None) -> tuple[NodeUsage, ...]:
 
 
 def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[UsageLine, ...]:
-    """One line per resource, of ready nodes; `used` is None unless each of them is measured."""
+    """One line per resource, of ready nodes; `used` is None unless each of them is measured.
+
+    What provisional pods hold for queued jobs counts as training, and no longer as queued.
+    """
     nodes = [one for one in nodes if one.node.ready]
     names = {one.node.name for one in nodes}
-    training = _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
+    held = _sum(
+        pod.requests for job in state.jobs for pod in job.provisioning.held if pod.node in names
+    )
+    training = held + _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
     queued = _sum(
         start_pods(role) * role.template.shape.requests
         for job in state.jobs
@@ -146,7 +152,7 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
             offered=sum(offers(one.node.allocatable) for one in nodes),
             requested=sum(requests(one.node.used) for one in nodes),
             training=requests(training),
-            queued=requests(queued),
+            queued=max(requests(queued) - requests(held), 0),
             idle=sum(
                 max(offers(one.node.allocatable) - requests(one.node.used), 0)
                 for one in nodes

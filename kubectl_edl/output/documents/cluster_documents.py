@@ -32,7 +32,9 @@ class ResourceUsageDocument(TypedDict):
 
 
 class NodeSharesDocument(TypedDict):
-    minimums: Annotated[float, "Requested by replicas up to the minimum of their role."]
+    minimums: Annotated[
+        float, "Requested by replicas up to the minimum of their role, and by provisional pods."
+    ]
     extras: Annotated[float, "Requested by replicas above the minimum."]
     others: Annotated[float, "Requested by pods of other owners."]
     idle: Annotated[float, "Idle."]

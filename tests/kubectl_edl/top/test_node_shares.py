@@ -4,11 +4,13 @@ import json
 from dataclasses import astuple
 
 import pytest
+from msgspec.structs import replace
 
 from edl.contract import NODE_POOL
-from edl.model import ClusterState, Node
+from edl.model import ClusterState, Node, ProvisionalPod, Provisioning
 from edl.quantities import Resources
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, NodeShares, node_costs
+from kubectl_edl.top.usage import cluster_usage, node_usage
 from tests.edl.trainings import NOW, pods, role, training
 from tests.kubectl_edl.stage import Stage, node
 
@@ -34,6 +36,29 @@ def test_a_node_is_taken_by_minimums_extras_and_others_and_the_rest_is_idle() ->
     found = node_costs(state, {})
     assert rounded(found.nodes) == [0.125, 0.25, 0.125, 1.5]
     assert found.hourly is None
+
+
+def test_provisional_pods_count_as_minimums() -> None:
+    """They hold capacity for the minimum of a queued job."""
+    state = cluster(machine("n1", {"cpu": 8000}, {"cpu": 5000}))
+    held = ProvisionalPod("p", "uid", "worker", "n1", NOW, Resources.of({"cpu": 2000}))
+    (job,) = state.jobs
+    asking = replace(job, provisioning=Provisioning(pods=(held,)))
+    assert rounded(node_costs(replace(state, jobs=(asking,)), {}).nodes) == [0.375, 0.25, 0, 0.375]
+
+
+def test_what_provisional_pods_hold_counts_as_training_and_not_as_queued() -> None:
+    n1 = machine("n1", {"cpu": 8000}, {"cpu": 2000})
+    held = ProvisionalPod("p", "uid", "worker", "n1", NOW, Resources.of({"cpu": 2000}))
+    waits = training(role("worker", 3, 3, size=3, suspended=True))
+    asking = replace(waits, provisioning=Provisioning(pods=(held,)))
+    found = []
+    for job in (waits, asking):
+        state = ClusterState(NOW, (n1,), (job,))
+        cpu = cluster_usage(state, node_usage(state, None))[0]
+        found.append((cpu.requested - cpu.training, cpu.queued))
+    (before, queued), after = found
+    assert (before, after) == (2000, (0, queued - 2000))
 
 
 def test_costs_of_gpu_nodes_are_shared_by_gpus() -> None:
