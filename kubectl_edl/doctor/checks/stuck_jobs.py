@@ -148,10 +148,10 @@ def never(context: CheckContext) -> CheckResults:
     found = [job for job in queued if job.key in reasons and job.key not in unlabelled]
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
     adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
-    nodes = "the present nodes, those that may be added," if adds else "the present nodes"
-    none = (
-        f"{nodes} and quotas suffice for {each}" if queued else "no queued job waits for capacity"
-    )
+    fits = f"the present nodes and quotas suffice for {each}"
+    if adds:  # which instance types there are is known only once nodes were requested
+        fits = f"{each} is within quotas, and fits the present nodes or the limits of NodePools"
+    none = fits if queued else "no queued job waits for capacity"
     results = [
         _unstartable(context, job, reasons[job.key], listed=place < SHOWN)
         for place, job in enumerate(found)

@@ -12,7 +12,7 @@ from tests.kubectl_edl.doctor.findings import checked, only
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
 CANNOT = "default/big cannot start on the present nodes and quotas: "
-SUFFICE = "the present nodes, those that may be added, and quotas suffice for the queued job"
+SUFFICE = "the queued job is within quotas, and fits the present nodes or the limits of NodePools"
 
 NO_TYPE = "no instance type has enough resources"
 
