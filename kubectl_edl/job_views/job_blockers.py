@@ -158,11 +158,10 @@ def _nodes_requested(facts: BlockerFacts) -> Iterator[JobBlocker]:
         )
     elif asked.failure:
         detail = f": {asked.failure.message}" if asked.failure.message else ""
-        times = f"{asked.failure.attempts} times without success"
-        yield JobBlocker(
-            f"it requested nodes {times}, last {ago(asked.failure.at, facts.now)}{detail}",
-            _explain(view),
-        )
+        times = counted(asked.failure.attempts, "time")
+        last = f"last {ago(asked.failure.at, facts.now)}{detail}"
+        what = f"it requested nodes {times} without success, {last}"
+        yield JobBlocker(what, _explain(view))
 
 
 def _queued(facts: BlockerFacts) -> Iterator[JobBlocker]:
