@@ -57,7 +57,7 @@ class Installer:
 
 PLUGIN: Final = Installer(FixCommand(UPGRADE), f" {FORCE}", " --image ")
 UNKNOWN: Final = replace(PLUGIN, again=by_administrator(UPGRADE))
-"""For users who may not read it; `upgrade` itself refuses with the command that applies."""
+"""The user may not read what installed it. `upgrade` refuses with the command that applies."""
 
 
 def installer_of(cluster: Cluster) -> Installer:

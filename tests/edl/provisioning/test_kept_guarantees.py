@@ -5,12 +5,15 @@ import yaml
 from edl import contract
 from edl.model import Code
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
+from tests.edl.provisioning.requested_cluster import RequestedCluster
 
 
-def kept(cpu: int = 20, most: int = 100) -> AutoscaledCluster:
+def kept(
+    cpu: int = 20, most: int = 100, of: type[AutoscaledCluster] = AutoscaledCluster
+) -> AutoscaledCluster:
     """A cluster in which team nlp has no job and keeps so much CPU."""
     nlp = {"name": "nlp", "namespaces": ["nlp"], "guaranteed": {"cpu": cpu}, "lend": False}
-    world = AutoscaledCluster(most)
+    world = of(most)
     data = {contract.TEAMS_KEY: yaml.safe_dump({"teams": [nlp]})}
     name = contract.TEAMS_CONFIG_MAP
     world.create("ConfigMap", contract.SYSTEM_NAMESPACE, {"metadata": {"name": name}, "data": data})
@@ -62,3 +65,15 @@ def test_without_an_autoscaler_it_waits() -> None:
     (found,) = world.plan.held
     assert (found.reason.code, found.never) == (Code.QUOTA_EXCEEDED, True)
     assert world.provisional() == []
+
+
+def test_with_provisioning_requests_it_requests_nothing() -> None:
+    """The autoscaler would count the idle capacity that is kept."""
+    world = kept(16, of=RequestedCluster)
+    for name in ("n1", "n2"):
+        world.node(name)
+    world.gang("gang", 4)
+    world.settle(60)
+    (found,) = world.plan.held
+    assert (found.reason.code, world.plan.requests) == (Code.QUOTA_EXCEEDED, ())
+    assert world.running("gang") == 0

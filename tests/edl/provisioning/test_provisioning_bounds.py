@@ -259,7 +259,7 @@ def test_provisional_pods_keep_growth_off_nodes_with_the_required_labels_alone(
     ],
     ids=["queued", "without pods", "running", "long ago"],
 )
-def test_a_job_stopped_for_another_requests_nodes_once_that_has_its_nodes(
+def test_a_job_stopped_for_another_requests_nodes_once_that_is_ready(
     seconds: int, asker: dict[str, Any], asked: list[dict[str, int]]
 ) -> None:
     """Its provisional pods would be bound to the nodes that it left."""

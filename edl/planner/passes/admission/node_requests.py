@@ -185,7 +185,7 @@ class NodeRequests:
         return True
 
     def _gave_way(self, job: TrainingJob) -> bool:
-        """Whether the job was stopped for one whose pods have no nodes yet; for a while only.
+        """Whether the job was stopped for one that is not ready yet; at most for the gang limit.
 
         kube-scheduler might bind its provisional pods to the nodes that it left.
         """

@@ -52,8 +52,8 @@ class ProvisionalRoom:
         pod, nor on a node that no longer accepts pods of the role: it is drained or gone. Nor on
         nodes that existed before the request, if teams do not lend what these have.
         """
-        kept, only_added = self._kept.setdefault(gang.job.key, []), is_unlent(gang.quota_request)
-        kept.clear()
+        kept = self._kept[gang.job.key] = []
+        only_added = is_unlent(gang.quota_request)
         for pod in gang.job.provisioning.held:
             stays = self._is_schedulable(pod) and self._is_tolerated(gang, pod)
             stays = stays and (self._is_added(gang, pod) or not only_added)
@@ -218,9 +218,6 @@ class RequestedRoom(ProvisionalRoom):
             return None
         times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
         return request.created_at + times[request.state] * limit
-
-    def holds_all(self, _gang: Gang) -> bool:
-        return False
 
     def wanted(self, gang: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
         return [request.pods for request in gang.requests]
