@@ -67,7 +67,9 @@ def gpus(manifest: Json) -> Decimal:
     return whole + _number(share)
 
 
-def _number(share: str) -> Decimal:
+def _number(share: str | None) -> Decimal:
+    """`share`: None without a value, which the API server stores as "" after the webhook."""
+    share = share or ""
     # KubeShare's own pattern; its scheduler refuses anything else.
     return Decimal(share) if share.replace(".", "", 1).isdecimal() else _NOTHING
 

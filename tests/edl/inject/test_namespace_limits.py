@@ -94,6 +94,12 @@ def test_shares_by_kubeshares_own_labels_count() -> None:
     assert "5 pods × 0.5 GPUs" in findings(given, TWO_GPUS)[0].what
 
 
+def test_a_share_without_a_value_counts_nothing() -> None:
+    given = torch(max="5")
+    given["spec"]["template"]["metadata"] = {"annotations": {contract.SHARED_GPU_REQUEST: None}}
+    created(given, TWO_GPUS)
+
+
 def test_both_ceilings_are_told_at_once() -> None:
     both = saying(largest_max=4, gpu_budget=Decimal(2))
     assert len(findings(torch(max="5", gpu="1"), both)) == 2
