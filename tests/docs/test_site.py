@@ -89,6 +89,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         *((f"tutorials/{path.name}", f"examples/{path.stem}") for path in TUTORIALS),
         ("contributing/architecture.md", "ARCHITECTURE.md"),
         ("contributing/index.md", "CONTRIBUTING.md"),
+        ("operations/security.md", "SECURITY.md"),
     ],
 )
 def test_a_page_that_includes_a_document_links_it_for_readers_of_the_clone(
@@ -101,6 +102,26 @@ def test_a_page_that_includes_a_document_links_it_for_readers_of_the_clone(
     built = hooks.on_page_markdown(text, SimpleNamespace(file=SimpleNamespace(src_uri=page)))
     assert link not in built
     assert len(built) > len(text)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_job_is_the_example_as_it_is(page: str) -> None:
+    example = (ROOT / "examples/none/job.yaml").read_text()
+    shown = (ROOT / page).read_text().partition("```yaml\n")[2].partition("```")[0]
+    assert shown == re.sub(r"^#.*\n", "", example, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", ["quickstart.md", "operations/install.md", "operations/security.md"]
+)
+def test_a_page_on_the_way_to_an_installation_reads_the_same_on_github(page: str) -> None:
+    """There tabs and included files are raw text."""
+    text = (ROOT / "docs" / page).read_text()
+    assert re.findall(r"^=== |--8<--", text, re.MULTILINE) == []
+
+
+def test_readme_fits_on_a_few_screens() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
 @pytest.mark.parametrize(
