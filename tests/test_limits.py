@@ -1,4 +1,4 @@
-"""The limits of STYLE hold: a file is read in one sitting, a function on one screen."""
+"""The limits of CONTRIBUTING.md hold: a file is read in one sitting, a function on one screen."""
 
 import ast
 from collections.abc import Iterator
