@@ -61,13 +61,16 @@ def test_the_first_experiment_is_shown_as_simulated() -> None:
     assert (
         f"| mean wait {waits[0]:.1f} s instead of {waits[2]:.0f} s; the last job ends "
         f"{100 * earlier:.0f} % earlier | mean completion {completions[0]:.0f} s instead of "
-        f"{completions[2]:.0f} s; {stops[0]:.0f} trainers stopped, instead of none |"
+        f"{completions[2]:.0f} s; {used[0]:.0f} % of the CPU used instead of {used[2]:.0f} %; "
+        f"{stops[0]:.0f} trainers stopped, instead of none |"
     ) in README
 
 
 def test_the_second_experiment_is_shown_as_replayed() -> None:
     waits, stops = replayed("T2", "mean wait, s"), replayed("T2", "trainer stops")
     used = [round(float(one)) for one in replayed("T2", "mean utilisation")]
+    later = replayed("T2", "+100 nginx Running after, s")
+    assert f"ran {later[0]} s after their creation, and after {later[2]} s at fixed sizes" in PAGE
     assert "and used {} %, {} % and {} % of the CPU".format(*used) in PAGE
     assert (
         f"{stops[0]} trainers were stopped by kubectl-edl, and {stops[1]} by EDL's algorithm"
@@ -76,7 +79,8 @@ def test_the_second_experiment_is_shown_as_replayed() -> None:
     assert f"jobs waited {found[0]:.1f} s, {found[1]:.0f} s and {found[2]:.1f} s." in PAGE
     assert (
         f"| {used[0]} % of the CPU used instead of {used[2]} % | mean wait {waits[0]} s instead of "
-        f"{waits[2]} s; {stops[0]} trainers stopped, instead of none |"
+        f"{waits[2]} s; 100 more pods of the service run after {later[0]} s instead of "
+        f"{later[2]} s; {stops[0]} trainers stopped, instead of none |"
     ) in README
 
 
