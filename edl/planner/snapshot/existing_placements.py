@@ -109,17 +109,19 @@ def _by_age(role: Role, live: list[Pod]) -> _Replicas:
 
 
 def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
-    """Active pods in the order in which the Job controller keeps them.
+    """Active pods in the order in which they stay when their Job gets smaller.
 
-    It deletes unbound pods first, then unready ones, then those that became ready last, then the
+    Untracked ones leave first: the reconciler is deleting them by name. The response to its own
+    write of the smaller size may be here before the watch reports the deletions. The Job controller
+    deletes unbound pods first, then unready ones, then those that became ready last, then the
     youngest (`ActivePods` of kube-controller-manager), and among equal ones any.
     """
     return sorted((pod for pod in pods if pod.active), key=_retention)
 
 
-def _retention(pod: Pod) -> tuple[bool, bool, datetime, datetime, int, str]:
-    ready_since = pod.ready_since or pod.created_at
-    return not pod.node, not pod.ready, ready_since, pod.created_at, pod.index, pod.name
+def _retention(pod: Pod) -> tuple[bool, bool, bool, datetime, datetime, int, str]:
+    since, created = pod.ready_since or pod.created_at, pod.created_at
+    return pod.untracked, not pod.node, not pod.ready, since, created, pod.index, pod.name
 
 
 @dataclass
