@@ -4,6 +4,7 @@ import yaml
 
 from edl import contract
 from edl.model import Code
+from edl.planner.decision_limits import Limits
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 from tests.edl.provisioning.requested_cluster import RequestedCluster
 
@@ -12,12 +13,16 @@ def kept(
     cpu: int = 20, most: int = 100, of: type[AutoscaledCluster] = AutoscaledCluster
 ) -> AutoscaledCluster:
     """A cluster in which team nlp has no job and keeps so much CPU."""
-    nlp = {"name": "nlp", "namespaces": ["nlp"], "guaranteed": {"cpu": cpu}, "lend": False}
     world = of(most)
+    keep(world, cpu)
+    return world
+
+
+def keep(world: AutoscaledCluster, cpu: int) -> None:
+    nlp = {"name": "nlp", "namespaces": ["nlp"], "guaranteed": {"cpu": cpu}, "lend": False}
     data = {contract.TEAMS_KEY: yaml.safe_dump({"teams": [nlp]})}
     name = contract.TEAMS_CONFIG_MAP
     world.create("ConfigMap", contract.SYSTEM_NAMESPACE, {"metadata": {"name": name}, "data": data})
-    return world
 
 
 def test_from_zero_nodes_a_gang_of_another_team_starts_whole() -> None:
@@ -77,3 +82,34 @@ def test_with_provisioning_requests_it_requests_nothing() -> None:
     (found,) = world.plan.held
     assert (found.reason.code, world.plan.requests) == (Code.QUOTA_EXCEEDED, ())
     assert world.running("gang") == 0
+
+
+def test_a_maximum_is_requested_whole() -> None:
+    """Its four provisional pods on the idle nodes that are kept are requested anew."""
+    world = kept(16)
+    for name in ("n1", "n2"):
+        world.node(name)
+    world.gang("gang", 2, most=6, annotations={"provision": "maximum"})
+    world.settle(30)
+    assert len(world.provisional()) == 10
+    world.settle(300)
+    assert (world.running("gang"), world.made, world.provisional()) == (6, 3, [])
+
+
+def test_of_a_maximum_no_more_is_requested_than_it_may_use() -> None:
+    """Nodes that are added for its extras would be what the team keeps of its guarantee."""
+    world = kept(20)
+    world.gang("gang", 4, most=8, annotations={"provision": "maximum"})
+    world.settle(300)
+    assert (world.running("gang"), world.made, world.provisional()) == (4, 2, [])
+
+
+def test_it_restarts_on_the_nodes_that_were_added_for_it() -> None:
+    world = AutoscaledCluster(limits=Limits(load_ceiling=1.0))
+    world.gang("gang", 4, most=8, annotations={"provision": "maximum"})
+    world.settle(300)
+    assert (world.running("gang"), world.made) == (8, 4)
+    keep(world, 20)
+    world.annotate("gang", {contract.REPLICAS: "6"})
+    world.settle(300)
+    assert (world.running("gang"), world.made, world.provisional()) == (6, 4, [])

@@ -141,6 +141,7 @@ class ProvisionalRoom:
     def _requests(self, gang: Gang) -> Iterator[PodSetRequest]:
         """Its pods; with `Provision.MAXIMUM`, up to each role's max as far as quotas allow."""
         most = gang.job.provisioning.provision is Provision.MAXIMUM
+        most = most and not _is_overdrawn(gang.quota_request)
         taken = [(gang.quota_request, 1)]
         gang.quota_request.reserve(IDLE)
         for role, request in zip(gang.roles, gang.requests, strict=True):
@@ -247,7 +248,22 @@ def is_unlent(request: QuotaRequest) -> bool:
     return not (request.allows(IDLE) or request.exceeded_beside_lending(IDLE))
 
 
+def _is_overdrawn(request: QuotaRequest) -> bool:
+    """Whether teams use and keep more than the nodes have: they would keep added ones, too.
+
+    Then a minimum may start on nodes that are added for it, and extras may not follow.
+    """
+    charge = request.team
+    if charge is None or not charge.balance.keepers:
+        return False
+    return any(charge.balance.kept.left(at) < 0 for at, _ in charge.amounts)
+
+
 def allowed_pods(request: QuotaRequest, most: int) -> int:
-    """How many more pods the quotas admit, at most `most`."""
+    """How many more pods the quotas admit on added nodes, at most `most`.
+
+    Guarantees that teams do not lend keep none from nodes that are added for it.
+    """
     counts = range(1, most + 1)
-    return bisect_left(counts, 1, key=lambda pods: int(not request.allows(IDLE, pods)))
+    exceeded = request.exceeded_beside_lending
+    return bisect_left(counts, 1, key=lambda pods: int(exceeded(IDLE, pods) is not None))
