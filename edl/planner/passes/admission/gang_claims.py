@@ -237,20 +237,20 @@ class GangClaims:
         self.results.enqueue(key, reason)
         self.nodes.keep_held(gang)
 
-    def _pass_over(self, gang: Gang, reason: Reason, *, kept: bool = False) -> None:
+    def _pass_over(self, gang: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).
 
-        After `queue_patience` it becomes a head, which later gangs may not delay; not if it has to
-        start on added nodes alone, as teams have `kept` the existing ones.
+        After `queue_patience` it becomes a head, which later gangs may not delay.
         """
-        attained = None if kept else partial(self.sources.attained, gang)
-        reason = self.nodes.request(gang, reason, attained)
+        self._enqueue(gang, self.nodes.request(gang, reason, partial(self.sources.attained, gang)))
+        # A gang that fits nowhere never becomes a head, and needs no recheck by time.
+        if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
+            self._heads.add(gang)
+
+    def _enqueue(self, gang: Gang, reason: Reason) -> None:
         if gang.quota_request is not NOT_COUNTED and gang.job.key in self.results.requests:
             self._refused.clear()  # requested pods count in quotas, so others' reasons may change
         self.results.enqueue(gang.job.key, reason)
-        # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if not kept and self.sources.without_jobs.fits(gang) and self._waited_long(gang):
-            self._heads.add(gang)
 
     def _waited_long(self, gang: Gang) -> bool:
         return self.snapshot.clock.waited_or_recheck(gang.job, self.snapshot.limits.queue_patience)
@@ -281,7 +281,7 @@ class GangClaims:
         key, request = gang.job.key, gang.quota_request
         reason = reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
         if quota.spec.kept_by and self.nodes.may_request_all(gang):
-            self._pass_over(gang, reason, kept=True)
+            self._enqueue(gang, self.nodes.request_all(gang, reason))
             return
         self.nodes.drop(gang)
         fits = self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)

@@ -91,14 +91,27 @@ class NodeRequests:
         return not request.allows(IDLE)
 
     def request(
-        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity] | None
+        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
     ) -> Reason:
         """Request nodes for a gang that does not fit, if it may; returns why it waits.
 
-        `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras; None if
-        that is nothing.
+        `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras.
         """
-        job, reach = gang.job, attained or self._nothing
+        found = self._request(gang, reason, attained)
+        if gang.job.key in self.results.requests:
+            self._requesting.append(gang)
+            self.provisioner.claim(gang)
+            gang.quota_request.reserve(IDLE)
+        return found
+
+    def request_all(self, gang: Gang, reason: Reason) -> Reason:
+        """`request` for a gang that teams keep from existing nodes: it reserves nothing there."""
+        return self._request(gang, reason, self._nothing)
+
+    def _request(
+        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
+    ) -> Reason:
+        job = gang.job
         self.drop(gang)
         if not self.may_request(gang) or self._gave_way(job):
             return reason
@@ -107,18 +120,14 @@ class NodeRequests:
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message)
-        if limit := self._pool_limit(gang, reason, reach):
+        if limit := self._pool_limit(gang, reason, attained):
             return reasons.above_pool_limits(limit)
         if not self._takes_turn(job):
             return reasons.QUEUE_ORDER if is_never(reason) else reason
-        pods = self.provisioner.wanted(gang, reach)
+        pods = self.provisioner.wanted(gang, attained)
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._keep(gang, asked)
-        if attained:  # else it uses nothing of existing nodes
-            self._requesting.append(gang)
-            self.provisioner.claim(gang)
-            gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
 
