@@ -80,8 +80,13 @@ def forecast(
     settings: Settings,
     asked: Iterable[JobKey],
     enough: Callable[[], bool] = lambda: False,
+    plan: Plan | None = None,
 ) -> Forecast:
-    """The forecast of the jobs `asked`. `enough` ends the simulation early: the rest is unknown."""
+    """The forecast of the jobs `asked`. `enough` ends the simulation early: the rest is unknown.
+
+    `plan`: that of `state`, if it is known. The simulation's first one requests no nodes, so with
+    an autoscaler the reasons of jobs that lack nodes are read from this plan.
+    """
     jobs = {job.key: job for job in state.jobs if job.live and ending(job) is None}
     keys = [key for key in asked if key in jobs]
     known = {key: left(job, state.observed_at) for key, job in jobs.items()}
@@ -91,7 +96,7 @@ def forecast(
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
     unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
     if seen.never and settings.limits.expects_autoscaler(detected=state.autoscaled):
-        plan = decide(state, settings.policy_to_apply(), settings.limits)
+        plan = plan or decide(state, settings.policy_to_apply(), settings.limits)
         seen.never = {one.job: one.reason for one in plan.held if one.job in seen.never}
         never = {one.job: one.reason for one in plan.held if one.never}
     else:

@@ -20,6 +20,7 @@ from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.state.incremental_state import IncrementalState
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.decide import decide
+from edl.planner.plan import Plan
 from edl.visibility import queue_order
 from edl.visibility.team_figures import TeamFigures, team_figures
 from kubectl_edl.cli.context import CliContext, ClusterConnection
@@ -145,7 +146,7 @@ class ClusterWideReader:
         plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)
         keys = [one.job.key for one in waiting]
-        starts = self._starts(state, by, keys) if keys else {}
+        starts = self._starts(state, by, keys, plan) if keys else {}
         namespace = self._connection.namespace
         return DashboardSnapshot(
             at=now,
@@ -166,14 +167,14 @@ class ClusterWideReader:
             informer.stop()
 
     def _starts(
-        self, state: ClusterState, by: EffectiveSettings, keys: list[JobKey]
+        self, state: ClusterState, by: EffectiveSettings, keys: list[JobKey], plan: Plan
     ) -> Mapping[JobKey, Estimate]:
         if by.stalled:
             return dict.fromkeys(keys, unattended(by))
 
         def compute() -> Mapping[JobKey, Estimate]:
             late = self._monotonic() + _PATIENCE
-            return forecast(state, by.settings, keys, lambda: self._monotonic() > late).starts
+            return forecast(state, by.settings, keys, lambda: self._monotonic() > late, plan).starts
 
         return self._estimates.of(keys, compute)
 

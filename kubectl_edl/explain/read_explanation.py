@@ -158,5 +158,5 @@ def _explanation(
         return explanation, _NO_MORE if any(map(_is_out_of_work, explanation.roles)) else None
     if explanation.plan.unplaced(job.key):
         return explanation, _NO_MINIMUM
-    found = forecast(state, settings, [job.key], time_limit(cli))
+    found = forecast(state, settings, [job.key], time_limit(cli), explanation.plan)
     return explanation, found.starts.get(job.key) or found.grows.get(job.key)

@@ -123,14 +123,15 @@ def _whole_queue(
     named = connection.namespace
     own = (job for job in state.jobs if named in ("", job.key.namespace))
     hints = (*by.hints, *missing, *conflict_hints(own))
-    waiting = in_plan(state, decide(state, settings.policy_to_apply(), settings.limits), by.stalled)
+    plan = decide(state, settings.policy_to_apply(), settings.limits)
+    waiting = in_plan(state, plan, by.stalled)
     if by.stalled:
         return [replace(one, estimate=unattended(by)) for one in waiting], hints
     if not waiting:
         return (), hints
     from edl.forecast.forecast import forecast
 
-    found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli))
+    found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli), plan)
     return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting], hints
 
 

@@ -69,7 +69,7 @@ class QueueInsights:
             return late
 
         asked = [one.job for one in waiting]
-        found = forecast(decided.state, self._settings, asked, enough).starts
+        found = forecast(decided.state, self._settings, asked, enough, decided.plan).starts
         if late:  # what is unknown then may be so for lack of time
             found = {key: one for key, one in found.items() if one.certainty is not _UNKNOWN}
         self._estimates = dict(found)

@@ -10,6 +10,7 @@ from edl import reasons
 from edl.contract import Provision
 from edl.forecast.estimate import Certainty, Estimate, rounded
 from edl.forecast.forecast import forecast
+from edl.messages import lasting
 from edl.model import (
     ClusterState,
     JobKey,
@@ -26,6 +27,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.planner.decision_limits import Autoscaler, Limits
+from edl.planner.plan import Held, Plan
 from edl.planner.published_settings import Settings
 from tests.edl.planner.states import (
     NOON,
@@ -297,6 +299,15 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
     found = forecast(cluster(node("a", 4), worker("waits", 9, 9)), settings, [WAITS])
     requested = "waiting for nodes from the autoscaler"
     assert found.starts[WAITS] == Estimate(Certainty.UNKNOWN, None, requested)
+
+
+def test_the_plan_of_a_view_is_not_made_again() -> None:
+    """In the simulation jobs request no nodes, so its plans do not say why one waits for them."""
+    settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
+    plan = Plan(held=(Held(WAITS, reasons.QUEUE_ORDER),))
+    state = cluster(node("a", 4), worker("waits", 9, 9))
+    found = forecast(state, settings, [WAITS], plan=plan).starts[WAITS]
+    assert found == Estimate(Certainty.UNKNOWN, None, lasting(reasons.QUEUE_ORDER))
 
 
 def test_without_an_autoscaler_what_needs_more_nodes_never_starts() -> None:
