@@ -40,7 +40,8 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
     Code.FAILED: "The training job has failed.",
     Code.INCOMPLETE: "Jobs of its roles do not exist yet, or are left out of it.",
     Code.INVALID: "Its Jobs or their annotations are invalid; the message says why.",
-    Code.JOB_CONFLICT: "Another Job with its `edl.dev/job` has started, and the two disagree.",
+    Code.JOB_CONFLICT: "Another Job with its `edl.dev/job` has started, and the two disagree, or"
+    " pods of this one would be refused.",
     Code.EXEC_NOT_ALLOWED: "Its namespace does not let launchers exec into their workers.",
     Code.WRITE_REFUSED: "The API server rejects a change of its Jobs; it is retried with back-off.",
     Code.START_REFUSED: "The API server rejects its start; it is retried with back-off.",

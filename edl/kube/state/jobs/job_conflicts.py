@@ -1,4 +1,4 @@
-"""Jobs that disagree, although they have the same `edl.dev/job`."""
+"""Jobs with one `edl.dev/job` that disagree, or of which a new one would get no pods."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -13,11 +13,16 @@ from edl.spec.job_spec import JobSpec
 _EITHER_TOPOLOGY: Final = f"{contract.REQUIRED_TOPOLOGY} or {contract.PREFERRED_TOPOLOGY}"
 
 
-def conflicting_jobs(key: JobKey, jobs: Sequence[JobFacts]) -> tuple[ConflictingJob, ...]:
+def conflicting_jobs(
+    key: JobKey,
+    jobs: Sequence[JobFacts],
+    refusal: Callable[[JobFacts], str] = lambda _job: "",
+) -> tuple[ConflictingJob, ...]:
     """The Jobs to leave out: they never started, and conflict with some that have.
 
     None is left out before a Job has started. A role that is created again conflicts with none, so
-    it joins the others; of two such Jobs of one role, the first does.
+    it joins the others; of two such Jobs of one role, the first does. While its pods would be
+    refused it does not, so that the others go on; `refusal`: why they would, or "".
     """
     there = [job for job in jobs if not job.leaving]
     whole = [job for job in there if job.has_started]
@@ -26,7 +31,7 @@ def conflicting_jobs(key: JobKey, jobs: Sequence[JobFacts]) -> tuple[Conflicting
     causes = list[tuple[JobFacts, _Conflict]]()
     new = (job for job in there if not job.has_started)
     for job in sorted(new, key=lambda job: (job.created_at, job.name)):
-        if cause := _conflict(key, job, whole):
+        if cause := _conflict(key, job, whole) or _refused(refusal(job)):
             causes.append((job, cause))
         else:
             whole.append(job)
@@ -39,6 +44,12 @@ class _Conflict(NamedTuple):
 
     cause: str
     shared: str = ""
+    remedied: bool = False
+    """Whether the cause contains its remedy."""
+
+
+def _refused(why: str) -> _Conflict | None:
+    return _Conflict(why, remedied=True) if why else None
 
 
 def _left_out(
@@ -51,7 +62,7 @@ def _left_out(
         remedy = f"; recreate it with the same {conflict.shared}"
     if all(job.has_ended for job in others):
         remedy = f"; {key.name} has ended: delete its Jobs and apply {job.name} again{other}"
-    if job.problem:  # the findings contain their remedy
+    if conflict.remedied:
         remedy = ""
     text = f"Job {job.name} is left out of {key.name}: {conflict.cause}{remedy}"
     reason = reasons.quoted(Code.JOB_CONFLICT, text)
@@ -72,7 +83,7 @@ def _filled(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> str:
 def _conflict(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> _Conflict | None:
     """Why a Job that never started does not join these; None if it does."""
     if job.problem or job.spec is None:
-        return _Conflict(job.problem)
+        return _Conflict(job.problem, remedied=True)
     for other in (one.spec for one in others if one.spec):
         if other.role == job.spec.role and other.framework == job.spec.framework:
             return _Conflict(f"Job {other.name} is the {other.role} of {key.name}")

@@ -1,6 +1,7 @@
 """Training jobs with their Jobs and pods, recomputed only if something has changed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from edl.kube.state.jobs.bare_training_jobs import bare_training_job
 from edl.kube.state.jobs.job_conflicts import conflicting_jobs
 from edl.kube.state.jobs.job_pods import JobPods
 from edl.kube.state.jobs.pending_demands import PendingDemands
-from edl.kube.state.jobs.training_job_inputs import ClusterScope, TrainingJobInputs
+from edl.kube.state.jobs.training_job_inputs import ClusterScope, TrainingJobInputs, refusals
 from edl.kube.state.jobs.training_jobs import (
     ANY_DEVICE,
     ANY_VOLUME,
@@ -149,7 +150,7 @@ class JobIndex:
         jobs = sorted(self._jobs.of(key).values(), key=lambda job: job.name)
         conflicting: tuple[ConflictingJob, ...] = ()
         try:
-            conflicting = conflicting_jobs(key, jobs)
+            conflicting = conflicting_jobs(key, jobs, partial(self._refusal, key))
             left_out = {found.uid for found in conflicting}
             jobs = staying([job for job in jobs if job.uid not in left_out])
             return gather(key, self._inputs(key, jobs, conflicting)) if jobs else None
@@ -165,6 +166,10 @@ class JobIndex:
                 problem=problem,
                 conflicting=conflicting,
             )
+
+    def _refusal(self, key: JobKey, job: JobFacts) -> str:
+        """Why the pods of this Job would be refused, or none would ever fit; "" if neither."""
+        return next(refusals(self._inputs(key, [job], ())), "")
 
     def _inputs(
         self, key: JobKey, jobs: Sequence[JobFacts], conflicting: tuple[ConflictingJob, ...]

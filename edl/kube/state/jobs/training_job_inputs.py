@@ -147,7 +147,7 @@ def _problems(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) 
 
 def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Iterator[str]:
     """Why the job cannot start although each of its Jobs is valid."""
-    yield from _refused(around)
+    yield from refusals(around)
     yield from _too_few(around)
     yield from _ended_before(around)
     if not any(job.started_at for job in around.jobs):  # jobs that have started may continue
@@ -161,7 +161,7 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
                 )
 
 
-def _refused(around: TrainingJobInputs) -> Iterator[str]:
+def refusals(around: TrainingJobInputs) -> Iterator[str]:
     """Why the API server would refuse every pod of a template, or no node would ever fit one."""
     for job, priority, of in zip(around.jobs, around.priorities, around.classes, strict=True):
         if priority is None:
@@ -173,8 +173,8 @@ def _refused(around: TrainingJobInputs) -> Iterator[str]:
             yield from resolution(job.role, job.key.namespace, around.devices).problems
             yield from _unclaimed(job)
         if around.rules != NO_RULES:
-            refusals = pod_admission.admit(job.template, around.rules, share(job)).refusals
-            yield from (f"{job.role.name if job.role else job.name}: {one}" for one in refusals)
+            found = pod_admission.admit(job.template, around.rules, share(job)).refusals
+            yield from (f"{job.role.name if job.role else job.name}: {one}" for one in found)
     yield from volume_claims.refusals(around.missing_claims)
 
 

@@ -462,7 +462,7 @@ def test_a_job_that_runs_goes_on_without_what_only_its_start_needed() -> None:
     stranger = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
     found = only(look(snapshot(jobs, pods, tags=stranger)))
     assert (problem_of(found), found.priority) == ("", 7)
-    waits = only(look(snapshot([*jobs[:2], member("worker", **urgent)])))
+    waits = only(look(snapshot([member(role, **urgent) for role in ("chief", "ps", "worker")])))
     assert 'PriorityClass "deleted" does not exist' in problem_of(waits)
 
 

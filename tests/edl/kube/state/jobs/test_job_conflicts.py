@@ -147,6 +147,43 @@ def test_a_role_that_is_created_again_joins_the_others() -> None:
     assert [role.name for role in found.roles] == ["chief", "ps", "worker"]
 
 
+REFUSED = (
+    'Job mnist-ps is left out of mnist: PriorityClass "gone" does not exist: create it (kubectl '
+    "create priorityclass gone --value=VALUE), or recreate the Jobs with another"
+)
+
+
+def test_a_role_that_is_created_again_joins_once_its_pods_are_no_longer_refused() -> None:
+    there = [running("chief"), running("worker")]
+    again = member("ps", pod={"priorityClassName": "gone"})
+    found = observed(*there, again)
+    assert replace(found, conflicting=()) == observed(*there)
+    assert (causes(found), found.missing, found.absent) == ([REFUSED], ("ps",), ())
+    gone = {"metadata": {"name": "gone"}, "value": 0}
+    joined = only(look(snapshot([*there, again], priorities=[gone])))
+    assert (joined.missing, joined.conflicting, problem_of(joined)) == ((), (), "")
+
+
+def test_a_running_job_goes_on_beside_a_role_whose_pods_are_refused() -> None:
+    """Its workers yield to a queued job."""
+    refused = member("ps", pod={"priorityClassName": "gone"})
+    workers = running("worker", parallelism=3, completions=3)
+    pods = [job_pod("c", 0, "mnist-chief", node="n1", phase="Running")]
+    pods += [job_pod(f"w{n}", n, "mnist-worker", node="n1", phase="Running") for n in range(3)]
+    for pod in pods:
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    waits = job("waits", labels={"edl.dev/framework": "pytorch", "edl.dev/job": "waits"})
+    nodes = [manifests.node("n1")]
+    state = look(snapshot([running("chief"), refused, workers, waits], pods, nodes=nodes))
+    found = decide(state, POLICIES["fair"], Limits())
+    assert [(one.job.name, one.role, one.after) for one in found.resizes] == [
+        ("mnist", "worker", 2)
+    ]
+    (step,) = (one for one in steps(found, state).steps if one.job.name == "mnist")
+    sizes = [one.body["spec"] for one in step.writes if isinstance(one, Patch) and one.body["spec"]]
+    assert sizes == [{"parallelism": 2, "completions": 2}]
+
+
 @pytest.mark.parametrize(("owner", "deleted"), [("uid-ra", []), ("uid-rb", ["prov-0"])])
 def test_provisional_pods_of_a_job_that_is_left_out_are_deleted(
     owner: str, deleted: list[str]
