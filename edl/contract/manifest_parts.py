@@ -1,10 +1,12 @@
 """Parts of a Job, a bare pod or a pod template; an absent part is empty."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from edl import contract
 
+_REFERENCE: Final = re.compile(r"\$\(([^()]+)\)")
 JOB_TEMPLATE: Final = "spec.jobTemplate"
 """The path of the metadata and spec of a CronJob's Jobs."""
 
@@ -94,3 +96,24 @@ def with_first_container(pod: dict[str, Any], **fields: object) -> dict[str, Any
     """The pod spec with these fields of its first container replaced."""
     first, *others = pod["containers"]
     return pod | {"containers": [first | fields, *others]}
+
+
+def with_env(container: dict[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The container with these variables, except those that it sets itself.
+
+    They precede its own variables, which may refer to them: the kubelet expands only references to
+    earlier variables. Those that refer to one of its own follow them.
+    """
+    own = container.get("env") or []
+    names = {entry.get("name") for entry in own}
+    missing = [entry for entry in entries if entry["name"] not in names]
+    if not missing:
+        return container
+    earlier, later = [], []
+    for entry in missing:
+        if names.isdisjoint(_REFERENCE.findall(entry.get("value") or "")):
+            earlier.append(entry)
+        else:
+            names.add(entry["name"])
+            later.append(entry)
+    return container | {"env": [*earlier, *own, *later]}

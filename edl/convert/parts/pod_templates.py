@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from edl import contract
+from edl.contract import manifest_parts
 from edl.convert import template_schema
 from edl.convert.diagnostics import FieldPath
 from edl.convert.tracked_object import Fields
@@ -120,23 +121,16 @@ def with_restart(template: Json, policy: str) -> Json:
 
 
 def with_env(template: Json, env: Mapping[str, str | Json]) -> Json:
-    """Add variables to each container, before the user's own; the user's values win.
+    """Add variables to each container; the user's values win.
 
     A string becomes `value`, an object `valueFrom`.
     """
-    changed = [_with_env(container, env) for container in containers(template)]
-    return template | {"spec": template["spec"] | {"containers": changed}}
-
-
-def _with_env(container: Json, env: Mapping[str, str | Json]) -> Json:
-    own = container.get("env") or []
-    names = {entry.get("name") for entry in own}
-    new = [
+    entries = [
         {"name": name, "value" if isinstance(value, str) else "valueFrom": value}
         for name, value in env.items()
-        if name not in names
     ]
-    return container | {"env": [*new, *own]} if new else container
+    changed = [manifest_parts.with_env(container, entries) for container in containers(template)]
+    return template | {"spec": template["spec"] | {"containers": changed}}
 
 
 def env_names(template: Json) -> frozenset[str]:

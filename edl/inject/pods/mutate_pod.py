@@ -6,7 +6,7 @@ Every field is written as the API server would default it, so that a second pass
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import with_first_container
+from edl.contract.manifest_parts import with_env, with_first_container
 from edl.frameworks.base import Companion, Env, Needs
 from edl.inject.pods import gpus, scheduling_gates, volumes
 from edl.model.nodes import HOSTNAME
@@ -41,7 +41,7 @@ def complete(pod: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         done = _with_companion(done, needs.companion)
     env = _env(spec, needs)
     done = done | {
-        field: [_with_env(container, env) for container in done[field]]
+        field: [with_env(container, env) for container in done[field]]
         for field in ("initContainers", "containers")
         if done.get(field)
     }
@@ -81,19 +81,6 @@ def _entry(env: Env) -> Json:
 
 def _field(path: str) -> Json:
     return {"valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
-
-
-def _with_env(container: Json, env: list[Json]) -> Json:
-    own = container.get("env") or []
-    names = {entry.get("name") for entry in own}
-    missing = [entry for entry in env if entry["name"] not in names]
-    if not missing:
-        return container
-    if len(missing) == len(env):
-        return container | {"env": [*missing, *own]}
-    # If the user sets one of our variables, those that refer to it must come after it.
-    first = [entry for entry in missing if entry["name"] == contract.COMPLETION_INDEX_ENV]
-    return container | {"env": [*first, *own, *missing[len(first) :]]}
 
 
 def _with_ports(pod: Json, needs: Needs) -> Json:

@@ -78,6 +78,23 @@ def test_what_refers_to_an_own_variable_follows_it(name: str) -> None:
     assert environment(created(manifest))[name] == "7"
 
 
+def test_a_variable_may_refer_to_ours_beside_an_override_of_another() -> None:
+    own = [
+        {"name": contract.PET_NPROC_PER_NODE_ENV, "value": "4"},
+        {"name": "STORE", "value": "tcp://$(PET_RDZV_ENDPOINT)"},
+    ]
+    found = list(environment(created(job(framework="pytorch", pod=containers({"env": own})))))
+    assert found.index(contract.PET_RDZV_ENDPOINT_ENV) < found.index("STORE")
+
+
+def test_variables_that_refer_to_an_override_through_another_follow_it() -> None:
+    own = [{"name": COMPLETION_INDEX_ENV, "value": "7"}]
+    manifest = job(framework="paddle", min="1", max="2", pod=containers({"env": own}))
+    found = list(environment(created(manifest)))
+    assert found.index("PADDLE_TRAINERS_NUM") < found.index(COMPLETION_INDEX_ENV)
+    assert found.index(COMPLETION_INDEX_ENV) < found.index("PADDLE_TRAINER_ID")
+
+
 def test_the_port_opens_on_the_first_container_only() -> None:
     found = pod_spec(created(role_manifest("worker", pod=containers({}, {}))))["containers"]
     assert [port["name"] for port in found[0]["ports"]] == ["tfjob-port"]

@@ -79,6 +79,19 @@ def test_what_a_variable_refers_to_stands_before_it() -> None:
     assert names.index("PADDLE_TRAINERS_NUM") < names.index("PADDLE_NNODES")
 
 
+@pytest.mark.parametrize("own", ["PADDLE_DISTRI_BACKEND", "TRAINING_ROLE"])
+def test_an_override_leaves_the_number_of_trainers_before_what_refers_to_it(own: str) -> None:
+    document = with_container(env=[{"name": own, "value": "x"}])
+    names = list(env(admitted(only(jobs(document)))))
+    assert names.index("PADDLE_TRAINERS_NUM") < names.index("PADDLE_NNODES")
+
+
+def test_the_number_of_launchers_follows_an_overridden_number_of_trainers() -> None:
+    document = with_container(env=[{"name": "PADDLE_TRAINERS_NUM", "value": "2"}])
+    names = list(env(only(jobs(document))))
+    assert names.index("PADDLE_TRAINERS_NUM") < names.index("PADDLE_NNODES")
+
+
 def test_the_port_that_the_template_names_is_everybodys() -> None:
     job = only(jobs(with_container(ports=[{"name": "master", "containerPort": 37777}])))
     assert job["metadata"]["annotations"] == {contract.PORT: "37777"}
