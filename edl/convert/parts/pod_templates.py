@@ -7,17 +7,13 @@ from edl import contract
 from edl.contract import manifest_parts
 from edl.convert import template_schema
 from edl.convert.diagnostics import FieldPath
+from edl.convert.parts import operator_names
 from edl.convert.tracked_object import Fields
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
 
 _OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 _POLICIES: Final = ("Always", "OnFailure", "Never")
-_KUEUE: Final[Mapping[str, str]] = {
-    "kueue.x-k8s.io/podset-required-topology": contract.REQUIRED_TOPOLOGY,
-    "kueue.x-k8s.io/podset-preferred-topology": contract.PREFERRED_TOPOLOGY,
-}
-"""Annotations of Kueue's topology-aware scheduling, and the ones that replace them."""
 _EMPTY: Final[Json] = {"spec": {"containers": []}}
 
 
@@ -34,16 +30,8 @@ def read(fields: Fields, name: str = "template") -> Json:
     if not (template.get("spec") or {}).get("containers"):
         fields.wrong(name, "has no containers", "a pod template: spec.containers with one at least")
         return _EMPTY
-    _note_topologies(fields, name, metadata.get("annotations") or {})
+    operator_names.report(fields, name, template)
     return todays(fields, name, template if metadata else without(template, "metadata"))
-
-
-def _note_topologies(fields: Fields, name: str, annotations: Mapping[str, str]) -> None:
-    """Report Kueue's topology annotations on pods: here the user annotates the Jobs instead."""
-    for theirs, ours in _KUEUE.items():
-        if theirs in annotations:
-            what = f"{theirs} is Kueue's, and does nothing here"
-            fields.note(name, what, f"annotate the Jobs with {ours}: {annotations[theirs]}")
 
 
 def todays(fields: Fields, name: str, template: Json) -> Json:

@@ -1,0 +1,98 @@
+"""What templates know of the replaced system: labels that its operator sets, and its scheduler."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from edl import contract
+from edl.contract.manifest_parts import annotations, labels
+from edl.convert.diagnostics import FieldPath
+from edl.convert.tracked_object import Fields
+from edl.writes import Json
+
+_KUBEFLOW: Final = "training.kubeflow.org/"
+_JOB: Final = f"use the label {contract.JOB}, which has the name of the training job"
+_ROLE: Final = f"use the label {contract.ROLE}"
+_INDEX: Final = f"use the variable {contract.COMPLETION_INDEX_ENV}"
+_OPERATORS: Final[Mapping[str, str]] = {
+    f"{_KUBEFLOW}job-name": _JOB,
+    f"{_KUBEFLOW}operator-name": _JOB,
+    f"{_KUBEFLOW}job-role": _ROLE,
+    f"{_KUBEFLOW}replica-type": _ROLE,
+    f"{_KUBEFLOW}replica-index": _INDEX,
+    # Kubeflow's common library, tf-operator, pytorch-operator, mxnet-operator
+    "group-name": _JOB,
+    "controller-name": _JOB,
+    "job-role": _ROLE,
+    **{f"{kind}job-name": _JOB for kind in ("tf-", "pytorch-", "mxnet-")},
+    **{f"{kind}replica-type": _ROLE for kind in ("", "tf-", "pytorch-", "mxnet-")},
+    **{f"{kind}replica-index": _INDEX for kind in ("", "tf-", "pytorch-", "mxnet-")},
+    # mpi-operator: pkg/controller/mpi_job_controller.go
+    "group_name": _JOB,
+    "mpi_job_name": _JOB,
+    "mpi-job-name": _JOB,
+    "mpi_role_type": _ROLE,
+    "mpi-job-role": _ROLE,
+    # et-operator: pkg/controllers/trainingjob_controller.go
+    "training-job-name": _JOB,
+    "training-job-role": _ROLE,
+}
+"""Labels that operators set on their pods, and what replaces each. Not `job-name`: Jobs set it."""
+_KUEUE: Final[Mapping[str, str]] = {
+    "kueue.x-k8s.io/podset-required-topology": contract.REQUIRED_TOPOLOGY,
+    "kueue.x-k8s.io/podset-preferred-topology": contract.PREFERRED_TOPOLOGY,
+}
+"""Annotations of Kueue's topology-aware scheduling, and the ones that replace them."""
+_FIELD: Final = re.compile(r"metadata\.labels\['(.+)'\]")
+_PREFIXED: Final = re.compile(rf"{re.escape(_KUBEFLOW)}[a-z-]+")
+_QUEUEING: Final = frozenset({"volcano", "yunikorn", "kai-scheduler", "koord-scheduler"})
+_GROUPS: Final = frozenset(
+    {"scheduling.k8s.io/group-name", "kai.scheduler/queue", "scheduling.x-k8s.io/pod-group"}
+)
+"""Labels and annotations by which schedulers find the group or queue of a pod."""
+
+
+def report(fields: Fields, name: str, template: Json) -> None:
+    """Report what the template's field `name` refers to, and its pods do not have here."""
+    known = labels(template)
+    reported = set()
+    for place, label in _labels(template.get("spec"), (name, "spec")):
+        if label not in reported and label not in known:
+            what = f'the operator set the label "{label}", and pods do not have it here'
+            fields.lose_at(place, what, _OPERATORS[label])
+        reported.add(label)
+    for kind, texts in (("labels", known), ("annotations", annotations(template))):
+        for group in sorted(_GROUPS & texts.keys()):
+            what = "another scheduler would wait for its group or queue"
+            fields.lose_at((name, "metadata", kind, group), what, "leave it out")
+    for theirs, ours in _KUEUE.items():
+        if theirs in annotations(template):
+            # Here the user annotates the Jobs instead.
+            what = f"{theirs} is Kueue's, and does nothing here"
+            fields.note(
+                name, what, f"annotate the Jobs with {ours}: {annotations(template)[theirs]}"
+            )
+    scheduler = template["spec"].get("schedulerName")
+    if scheduler in _QUEUEING:
+        what = f'schedulerName "{scheduler}" has queues of its own'
+        fields.note(name, what, "leave it out: kubectl-edl queues the Job")
+
+
+def _labels(part: Any, place: FieldPath) -> Iterator[tuple[FieldPath, str]]:  # noqa: ANN401 - JSON
+    """Operators' labels in the part's keys and texts, with the field that says them."""
+    if isinstance(part, str):
+        yield from ((place, label) for label in _in_text(part))
+    elif isinstance(part, dict):
+        for key, inner in part.items():
+            yield from (((*place, key), label) for label in _in_text(str(key)))
+            yield from _labels(inner, (*place, key))
+    elif isinstance(part, list):
+        for index, inner in enumerate(part):
+            yield from _labels(inner, (*place, index))
+
+
+def _in_text(text: str) -> Iterator[str]:
+    field = _FIELD.fullmatch(text)
+    whole = field[1] if field else text
+    found = [whole] if whole in _OPERATORS else _PREFIXED.findall(text)
+    return (label for label in found if label in _OPERATORS)
