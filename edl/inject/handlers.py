@@ -33,11 +33,8 @@ from edl.inject import (
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import (
-    account_warnings,
     bare_pod_warnings,
-    failure_policy_warnings,
-    request_warnings,
-    size_warnings,
+    creation_warnings,
     topology_warnings,
     unknown_keys,
 )
@@ -257,11 +254,8 @@ def _spec_warnings(
     yield from ttl_after_finished.warnings(manifest, done)
     yield from unknown_keys.warnings(manifest)
     yield from namespace_policy.withheld(spec, policy)
-    yield from account_warnings.warnings(manifest, spec)
-    yield from size_warnings.warnings(manifest, spec)
-    yield from failure_policy_warnings.warnings(manifest)
-    yield from request_warnings.warnings(manifest, spec)
-    yield from gpus.warnings(manifest, spec.resources.gpu)
+    if contract.INJECTED_MAX not in annotations(manifest):  # Otherwise they were told then.
+        yield from creation_warnings.warnings(manifest, spec)
     yield from bare_pod_warnings.warnings(manifest, done, spec)
     yield from topology_warnings.warnings(done, spec)
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from edl import contract, device_templates
-from edl.contract.manifest_parts import annotations, labels, template, with_first_container
+from edl.contract.manifest_parts import labels, template, with_first_container
 from edl.errors import Finding
 from edl.inject.pods import kubeshare
 from edl.model import DeviceTemplate
@@ -62,12 +62,7 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
 
 
 def warnings(job: Json, gpu: Gpu | None) -> tuple[str, ...]:
-    """A warning for whole GPUs that differ from those that a Job's containers ask for themselves.
-
-    A Job that was completed before got it then.
-    """
-    if contract.INJECTED_MAX in annotations(job):
-        return ()
+    """A warning for whole GPUs other than those that a Job's containers ask for themselves."""
     containers = (template(job).get("spec") or {}).get("containers") or ()
     own = [_gpus(container) for container in containers if _has_gpu(container)]
     if not (gpu and gpu.whole and own) or _total(own) == gpu.whole:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edl import contract
 from edl.contract.manifest_parts import annotations, labels, template
 from edl.model import Role, TrainingJob
 from edl.quantities import CPU, MEMORY, SHARED_GPU
@@ -17,8 +16,6 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
     The LimitRanges and quotas of its namespace, which may set or require requests, are unknown
     here.
     """
-    if contract.INJECTED_MAX in annotations(manifest):
-        return ()  # completed before, and warned about then
     pods = template(manifest)
     fixed = spec.rank is not None or spec.scaling.min == spec.scaling.max
     if fixed or spec.resources.gpu or _is_shared(pods) or _is_counted(pods.get("spec") or {}):

@@ -1,0 +1,125 @@
+"""Warnings for new Jobs and bare pods that can be completed, and would not run as their user means.
+
+Each function takes a manifest that kubectl-edl has not completed before.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from edl import contract
+from edl.contract.manifest_parts import annotations, labels, pod_of, service_account
+from edl.dns_names import is_dns_subdomain
+from edl.frameworks import FRAMEWORKS
+from edl.inject.pods import gpus
+from edl.inject.warnings import request_warnings
+from edl.spec import addresses
+from edl.spec.failure_policy import FAILS, exit_code_rules
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+_FAILS_THE_JOB: Final = (
+    "spec.podFailurePolicy.rules: a pod that a scale-down, pause or preemption ends fails the Job "
+    "if FailJob has its exit code: recreate it with a rule before that: Ignore, on the condition "
+    "DisruptionTarget"
+)
+_OF_NODES: Final = ("", "ClusterFirst", "Default")
+"""DNS policies with which a pod in its node's network asks the node's DNS servers."""
+
+
+def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
+    yield from _of_account(manifest, spec)
+    yield from _of_network(pod_of(manifest).get("spec") or {}, spec)
+    if manifest.get("kind") != "Pod":
+        yield from _of_size(manifest, spec)
+        yield from _of_failure_policy(manifest)
+        yield from request_warnings.warnings(manifest, spec)
+        yield from gpus.warnings(manifest, spec.resources.gpu)
+
+
+def _of_account(manifest: Json, spec: JobSpec) -> Iterator[str]:
+    """Pods that need rights and run as an account to which kubectl-edl gives none.
+
+    The command grants the rights to the account of the user's choice. The API server refuses other
+    names than DNS subdomains later: no command contains them.
+    """
+    bare, account = manifest.get("kind") == "Pod", service_account(manifest)
+    way_out = "" if bare else ", or leave serviceAccountName out"
+    for generated, granted in _rights(spec):
+        if account and is_dns_subdomain(account) and (bare or account != generated):
+            yield (
+                f'ServiceAccount "{account}" needs {granted}, '
+                "which kubectl-edl binds to its own accounts alone: "
+                f"{_command(spec, account, granted)}{way_out}"
+            )
+
+
+def _rights(spec: JobSpec) -> Iterator[tuple[str, str]]:
+    """The generated account and the ClusterRole that the reconciler binds to it."""
+    needs = FRAMEWORKS[spec.framework].describe(spec)
+    if needs.kubectl:
+        yield addresses.launcher_account(spec.job), contract.LAUNCHER_CLUSTER_ROLE
+    if needs.lists_pods:
+        yield addresses.peers_account(spec.job), contract.PEERS_CLUSTER_ROLE
+
+
+def _command(spec: JobSpec, account: str, granted: str) -> str:
+    namespace = spec.namespace or "default"
+    return (
+        f"kubectl create rolebinding {account} -n {namespace} --clusterrole={granted} "
+        f"--serviceaccount={namespace}:{account}"
+    )
+
+
+def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
+    """Pods in their node's network, which do not find their peers by name.
+
+    The API server writes ClusterFirst where a user writes nothing: that is not a choice, but which
+    of them it was is unknown here, so the policy stays.
+    """
+    framework, roles = FRAMEWORKS[spec.framework], [one.role for one in spec.all_roles]
+    mode = framework.mode(spec.mode, roles)
+    if not spec.indexed or not pod.get("hostNetwork") or (mode and mode.lists_pods):
+        return
+    if (pod.get("dnsPolicy") or "") in _OF_NODES:
+        yield (
+            "hostNetwork: the DNS servers of the nodes do not know the names of the pods: set "
+            "dnsPolicy to ClusterFirstWithHostNet"
+        )
+    if spec.rank is None and roles == [framework.host_role]:
+        yield (
+            f"hostNetwork: pods have the host names of their nodes, so no {spec.role} becomes the "
+            f"host of the rendezvous: list that role in {contract.ROLES}"
+        )
+
+
+def _of_size(manifest: Json, spec: JobSpec) -> Iterator[str]:
+    """A `spec.parallelism` that the bounds exclude: the Job starts within the bounds instead.
+
+    1 is the API server's default, which a file that leaves it out gets.
+    """
+    size = (manifest.get("spec") or {}).get("parallelism")
+    low, high = spec.scaling.min, spec.scaling.max
+    if size is None or size <= 1 or low <= size <= high:
+        return
+    bounds = f"{low}" if low == high else f"{low}..{high}"
+    why = f"because {spec.role} is {bounds} by {_source(manifest)}"
+    way_out = "write the same in both, or leave it out"
+    yield f"spec.parallelism {size} has no effect, {why}: {way_out}"
+
+
+def _source(manifest: Json) -> str:
+    """The keys that set the bounds; labels precede `edl.dev/roles`."""
+    names = [name for name in (contract.MIN, contract.MAX) if name in labels(manifest)]
+    by_roles = contract.ROLES in annotations(manifest)
+    return " and ".join(names) or (contract.ROLES if by_roles else "a default of its namespace")
+
+
+def _of_failure_policy(manifest: Json) -> Iterator[str]:
+    """Rules that fail the Job for the exit code of a pod that was ended.
+
+    The reconciler marks pods before it ends them (`edl.steps.disruption_marks`): a rule that
+    ignores the mark must come first.
+    """
+    rules = exit_code_rules(manifest.get("spec") or {})
+    if any(rule.action == FAILS and not rule.spares_disrupted for rule in rules):
+        yield _FAILS_THE_JOB
