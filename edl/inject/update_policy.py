@@ -193,6 +193,8 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
         pods = gpus.placed_again(_with_owned_of(pods, before), before)
         pods = scheduling_gates.kept(pods, before)
     spec = (new.get("spec") or {}) | ({"template": pods} if pods else {})
+    if _is_paused_by(new, old, user):
+        kept = annotated(kept, {contract.PAUSED_BY: user})
     warnings = [*forgery_warnings(new, kept | {"spec": spec})]
     old_spec = old.get("spec") or {}
     sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
@@ -203,6 +205,15 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
         warnings.append(stays_suspended(old, name_of(old)))
     suspend = {"suspend": bool(old_spec.get("suspend"))}
     return kept | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
+
+
+def _is_paused_by(new: Json, old: Json, user: str) -> bool:
+    """Whether this is the first pass's result for a controller: another webhook changed it since.
+
+    A controller that writes the annotation itself states no more than what is true.
+    """
+    names_it = annotations(new).get(contract.PAUSED_BY) == user and user.startswith(_CONTROLLER)
+    return names_it and is_paused(new) and not is_paused(old)
 
 
 def _resumed(manifest: Json) -> Json:

@@ -354,6 +354,22 @@ def suspended_by(user: str, old: Json) -> Json:
     return mutate(AdmissionRequest("UPDATE", new, old, user), CONTEXT).manifest
 
 
+def test_a_second_pass_still_names_the_controller_that_suspended_the_job() -> None:
+    # reinvocationPolicy IfNeeded: another webhook changed the object after the first pass.
+    kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    once = suspended_by(kueue, RUNNING)
+    twice = mutate(AdmissionRequest("UPDATE", once, RUNNING, kueue), CONTEXT)
+    assert (twice.manifest, twice.warnings) == (once, ())
+
+
+@pytest.mark.parametrize("user", ["ann", "system:serviceaccount:lab:builder"])
+def test_a_user_cannot_name_another_as_the_one_that_paused_the_job(user: str) -> None:
+    kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+    forged = suspended_by(kueue, RUNNING)
+    stored = mutate(AdmissionRequest("UPDATE", forged, RUNNING, user), CONTEXT)
+    assert contract.PAUSED_BY not in annotations(stored.manifest)
+
+
 def test_a_controller_that_suspends_a_job_is_named_until_it_is_resumed() -> None:
     """Kueue suspends Jobs without a queue name where it manages them, too."""
     kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
