@@ -9,6 +9,7 @@ from edl import contract
 from edl.contract import CleanUp
 from edl.convert.parts import pod_templates
 from edl.convert.tracked_object import Fields
+from edl.spec.job_spec import RETRIES
 from edl.writes import Json
 
 _CLEAN_UPS: Final = tuple(choice.value for choice in CleanUp)
@@ -78,6 +79,9 @@ def remark_on_retries(policy: RunPolicy, spec: Fields, restarts: Sequence[str]) 
     limit = f"backoffLimit {policy.retries}"
     if "Never" in restarts:
         spec.note("", f"{limit} never counted under restartPolicy Never: a failure is final")
+    if policy.retries == RETRIES and set(restarts) != {"Never"}:
+        what = f"{limit} is Kubernetes' default, which becomes {RETRIES} for each replica"
+        spec.note("", what, "another number limits all replicas of a role together")
     if len(restarts) > 1 and set(restarts) != {"Never"}:
         spec.note("", f"{limit} was of all replicas together, and is each role's here")
 

@@ -203,6 +203,16 @@ def test_a_limit_that_counts_differently_is_pointed_out() -> None:
     assert jobs(tfjob(tfReplicaSpecs=specs)).notes == ()
 
 
+@pytest.mark.parametrize(("limit", "stored", "notes"), [(5, 5, 0), (6, 12, 1), (7, 7, 0)])
+def test_a_limit_that_kubernetes_has_by_default_is_noted(
+    limit: int, stored: int, notes: int
+) -> None:
+    workers = {"Worker": replica("tensorflow", 2, restartPolicy="OnFailure")}
+    found = jobs(tfjob(tfReplicaSpecs=workers, runPolicy={"backoffLimit": limit}))
+    assert admitted(only(found))["spec"]["backoffLimit"] == stored
+    assert len(found.notes) == notes
+
+
 def test_never_fails_the_job_at_once_unless_the_pod_was_disturbed() -> None:
     spec = only(jobs(tfjob()))["spec"]
     assert spec["backoffLimit"] == 0
