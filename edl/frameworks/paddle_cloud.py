@@ -78,7 +78,9 @@ def _ports(spec: JobSpec) -> tuple[tuple[str, int], ...]:
 
 def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
     entry = spec.setting(contract.ENTRYPOINT)
-    sizes = {bounds.role: str(bounds.min) for bounds in spec.all_roles}
+    # Bare pods are never resized: they are all pods of the job.
+    bare = spec.rank is not None
+    sizes = {one.role: str(one.max if bare else one.min) for one in spec.all_roles}
     pairs = {
         "PSERVERS": sizes["pserver"],
         "ENTRY": entry,
@@ -93,7 +95,7 @@ def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
         "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
     }
     # With a master the number of trainers may vary; without one they wait for exactly this number.
-    fixed = tolerant or spec.rank is not None
+    fixed = tolerant or bare
     trainers = {"value": sizes["trainer"]} if fixed else {"annotation": contract.WORKERS}
     return (
         Env("PADDLE_JOB_NAME", spec.job),

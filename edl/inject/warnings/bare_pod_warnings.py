@@ -1,10 +1,12 @@
 """Warnings about bare pods with settings that only have an effect on Jobs."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from edl import contract
 from edl.contract.manifest_parts import annotations, metadata
 from edl.errors import Finding
+from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
@@ -46,10 +48,22 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
     elif not (spec.indexed or spec.resources.gpu) and done.get("spec") == manifest.get("spec"):
         label = f"{contract.FRAMEWORK}={spec.framework}"
         found.append(f"{label} does nothing for bare pods: they are {_JOBS}")
+    found.extend(_of_address(done["spec"], spec))
     if names:
         verb = "does" if len(names) == 1 else "do"
         found.append(f"{', '.join(names)} {verb} nothing on bare pods, which are {_JOBS}")
     return tuple(found)
+
+
+def _of_address(pod: Json, spec: JobSpec) -> Iterator[str]:
+    """A host name or subdomain of the user's own, which stays."""
+    if spec.rank is None or not spec.indexed or not pod.get("subdomain"):
+        return  # Without containers it got no address: the API server refuses it.
+    own = f"{pod['hostname']}.{pod['subdomain']}"
+    expected = f"{addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)}.{spec.job}"
+    if own != expected:
+        way_out = "leave hostname and subdomain out"
+        yield f"the address of this pod is {own}, and its peers look for {expected}: {way_out}"
 
 
 def made_by(manifest: Json) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from edl.parsing.parser import parse
 from edl.steps.dependents import dependents_of
 from edl.writes import Create, Json
 from tests.edl import trainings
-from tests.edl.manifests import created, pod_spec, template
+from tests.edl.manifests import created, pod, pod_spec, template
 from tests.edl.paddle import ELASTIC, ROLES, STATIC, TOLERANT, cloud, env, first, hosts, paddle
 from tests.edl.readings import annotation, findings
 
@@ -249,3 +249,10 @@ def test_no_port_is_above_those_that_there_are() -> None:
     assert (finding.what, finding.allowed) == ("537 ports from 65000", "up to port 65535")
     ports = first(cloud("trainer", annotations=many | {"ports-num": "535"}))["ports"]
     assert ports[-1]["containerPort"] == 65535
+
+
+def test_bare_trainers_are_told_the_number_of_all() -> None:
+    notes = {"roles": STATIC, "rank": "3", "mode": "cloud"}
+    bare = pod(framework="paddle", role="trainer", job="mnist", annotations=notes)
+    found = {one["name"]: one.get("value") for one in first(bare)["env"]}
+    assert (found["TRAINERS"], found["PADDLE_INIT_NUM_GRADIENT_SERVERS"]) == ("10", "10")

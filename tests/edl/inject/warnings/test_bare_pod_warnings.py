@@ -49,6 +49,36 @@ def test_pods_that_get_what_they_ask_for_are_not_warned_of(manifest: Json) -> No
     assert said(manifest) == ()
 
 
+@pytest.mark.parametrize(
+    ("own", "address"),
+    [
+        ({"hostname": "mine"}, "mine.m"),
+        ({"subdomain": "other"}, "m-worker-1.other"),
+        ({"hostname": "mine", "subdomain": "other"}, "mine.other"),
+    ],
+)
+def test_an_address_by_which_peers_do_not_look_is_told(own: Json, address: str) -> None:
+    told = {"rank": "1", "size": "3"}
+    manifest = pod(framework="tensorflow", job="m", annotations=told, spec=own)
+    (warning,) = mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings
+    assert warning == (
+        f"the address of this pod is {address}, and its peers look for m-worker-1.m: "
+        "leave hostname and subdomain out"
+    )
+
+
+@pytest.mark.parametrize("own", [{"hostname": "m-worker-1"}, {"subdomain": "m"}])
+def test_the_address_of_the_rank_needs_no_warning(own: Json) -> None:
+    told = {"rank": "1", "size": "3"}
+    manifest = pod(framework="tensorflow", job="m", annotations=told, spec=own)
+    assert mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings == ()
+
+
+def test_a_pod_without_containers_has_no_address() -> None:
+    manifest = pod(framework="tensorflow", job="m", spec={"containers": [], "hostname": "mine"})
+    assert mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings == ()
+
+
 VALUES = {"duration": "5m", "cooldown": "5m", "scale-timeout": "5m", "paused": "true"}
 WORDS = {"provision": "never", "clean-up": "All", "remove": "x"}
 
