@@ -38,7 +38,7 @@ _META: Final[_Shape] = {
     "ownerReferences": [dict.fromkeys(("apiVersion", "kind", "name"), str)],
 }
 _CONTAINER: Final[_Shape] = {
-    **dict.fromkeys(("name", "image"), str),
+    **dict.fromkeys(("name", "image", "restartPolicy"), str),
     "command": [str],
     "args": [str],
     "env": [{"name": str, "value": str}],
@@ -46,6 +46,7 @@ _CONTAINER: Final[_Shape] = {
     "volumeMounts": [{"name": str, "mountPath": str}],
     "resources": {"limits": _MAP, "requests": _MAP, "claims": [{"name": str}]},
     "lifecycle": {"preStop": _MAP},
+    "securityContext": _MAP,
 }
 _EXPRESSION: Final[_Shape] = {"key": str, "values": [str]}
 _TERM: Final[_Shape] = {"matchExpressions": [_EXPRESSION], "matchFields": [_EXPRESSION]}
@@ -66,6 +67,7 @@ _POD: Final[_Shape] = {
     "resourceClaims": [{"name": str, "resourceClaimTemplateName": str}],
     "resources": {"limits": _MAP, "requests": _MAP},
     "schedulingGates": [{"name": str}],
+    "securityContext": _MAP,
     "volumes": [{"name": str}],
 }
 _JOB: Final[_Shape] = {

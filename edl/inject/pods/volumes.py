@@ -42,7 +42,13 @@ def _with_volume(pod: Json, volume: Json, mount: Json) -> Json:
     volumes = pod.get("volumes") or []
     if all(one.get("name") != volume["name"] for one in volumes):
         pod = pod | {"volumes": [*volumes, volume]}
-    return pod | {"containers": [_mounted(container, mount) for container in pod["containers"]]}
+    done = pod | {"containers": [_mounted(container, mount) for container in pod["containers"]]}
+    inits = pod.get("initContainers") or []
+    if all(one.get("restartPolicy") != "Always" for one in inits):
+        return done
+    # Sidecars run beside the containers.
+    sidecars = [_mounted(one, mount) if one.get("restartPolicy") else one for one in inits]
+    return done | {"initContainers": sidecars}
 
 
 def _mounted(container: Json, mount: Json) -> Json:

@@ -56,6 +56,16 @@ def findings(manifest: Json) -> list[str]:
             'spec.template.spec.containers[0].command: "python"; a list belongs here',
         ),
         (
+            "spec template spec securityContext",
+            ["runAsUser"],
+            "spec.template.spec.securityContext: a list; an object belongs here",
+        ),
+        (
+            "spec template spec containers",
+            [{"securityContext": "none"}],
+            'spec.template.spec.containers[0].securityContext: "none"; an object belongs here',
+        ),
+        (
             "spec template spec containers",
             [{"args": [8]}],
             'spec.template.spec.containers[0].args[0]: 8 is not a string; quote it: "8"',

@@ -177,6 +177,18 @@ def test_own_volumes_stay_beside_the_live_files() -> None:
     assert found["containers"][0]["volumeMounts"][0] == mount
 
 
+def test_sidecars_have_the_live_files_and_other_init_containers_do_not() -> None:
+    inits = [{"name": "side", "restartPolicy": "Always"}, {"name": "once"}]
+    made = pod_spec(created(horovod("launcher", pod={"initContainers": inits})))
+    paths = {
+        container["name"]: {mount["mountPath"] for mount in container.get("volumeMounts") or ()}
+        for container in (*made["initContainers"], *made["containers"])
+    }
+    (_, side), (_, once), (_, main) = list(paths.items())[-3:]
+    assert "/etc/mpi" in side
+    assert (side, once) == (main, set())
+
+
 def test_the_template_labels_pods_with_their_job_and_role() -> None:
     manifest = role_manifest("worker")
     manifest["spec"]["template"]["metadata"] = {"labels": {"team": "vision"}}
