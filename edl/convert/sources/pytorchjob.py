@@ -158,7 +158,9 @@ def _elastic(fields: Fields, name: str) -> _Words:
         what = "every worker that comes or goes costs each of the others one restart"
         fields.note("maxRestarts", what, "too few end a training that is resized often")
     if fields.flag("standalone"):
-        variables["PET_STANDALONE"] = ""
+        # torch/distributed/argparse_util.py reads PET_STANDALONE as a number.
+        what = "the empty PET_STANDALONE that the operator writes ends torchrun"
+        fields.lose("standalone", what, "leave it out: workers that meet are not standalone")
     return _Words(variables, annotations)
 
 

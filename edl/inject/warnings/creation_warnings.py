@@ -10,6 +10,7 @@ from edl import contract
 from edl.contract.manifest_parts import annotations, labels, pod_of, service_account
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import Needs
 from edl.inject.pods import gpus
 from edl.inject.warnings import request_warnings
 from edl.spec import addresses
@@ -27,8 +28,10 @@ _OF_NODES: Final = ("", "ClusterFirst", "Default")
 
 
 def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
-    yield from _of_account(manifest, spec)
-    yield from _of_network(pod_of(manifest).get("spec") or {}, spec)
+    needs, pod = FRAMEWORKS[spec.framework].describe(spec), pod_of(manifest).get("spec") or {}
+    yield from _of_account(manifest, spec, needs)
+    yield from _of_start(pod, spec, needs)
+    yield from _of_network(pod, spec)
     if manifest.get("kind") != "Pod":
         yield from _of_size(manifest, spec)
         yield from _of_failure_policy(manifest)
@@ -36,7 +39,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
         yield from gpus.warnings(manifest, spec.resources.gpu)
 
 
-def _of_account(manifest: Json, spec: JobSpec) -> Iterator[str]:
+def _of_account(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     """Pods that need rights and run as an account to which kubectl-edl gives none.
 
     The command grants the rights to the account of the user's choice. The API server refuses other
@@ -44,7 +47,7 @@ def _of_account(manifest: Json, spec: JobSpec) -> Iterator[str]:
     """
     bare, account = manifest.get("kind") == "Pod", service_account(manifest)
     way_out = "" if bare else ", or leave serviceAccountName out"
-    for generated, granted in _rights(spec):
+    for generated, granted in _rights(spec, needs):
         if account and is_dns_subdomain(account) and (bare or account != generated):
             yield (
                 f'ServiceAccount "{account}" needs {granted}, '
@@ -53,9 +56,8 @@ def _of_account(manifest: Json, spec: JobSpec) -> Iterator[str]:
             )
 
 
-def _rights(spec: JobSpec) -> Iterator[tuple[str, str]]:
+def _rights(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:
     """The generated account and the ClusterRole that the reconciler binds to it."""
-    needs = FRAMEWORKS[spec.framework].describe(spec)
     if needs.kubectl:
         yield addresses.launcher_account(spec.job), contract.LAUNCHER_CLUSTER_ROLE
     if needs.lists_pods:
@@ -68,6 +70,20 @@ def _command(spec: JobSpec, account: str, granted: str) -> str:
         f"kubectl create rolebinding {account} -n {namespace} --clusterrole={granted} "
         f"--serviceaccount={namespace}:{account}"
     )
+
+
+def _of_start(pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+    """Pods that start before they know their peers, or cannot ask the API server for them."""
+    if needs.gated and pod.get("nodeName"):
+        yield (
+            f"nodeName: this {spec.role} starts without a host list and does not wait for its "
+            "workers: use a nodeSelector"
+        )
+    if (needs.kubectl or needs.lists_pods) and pod.get("automountServiceAccountToken") is False:
+        yield (
+            f"automountServiceAccountToken is false: without a token this {spec.role} cannot reach "
+            "its peers through the API server: leave it out"
+        )
 
 
 def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:

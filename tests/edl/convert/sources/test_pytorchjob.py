@@ -182,6 +182,12 @@ def test_the_first_worker_keeps_the_store_here_too() -> None:
     assert env(only(jobs(pytorchjob(2, elasticPolicy=policy)))) == {}
 
 
+def test_standalone_is_dropped_because_torchrun_cannot_read_what_the_operator_writes() -> None:
+    found = jobs(pytorchjob(2, elasticPolicy={"maxReplicas": 4, "standalone": True}))
+    assert paths(found) == ["spec.elasticPolicy.standalone"]
+    assert "PET_STANDALONE" not in env(only(found))
+
+
 def test_metrics_are_dropped_for_room_decides() -> None:
     policy = {"minReplicas": 1, "maxReplicas": 4, "metrics": [{"type": "Resource"}]}
     assert paths(jobs(pytorchjob(2, elasticPolicy=policy))) == ["spec.elasticPolicy.metrics"]
