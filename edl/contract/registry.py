@@ -175,30 +175,30 @@ _TABLE: Final = f"""
 [environment: webhook]
 {keys.TF_CONFIG_ENV} | JSON | TensorFlow's cluster and this task
 {keys.CLUSTER_ENV} | JSON | the annotation `{keys.CLUSTER}`, for TF_CONFIG
-{keys.DEFAULT_HOSTFILE_ENV} | {keys.MPI_HOSTFILE_PATH} | Open MPI's host list
-{keys.RSH_AGENT_ENV} | {keys.MPI_KUBEXEC} | the launcher starts workers by exec
-{keys.MX_CONFIG_ENV} | JSON | MXNet's cluster, labels and this task
-{keys.DMLC_PS_ROOT_URI_ENV} | host | MXNet's scheduler
-{keys.DMLC_PS_ROOT_PORT_ENV} | 1..65535 | its port; default: 9091
-{keys.DMLC_NUM_SERVER_ENV} | whole number | servers
-{keys.DMLC_NUM_WORKER_ENV} | whole number | the annotation `{keys.WORKERS}`
-{keys.DMLC_ROLE_ENV} | a role | this pod's
-{keys.DMLC_USE_KUBERNETES_ENV} | 1 | the scheduler listens everywhere
-{keys.DMLC_WORKER_ID_ENV} | whole number | on workers: the index
-{keys.ELASTIC_TRAINING_ENV} | 1 | mxnet's mode fork
-{keys.WORKER_HOST_FILE_ENV} | {keys.EDL_WORKER_HOSTS} | mode fork: the scheduler's
-{keys.NEW_WORKER_ENV} | 0, 1 | mode fork: the annotation `{keys.NEW_WORKER}`
-{keys.DMLC_TUNER_TRACKER_URI_ENV} | host | mode tune: the tracker
-{keys.DMLC_TUNER_TRACKER_PORT_ENV} | 1..65535 | its port
-{keys.DMLC_TUNER_SERVER_KEY_ENV} | text | mode tune: the pod's annotation `{keys.TUNER_SERVER_KEY}`
-{keys.PET_NNODES_ENV} | `min:max` | number of torchrun agents
-{keys.PET_NPROC_PER_NODE_ENV} | whole number | processes per pod: its slots
-{keys.PET_RDZV_BACKEND_ENV} | c10d | torchrun's agents meet at a store
-{keys.PET_RDZV_ENDPOINT_ENV} | `host:port` | the store: the pod of rendezvous
-{keys.PET_RDZV_ID_ENV} | a name | the training job's
-{keys.PET_RDZV_CONF_ENV} | `key=value,…` | the pod that is the store, and waits
-{keys.PET_MAX_RESTARTS_ENV} | 1000 | a leaving peer costs each agent one restart
-{keys.PET_MONITOR_INTERVAL_ENV} | 1 | seconds between checks of the workers
+OMPI_MCA_orte_default_hostfile | {keys.MPI_HOSTFILE_PATH} | Open MPI's host list
+OMPI_MCA_plm_rsh_agent | {keys.MPI_KUBEXEC} | the launcher starts workers by exec
+MX_CONFIG | JSON | MXNet's cluster, labels and this task
+DMLC_PS_ROOT_URI | host | MXNet's scheduler
+DMLC_PS_ROOT_PORT | 1..65535 | its port; default: 9091
+DMLC_NUM_SERVER | whole number | servers
+DMLC_NUM_WORKER | whole number | the annotation `{keys.WORKERS}`
+DMLC_ROLE | a role | this pod's
+DMLC_USE_KUBERNETES | 1 | the scheduler listens everywhere
+DMLC_WORKER_ID | whole number | on workers: the index
+ELASTIC_TRAINING_ENABLED | 1 | mxnet's mode fork
+WORKER_HOST_FILE | {keys.EDL_WORKER_HOSTS} | mode fork: the scheduler's
+NEW_WORKER | 0, 1 | mode fork: the annotation `{keys.NEW_WORKER}`
+DMLC_TUNER_TRACKER_URI | host | mode tune: the tracker
+DMLC_TUNER_TRACKER_PORT | 1..65535 | its port
+DMLC_TUNER_SERVER_KEY | text | mode tune: the pod's annotation `{keys.TUNER_SERVER_KEY}`
+PET_NNODES | `min:max` | number of torchrun agents
+PET_NPROC_PER_NODE | whole number | processes per pod: its slots
+PET_RDZV_BACKEND | c10d | torchrun's agents meet at a store
+PET_RDZV_ENDPOINT | `host:port` | the store: the pod of rendezvous
+PET_RDZV_ID | a name | the training job's
+PET_RDZV_CONF | `key=value,…` | the pod that is the store, and waits
+PET_MAX_RESTARTS | 1000 | a leaving peer costs each agent one restart
+PET_MONITOR_INTERVAL | 1 | seconds between checks of the workers
 PADDLE_TRAINER_ID | | the index
 PADDLE_TRAINERS_NUM | | the annotation `{keys.WORKERS}`
 PADDLE_TRAINER_ENDPOINTS | | the annotation `{keys.CLUSTER}`

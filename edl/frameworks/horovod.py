@@ -19,10 +19,10 @@ _HOST_LISTS: Final = (
     LiveFile(contract.MPI_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
     LiveFile(contract.JOB_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
 )
-_DEFAULT_HOSTFILE: Final = Env(contract.DEFAULT_HOSTFILE_ENV, contract.MPI_HOSTFILE_PATH)
+_DEFAULT_HOSTFILE: Final = Env("OMPI_MCA_orte_default_hostfile", contract.MPI_HOSTFILE_PATH)
 _KUBEXEC: Final = {
     "launcher": Needs(
-        env=(Env(contract.RSH_AGENT_ENV, contract.MPI_KUBEXEC), _DEFAULT_HOSTFILE),
+        env=(Env("OMPI_MCA_plm_rsh_agent", contract.MPI_KUBEXEC), _DEFAULT_HOSTFILE),
         files=(
             *_HOST_LISTS,
             LiveFile(

@@ -18,7 +18,7 @@ from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
 _CLUSTER: Final = f"$({contract.CLUSTER_ENV})"
-_SERVER_KEY: Final = f"$({contract.DMLC_TUNER_SERVER_KEY_ENV})"
+_SERVER_KEY: Final = f"$({'DMLC_TUNER_SERVER_KEY'})"
 _PORT_NAME: Final = "mxjob-port"
 _SCHEDULER: Final = "scheduler"
 _SERVER: Final = "server"
@@ -52,14 +52,14 @@ def _mx_config(spec: JobSpec, cluster: str) -> Env:
     keys = {role: _SERVER_KEY if role == _TUNER_SERVER else "" for role in roles}
     labels = json.dumps(keys, separators=(",", ":"))
     return Env(
-        contract.MX_CONFIG_ENV,
+        "MX_CONFIG",
         f'{{"cluster":{cluster},"labels":{labels},'
         f'"task":{{"type":"{spec.role}","index":{addresses.INDEX}}}}}',
     )
 
 
 def _itself(spec: JobSpec) -> tuple[Env, ...]:
-    return (Env(contract.DMLC_ROLE_ENV, spec.role), Env(contract.DMLC_USE_KUBERNETES_ENV, "1"))
+    return (Env("DMLC_ROLE", spec.role), Env("DMLC_USE_KUBERNETES", "1"))
 
 
 def _trained(spec: JobSpec) -> tuple[Env, ...]:
@@ -68,14 +68,12 @@ def _trained(spec: JobSpec) -> tuple[Env, ...]:
     sizes = {bounds.role: bounds.max for bounds in spec.all_roles}
     env = (
         *_size_env(spec),
-        Env(contract.DMLC_PS_ROOT_URI_ENV, scheduler),
-        Env(contract.DMLC_PS_ROOT_PORT_ENV, str(spec.port)),
-        Env(contract.DMLC_NUM_SERVER_ENV, str(sizes[_SERVER])),
+        Env("DMLC_PS_ROOT_URI", scheduler),
+        Env("DMLC_PS_ROOT_PORT", str(spec.port)),
+        Env("DMLC_NUM_SERVER", str(sizes[_SERVER])),
         *_itself(spec),
     )
-    return (
-        (*env, Env(contract.DMLC_WORKER_ID_ENV, addresses.INDEX)) if spec.role == _WORKER else env
-    )
+    return (*env, Env("DMLC_WORKER_ID", addresses.INDEX)) if spec.role == _WORKER else env
 
 
 def _workers(spec: JobSpec) -> int:
@@ -88,12 +86,12 @@ def _size_env(spec: JobSpec) -> tuple[Env, ...]:
         # Bare pods are never resized: they are all pods of the job.
         return (
             _mx_config(spec, _widest_cluster(spec)),
-            Env(contract.DMLC_NUM_WORKER_ENV, str(_workers(spec))),
+            Env("DMLC_NUM_WORKER", str(_workers(spec))),
         )
     return (
         Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
         _mx_config(spec, _CLUSTER),
-        Env(contract.DMLC_NUM_WORKER_ENV, annotation=contract.WORKERS),
+        Env("DMLC_NUM_WORKER", annotation=contract.WORKERS),
     )
 
 
@@ -101,10 +99,10 @@ def _tuned(spec: JobSpec) -> tuple[Env, ...]:
     """The variables of a tracker, measuring servers and a tuner (TVM's auto-tuning)."""
     (tracker,) = addresses.hosts(spec, _TRACKER, 1)
     return (
-        Env(contract.DMLC_TUNER_SERVER_KEY_ENV, annotation=contract.TUNER_SERVER_KEY),
+        Env("DMLC_TUNER_SERVER_KEY", annotation=contract.TUNER_SERVER_KEY),
         _mx_config(spec, _widest_cluster(spec)),
-        Env(contract.DMLC_TUNER_TRACKER_URI_ENV, tracker),
-        Env(contract.DMLC_TUNER_TRACKER_PORT_ENV, str(spec.port)),
+        Env("DMLC_TUNER_TRACKER_URI", tracker),
+        Env("DMLC_TUNER_TRACKER_PORT", str(spec.port)),
         *_itself(spec),
     )
 
@@ -116,17 +114,17 @@ def _forked(spec: JobSpec) -> Needs:
     """
     # Joining workers, and all members, are known only once the pods exist; for bare pods before.
     waits = spec.rank is None and spec.role != _SERVER
-    env = (*_trained(spec), Env(contract.ELASTIC_TRAINING_ENV, "1"), *_told_by_role(spec))
+    env = (*_trained(spec), Env("ELASTIC_TRAINING_ENABLED", "1"), *_told_by_role(spec))
     needs = replace(_needs(spec, env), gated=waits)
     return _with_worker_hosts(needs, spec) if spec.role == _SCHEDULER else needs
 
 
 def _told_by_role(spec: JobSpec) -> tuple[Env, ...]:
     if spec.role == _SCHEDULER:
-        return (Env(contract.WORKER_HOST_FILE_ENV, contract.EDL_WORKER_HOSTS),)
+        return (Env("WORKER_HOST_FILE", contract.EDL_WORKER_HOSTS),)
     if spec.role == _WORKER and spec.rank is None:
-        return (Env(contract.NEW_WORKER_ENV, annotation=contract.NEW_WORKER),)
-    return (Env(contract.NEW_WORKER_ENV, "0"),) if spec.role == _WORKER else ()
+        return (Env("NEW_WORKER", annotation=contract.NEW_WORKER),)
+    return (Env("NEW_WORKER", "0"),) if spec.role == _WORKER else ()
 
 
 def _with_worker_hosts(needs: Needs, spec: JobSpec) -> Needs:

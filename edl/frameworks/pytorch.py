@@ -8,7 +8,6 @@ lost, all workers restart from the checkpoint.
 from datetime import timedelta
 from typing import Final
 
-from edl import contract
 from edl.frameworks.base import Cooldown, Env, Framework, Mode, Needs, RoleKind
 from edl.model import ResizePolicy
 from edl.spec import addresses
@@ -56,14 +55,14 @@ def _store(spec: JobSpec) -> Needs:
 def _worker(spec: JobSpec) -> Needs:
     host, conf = _meeting(spec)
     pairs = {
-        contract.PET_NNODES_ENV: f"{spec.scaling.min}:{spec.scaling.max}",
-        contract.PET_NPROC_PER_NODE_ENV: str(spec.resources.slots),
-        contract.PET_RDZV_BACKEND_ENV: "c10d",
-        contract.PET_RDZV_ENDPOINT_ENV: f"{host}:{spec.port}",
-        contract.PET_RDZV_ID_ENV: spec.job,
-        contract.PET_RDZV_CONF_ENV: conf,
-        contract.PET_MAX_RESTARTS_ENV: _RESTARTS,
-        contract.PET_MONITOR_INTERVAL_ENV: "1",
+        "PET_NNODES": f"{spec.scaling.min}:{spec.scaling.max}",
+        "PET_NPROC_PER_NODE": str(spec.resources.slots),
+        "PET_RDZV_BACKEND": "c10d",
+        "PET_RDZV_ENDPOINT": f"{host}:{spec.port}",
+        "PET_RDZV_ID": spec.job,
+        "PET_RDZV_CONF": conf,
+        "PET_MAX_RESTARTS": _RESTARTS,
+        "PET_MONITOR_INTERVAL": "1",
     }
     # torchrun's agents end together, so the first success is that of all. An agent that joins later
     # or returns finds the rendezvous closed and fails: that must not fail a finished Job.
@@ -95,7 +94,7 @@ FRAMEWORK: Final = Framework(
     modes=(Mode("elastic", ResizePolicy.LIVE, cooldown=_COOLDOWN),),
     describe=describe,
     port=29400,
-    min_peers_env=contract.PET_NNODES_ENV,
+    min_peers_env="PET_NNODES",
     rendezvous_mode="elastic",
     host_role=_WORKER,
 )

@@ -136,7 +136,7 @@ def _processes(fields: Fields, name: str) -> _Words:
         return _Words(annotations={contract.SLOTS: text})
     if text not in ("auto", "cpu", "gpu"):
         fields.wrong(name, f'"{text}"', "auto, cpu, gpu or a whole number from 1")
-    return _Words(env={contract.PET_NPROC_PER_NODE_ENV: text})
+    return _Words(env={"PET_NPROC_PER_NODE": text})
 
 
 def _elastic(fields: Fields, name: str) -> _Words:
@@ -144,17 +144,17 @@ def _elastic(fields: Fields, name: str) -> _Words:
     port = fields.whole("rdzvPort", least=1)
     annotations = {} if port is None else {contract.PORT: str(port)}
     env = {
-        contract.PET_RDZV_BACKEND_ENV: fields.choice("rdzvBackend", _BACKENDS),
-        contract.PET_RDZV_ENDPOINT_ENV: _endpoint(fields, name, port),
-        contract.PET_RDZV_ID_ENV: fields.text("rdzvId"),
-        contract.PET_RDZV_CONF_ENV: ",".join(_conf(fields)),
+        "PET_RDZV_BACKEND": fields.choice("rdzvBackend", _BACKENDS),
+        "PET_RDZV_ENDPOINT": _endpoint(fields, name, port),
+        "PET_RDZV_ID": fields.text("rdzvId"),
+        "PET_RDZV_CONF": ",".join(_conf(fields)),
     }
-    if env[contract.PET_RDZV_BACKEND_ENV] == "c10d":
-        del env[contract.PET_RDZV_BACKEND_ENV]  # the default
+    if env["PET_RDZV_BACKEND"] == "c10d":
+        del env["PET_RDZV_BACKEND"]  # the default
     restarts_ = fields.whole("maxRestarts")
     variables = {name: text for name, text in env.items() if text}
     if restarts_ is not None:
-        variables[contract.PET_MAX_RESTARTS_ENV] = str(restarts_)
+        variables["PET_MAX_RESTARTS"] = str(restarts_)
         what = "every worker that comes or goes costs each of the others one restart"
         fields.note("maxRestarts", what, "too few end a training that is resized often")
     if fields.flag("standalone"):

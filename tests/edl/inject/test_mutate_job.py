@@ -80,11 +80,11 @@ def test_what_refers_to_an_own_variable_follows_it(name: str) -> None:
 
 def test_a_variable_may_refer_to_ours_beside_an_override_of_another() -> None:
     own = [
-        {"name": contract.PET_NPROC_PER_NODE_ENV, "value": "4"},
+        {"name": "PET_NPROC_PER_NODE", "value": "4"},
         {"name": "STORE", "value": "tcp://$(PET_RDZV_ENDPOINT)"},
     ]
     found = list(environment(created(job(framework="pytorch", pod=containers({"env": own})))))
-    assert found.index(contract.PET_RDZV_ENDPOINT_ENV) < found.index("STORE")
+    assert found.index("PET_RDZV_ENDPOINT") < found.index("STORE")
 
 
 def test_variables_that_refer_to_an_override_through_another_follow_it() -> None:

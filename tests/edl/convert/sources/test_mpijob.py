@@ -43,7 +43,7 @@ def test_a_launcher_reaches_its_workers_by_exec(version: str) -> None:
         contract.ROLES: "launcher=1,worker=2",
     }
     assert found["worker"]["spec"]["parallelism"] == 2
-    assert env(admitted(found["launcher"]))[contract.RSH_AGENT_ENV] == contract.MPI_KUBEXEC
+    assert env(admitted(found["launcher"]))["OMPI_MCA_plm_rsh_agent"] == contract.MPI_KUBEXEC
 
 
 def test_a_namespace_must_allow_exec() -> None:
