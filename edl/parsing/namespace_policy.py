@@ -15,12 +15,11 @@ from edl.contract.registry import EntryKind
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Finding, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
 from edl.similar_names import did_you_mean
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
-_WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _CLOSE: Final = 0.85
 """The least similarity of a near miss; below it the common prefix alone would match."""
@@ -105,25 +104,26 @@ def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
 
 def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of the known settings, with findings for their invalid values."""
-    lines = _Lines(annotations)
+    form = ManifestReader({"metadata": {"annotations": annotations}})
+    gpus = _text(form, contract.GPU_BUDGET, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none")
     found = NamespacePolicy(
         namespace=name,
         kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
         adopts=labels.get(contract.INJECTION) == contract.ENABLED,
-        framework=lines.choice(contract.DEFAULT_FRAMEWORK, FRAMEWORKS) or SILENT.framework,
-        default_min=lines.count(contract.DEFAULT_MIN),
-        default_max=lines.count(contract.DEFAULT_MAX),
-        default_priority=lines.text(
-            contract.DEFAULT_PRIORITY, is_dns_subdomain, "the name of a PriorityClass"
+        framework=_choice(form, contract.DEFAULT_FRAMEWORK, FRAMEWORKS) or SILENT.framework,
+        default_min=form.count(contract.DEFAULT_MIN, most=MOST_REPLICAS),
+        default_max=form.count(contract.DEFAULT_MAX, most=MOST_REPLICAS),
+        default_priority=_text(
+            form, contract.DEFAULT_PRIORITY, is_dns_subdomain, "the name of a PriorityClass"
         ),
-        default_gpu_class=lines.text(
-            contract.DEFAULT_GPU_CLASS, is_dns_subdomain, "the name of a DeviceClass"
+        default_gpu_class=_text(
+            form, contract.DEFAULT_GPU_CLASS, is_dns_subdomain, "the name of a DeviceClass"
         ),
-        default_provision=lines.choice(contract.DEFAULT_PROVISION, tuple(contract.Provision)),
-        largest_max=lines.count(contract.LARGEST_MAX),
-        gpu_budget=lines.gpus(contract.GPU_BUDGET),
+        default_provision=_choice(form, contract.DEFAULT_PROVISION, tuple(contract.Provision)),
+        largest_max=form.count(contract.LARGEST_MAX, most=MOST_REPLICAS),
+        gpu_budget=Decimal(gpus) if gpus else None,
     )
-    return replace(found, findings=(*lines.findings, *_contradictions(found)))
+    return replace(found, findings=(*form.findings, *_contradictions(found)))
 
 
 def no_priority_class(name: str, namespace: str) -> str:
@@ -170,37 +170,17 @@ def withheld(spec: JobSpec, policy: NamespacePolicy) -> tuple[str, ...]:
     return (no_kubexec(policy.namespace),) if asked else ()
 
 
-class _Lines:
-    """Reads the annotations one by one and collects findings."""
+def _text(form: ManifestReader, name: str, fits: Callable[[str], object], allowed: str) -> str:
+    """The text of an annotation; empty if it is absent or invalid."""
+    text = form.annotations.get(name)
+    if text is None or fits(text):
+        return text or ""
+    form.found(form.annotation_path(name), f'"{text}"', allowed)
+    return ""
 
-    def __init__(self, annotations: Mapping[str, Any]) -> None:
-        self._annotations = annotations
-        self.findings: Final[list[Finding]] = []
 
-    def count(self, name: str) -> int | None:
-        text = self.text(name, _WHOLE.fullmatch, f"a whole number from 1 to {MOST_REPLICAS}")
-        if text and not 1 <= int(text) <= MOST_REPLICAS:
-            self._found(name, text, f"1 to {MOST_REPLICAS}")
-            return None
-        return int(text) if text else None
-
-    def gpus(self, name: str) -> Decimal | None:
-        text = self.text(name, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none")
-        return Decimal(text) if text else None
-
-    def choice(self, name: str, known: Collection[str]) -> str:
-        return self.text(name, known.__contains__, f"one of {', '.join(known)}")
-
-    def text(self, name: str, fits: Callable[[str], object], allowed: str) -> str:
-        """The text of an annotation; empty if it is absent or invalid."""
-        text = self._annotations.get(name)
-        if text is None or (isinstance(text, str) and fits(text)):
-            return text or ""
-        self._found(name, text, allowed)
-        return ""
-
-    def _found(self, name: str, text: object, allowed: str) -> None:
-        self.findings.append(Finding(f"metadata.annotations[{name}]", f'"{text}"', allowed))
+def _choice(form: ManifestReader, name: str, known: Collection[str]) -> str:
+    return _text(form, name, known.__contains__, f"one of {', '.join(known)}")
 
 
 def _contradictions(found: NamespacePolicy) -> list[Finding]:
