@@ -92,9 +92,11 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
     The API server writes ClusterFirst where a user writes nothing: that is not a choice, but which
     of them it was is unknown here, so the policy stays.
     """
+    if not spec.indexed or not pod.get("hostNetwork"):
+        return
     framework, roles = FRAMEWORKS[spec.framework], [one.role for one in spec.all_roles]
     mode = framework.mode(spec.mode, roles)
-    if not spec.indexed or not pod.get("hostNetwork") or (mode and mode.lists_pods):
+    if mode and mode.lists_pods:
         return
     if (pod.get("dnsPolicy") or "") in _OF_NODES:
         yield (
