@@ -23,6 +23,10 @@ def annotations(part: Mapping[str, Any]) -> Mapping[str, str]:
     return metadata(part).get("annotations") or {}
 
 
+def is_paused(job: Mapping[str, Any]) -> bool:
+    return annotations(job).get(contract.PAUSED) == contract.TRUE
+
+
 def has_our_prefix(name: str) -> bool:
     """Whether a label, an annotation or a scheduling gate of this name is kubectl-edl's."""
     return name.startswith(contract.PREFIX)

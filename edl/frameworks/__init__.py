@@ -4,12 +4,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import labels
 from edl.errors import Finding
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.base import Framework, Mode, ModeRight
 from edl.model import ResizePolicy, TrainingJob
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
+from edl.writes import Json
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
     module.FRAMEWORK.name: module.FRAMEWORK
@@ -65,6 +67,12 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
     return found is not None and (
         len(roles) > 1 or found.members_at_start or found.resizing is ResizePolicy.RESTART
     )
+
+
+def is_ranked(job: Json) -> bool:
+    """Whether the Job's pods are ranks, not work items."""
+    framework = FRAMEWORKS.get(labels(job).get(contract.FRAMEWORK, ""))
+    return framework is None or framework.ranked
 
 
 def is_leader(spec: JobSpec) -> bool:

@@ -4,10 +4,9 @@ from typing import Final
 
 from edl import contract
 from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, is_ranked
 from edl.frameworks.base import RoleKind
 from edl.inject.update_policy import WRITTEN_OUT
-from edl.inject.warnings.suspend_warnings import is_ranked
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import RETRIES
 from edl.writes import Json

@@ -9,6 +9,7 @@ from edl.contract.manifest_parts import (
     annotated,
     annotations,
     has_our_prefix,
+    is_paused,
     labels,
     metadata,
     namespace_option,
@@ -17,16 +18,11 @@ from edl.contract.manifest_parts import (
     with_spec,
 )
 from edl.errors import Denied, Finding, findings_of, refuse
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, is_ranked
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.pods import gpus, scheduling_gates
 from edl.inject.pods.pod_failure_policy import has_own_limit
-from edl.inject.warnings.suspend_warnings import (
-    is_paused,
-    is_ranked,
-    stays_suspended,
-    suspended,
-)
+from edl.inject.warnings.suspend_warnings import stays_suspended, suspended
 from edl.model import Code
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse

@@ -1,22 +1,12 @@
 """Warnings for updates of `spec.suspend`, which the reconciler alone sets."""
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels, namespace_option
-from edl.frameworks import FRAMEWORKS
+from edl.contract.manifest_parts import annotations, is_paused, namespace_option
+from edl.frameworks import is_ranked
 from edl.messages import message
 from edl.model import Code
 from edl.reasons import PAUSE_REFUSED
 from edl.writes import Json
-
-
-def is_paused(manifest: Json) -> bool:
-    return annotations(manifest).get(contract.PAUSED) == contract.TRUE
-
-
-def is_ranked(job: Json) -> bool:
-    """Whether the Job's pods are ranks, not work items."""
-    framework = FRAMEWORKS.get(labels(job).get(contract.FRAMEWORK, ""))
-    return framework is None or framework.ranked
 
 
 def suspended(old: Json, job: str) -> str:
