@@ -31,6 +31,7 @@ from manifests.templating.template_nodes import (
     TemplateDocument,
     Tree,
     Value,
+    ValueCondition,
     Word,
 )
 from manifests.values import DEFAULTS, Values, plain
@@ -42,7 +43,8 @@ IMAGE_VARIABLE: Final = "EDL_IMAGE"
 IMAGE_OF_FENCE: Final = "provisionalImage"
 """The variable of the admission policy that holds the image of provisional pods."""
 
-SWITCHES: Final[Mapping[str, Enabled]] = {
+SWITCHES: Final[Mapping[str, ValueCondition]] = {
+    "settings-readers": Filled("settingsReaders"),
     "network-policy": Enabled("networkPolicy.enabled"),
     "no-fence": Enabled("fence.enabled", negated=True),
     "no-secrets": Enabled("rights.secrets", negated=True),
@@ -61,6 +63,7 @@ _PORT: Final = "webhook.port"
 _DEFAULT_PORT: Final = str(DEFAULTS.webhook.port)
 _HOST_NETWORK: Final = Enabled("webhook.hostNetwork")
 _CLIENT_NAME: Final = "--client-name"
+_SETTINGS_ROLE: Final = "edl-reconciler-settings"
 _PLACES: Final = ("nodeSelector", "tolerations", "affinity")
 
 
@@ -188,6 +191,13 @@ def _fence(document: Json) -> None:
             variable["expression"] = Choice(Given(image), CelText(image), default)
 
 
+def _role_binding(document: Json) -> None:
+    """The chosen groups instead of the one that the component has."""
+    if document["metadata"]["name"] == _SETTINGS_ROLE:
+        (group,) = document["subjects"]
+        document["subjects"] = [Each("settingsReaders", (group | {"name": Element()},))]
+
+
 def _network_policy(document: Json) -> None:
     given = "networkPolicy.apiServerBlocks"
     blocks = Choice(Filled(given), [Each(given, ({"ipBlock": {"cidr": Element()}},))])
@@ -222,6 +232,7 @@ _ADJUST: Final[Mapping[str, Callable[[Json], None]]] = {
     "MutatingWebhookConfiguration": _configuration,
     "ValidatingWebhookConfiguration": _configuration,
     "ValidatingAdmissionPolicy": _fence,
+    "RoleBinding": _role_binding,
     "NetworkPolicy": _network_policy,
     "ServiceMonitor": _monitoring,
     "PrometheusRule": _alerts,

@@ -36,6 +36,7 @@ CertificateName: TypeAlias = Annotated[
     str, Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f$]+\Z", max_length=253)
 ]
 """Text without `$`, with which a container's arguments refer to variables."""
+GroupName: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]+\Z", max_length=253)]
 Url: TypeAlias = Annotated[
     str, Meta(pattern=r"^(https?://[-a-zA-Z0-9._~:/?@!&()*+,;=%'\[\]]+)?\Z", max_length=2000)
 ]

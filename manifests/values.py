@@ -25,6 +25,7 @@ from manifests.planning import (
 )
 from manifests.value_types import (
     CertificateName,
+    GroupName,
     LabelMap,
     ObjectName,
     PrintableText,
@@ -165,6 +166,15 @@ class Values(Part, frozen=True):
     rights: Annotated[
         Rights, says("Rights of the reconciler that only some modes of frameworks need.")
     ] = Rights()
+    settings_readers: Annotated[
+        tuple[GroupName, ...],
+        says(
+            "Groups that may read the reconciler's Lease: whether one leads, its settings, and the"
+            " rights that it lacks. Users with edl-viewer in the whole cluster read it anyway;"
+            " those with rights in one namespace are told less without it. system:authenticated is"
+            " every account, also each pod's."
+        ),
+    ] = ()
     cert_manager: Annotated[CertManager, says("The issuer of the webhook's certificate.")] = (
         CertManager()
     )

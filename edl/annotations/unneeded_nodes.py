@@ -1,7 +1,7 @@
 """Since when plans have found nodes unneeded, handed from one leader to the next.
 
 The record is an annotation of the Lease, which is renewed anyway: no plan costs an extra write.
-Every identity of the cluster may read the Lease, so nodes are recorded by uid, not by name.
+Users without access to nodes may read the Lease (`settingsReaders`): nodes are recorded by uid.
 """
 
 from collections.abc import Iterable

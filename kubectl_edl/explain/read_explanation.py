@@ -97,7 +97,7 @@ def published_view(
     found, hints = read_published(connection, now, job.key.namespace)
     if not waits_to_start(job):
         return found, ()
-    return found, (found.hint,) if found else hints
+    return found, (found.hint, *hints) if found else hints
 
 
 def _as_published(explained: Explained, published: PublishedView) -> Explained:

@@ -77,7 +77,7 @@ def read_published(
 ) -> tuple[PublishedView | None, Hints]:
     """The published queue; None if there is none or, with a hint, if it cannot be read.
 
-    The Lease is read unless `lead` has what it says.
+    The Lease, which has the time of the last confirmation, is read unless `lead` has what it says.
     """
     target = ObjectRef("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
     where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
@@ -90,10 +90,21 @@ def read_published(
     except (Forbidden, ValueError) as error:
         return None, (f"hint: {where} is not read: {harmless(str(error))}",)
     as_of = queue.changed_at
-    with suppress(ClusterError):  # the Lease has the time at which all of it was last confirmed
-        as_of = max(as_of, (lead or leadership(connection, now)).queue_as_of or as_of)
+    hints: Hints = ()
+    with suppress(ClusterError):
+        lead = lead or leadership(connection, now)
+        as_of = max(as_of, lead.queue_as_of or as_of)
+        hints = _unconfirmed(lead)
     ago = server_time(connection.cluster, now) - as_of
-    return PublishedView(target.namespace, queue, as_of, max(ago, timedelta())), ()
+    return PublishedView(target.namespace, queue, as_of, max(ago, timedelta())), hints
+
+
+def _unconfirmed(lead: LeaseView) -> Hints:
+    """The hint for a user who may not read the Lease: nothing says that the queue is current."""
+    if lead.refusal is None:
+        return ()
+    what = "whether a reconciler runs and the published queue is current is unknown"
+    return (f"hint: {what}: {lead.refusal}",)
 
 
 def ranked(survey: Survey, published: PublishedView | None) -> Survey:

@@ -19,13 +19,14 @@ from manifests.templating.template_nodes import (
     Items,
     TemplateDocument,
     Tree,
+    ValueCondition,
 )
 
 FOLDER: Final = HERE / "components"
 
 
 def with_component(
-    documents: Sequence[TemplateDocument], name: str, condition: Enabled
+    documents: Sequence[TemplateDocument], name: str, condition: ValueCondition
 ) -> tuple[TemplateDocument, ...]:
     """The documents with a component of `manifests/components` applied under the condition."""
     folder = FOLDER / name
@@ -41,7 +42,7 @@ def _changed(
     documents: Iterable[TemplateDocument],
     target: Json,
     change: list[Json] | Json,
-    condition: Enabled,
+    condition: ValueCondition,
 ) -> Iterator[TemplateDocument]:
     for one in documents:
         if (one.tree["kind"], one.tree["metadata"]["name"]) != (target["kind"], target["name"]):
@@ -50,13 +51,17 @@ def _changed(
             for operation in change:
                 _apply(one.tree, operation, condition)
             yield one
-        elif change.get("$patch") == "delete" and one.condition is None:
+        elif (
+            change.get("$patch") == "delete"
+            and one.condition is None
+            and isinstance(condition, Enabled)
+        ):
             yield replace(one, condition=replace(condition, negated=not condition.negated))
         else:
             raise ValueError(f"{target['kind']} {target['name']}: no patch that is applied here")
 
 
-def _apply(document: Json, operation: Json, condition: Enabled) -> None:
+def _apply(document: Json, operation: Json, condition: ValueCondition) -> None:
     """Change the document in place. ValueError, TypeError: not supported."""
     *parents, last = _names(operation["path"])
     place: Tree = document
@@ -76,7 +81,9 @@ def _names(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
-def _apply_to_list(place: list[Tree], last: str, operation: Json, condition: Enabled) -> None:
+def _apply_to_list(
+    place: list[Tree], last: str, operation: Json, condition: ValueCondition
+) -> None:
     if operation["op"] == "add" and last == "-":
         place.append(Items(condition, (operation["value"],)))
         return
@@ -92,7 +99,7 @@ def _apply_to_list(place: list[Tree], last: str, operation: Json, condition: Ena
             raise ValueError(f"{operation['path']}: {other} is not applied here")
 
 
-def _apply_to_map(place: Json, last: str, operation: Json, condition: Enabled) -> None:
+def _apply_to_map(place: Json, last: str, operation: Json, condition: ValueCondition) -> None:
     match operation["op"]:
         case "add" | "replace":
             place[last] = Choice(condition, operation["value"], place.get(last, ABSENT))
@@ -102,7 +109,7 @@ def _apply_to_map(place: Json, last: str, operation: Json, condition: Enabled) -
             raise ValueError(f"{operation['path']}: {other} is not applied here")
 
 
-def _test(found: Tree, operation: Json, condition: Enabled) -> None:
+def _test(found: Tree, operation: Json, condition: ValueCondition) -> None:
     """Compare the operation's value with the value that is in place if the component is enabled."""
     while isinstance(found, Items) and found.condition == condition:
         (found,) = found.then or found.otherwise

@@ -47,6 +47,7 @@ pytestmark = [
 ]  # Helm's first build takes minutes
 
 COMPONENTS: dict[str, Json] = {
+    "settings-readers": {"settingsReaders": ["system:authenticated"]},
     "network-policy": {"networkPolicy": {"enabled": True}},
     "no-fence": {"fence": {"enabled": False}},
     "no-secrets": {"rights": {"secrets": False}},

@@ -204,6 +204,32 @@ def test_only_the_reconciler_reaches_the_authoritys_key() -> None:
     assert set(bound) == {"edl-reconciler"}
 
 
+def test_only_accounts_of_the_installation_get_rights() -> None:
+    """A binding to a group such as `system:authenticated` would reach each pod's account."""
+    subjects = [
+        (subject["kind"], subject["name"], subject["namespace"])
+        for binding in (*all_of("RoleBinding"), *all_of("ClusterRoleBinding"))
+        for subject in binding["subjects"]
+    ]
+    assert set(subjects) == {
+        ("ServiceAccount", name, contract.SYSTEM_NAMESPACE)
+        for name in ("edl-webhook", "edl-reconciler")
+    }
+
+
+def test_the_reconciler_elects_a_leader_by_its_own_role_alone() -> None:
+    """Whoever may read the Lease besides it, or may not: no replica depends on that."""
+    rules = [
+        rule for rule in found("Role", "edl-reconciler")["rules"] if rule["resources"] == ["leases"]
+    ]
+    named = {verb for rule in rules if "resourceNames" in rule for verb in rule["verbs"]}
+    assert {tuple(rule.get("resourceNames", ())) for rule in rules} == {
+        (contract.RECONCILER_LEASE,),
+        (),
+    }
+    assert named == {"get", "patch"}
+
+
 def test_the_reconciler_can_give_pods_these_rights_and_no_others() -> None:
     rules = found("ClusterRole", "edl-reconciler-rolebindings")["rules"]
     roles = [rule for rule in rules if "clusterroles" in rule["resources"]]

@@ -103,6 +103,21 @@ def test_a_withheld_right_is_given_by_no_role_and_known_to_both_components(
         assert command.make_context(name, words).params["withheld_right"] == (right,)
 
 
+def test_the_chosen_groups_and_no_others_read_the_reconcilers_lease() -> None:
+    documents = installed(settingsReaders=["research", "oidc:ops"])
+    role = found(documents, "Role", "edl-reconciler-settings")
+    (rule,) = role["rules"]
+    assert (rule["resources"], rule["verbs"]) == (["leases"], ["get"])
+    assert rule["resourceNames"] == [contract.RECONCILER_LEASE]
+    binding = found(documents, "RoleBinding", "edl-reconciler-settings")
+    assert [(one["kind"], one["name"]) for one in binding["subjects"]] == [
+        ("Group", "research"),
+        ("Group", "oidc:ops"),
+    ]
+    names = {one["metadata"]["name"] for one in installed()}
+    assert "edl-reconciler-settings" not in names
+
+
 def test_the_network_lets_in_what_the_containers_listen_on() -> None:
     documents = installed(networkPolicy={"enabled": True})
     for name in ("edl-webhook", "edl-reconciler"):

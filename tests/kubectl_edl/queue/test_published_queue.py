@@ -20,7 +20,7 @@ from edl.visibility.namespace_queue import (
     TeamCount,
     render,
 )
-from tests.kubectl_edl.cluster_wrappers import fenced, reading
+from tests.kubectl_edl.cluster_wrappers import fenced, hidden, reading
 from tests.kubectl_edl.stage import NOW, Stage, lease, mnist, node, role_manifests
 
 if TYPE_CHECKING:
@@ -62,6 +62,46 @@ def test_a_published_queue_does_not_prove_a_running_reconciler(
     lease(stage, minutes_ago=1)
     stage.wrapped = fenced("Node")
     assert "no reconciler is running" in stage.run(*words).err
+
+
+@pytest.mark.parametrize("words", [("queue",), ("explain", "bert"), ("plan",)])
+def test_without_the_lease_it_is_said_that_the_age_of_the_queue_is_unconfirmed(
+    stage: Stage, words: tuple[str, ...]
+) -> None:
+    """As with every other missing right: the command answers, and names the refusal."""
+    publish(stage, "bert", position=1)
+    fence, veil = fenced("Node"), hidden("Lease")
+    stage.wrapped = lambda cluster: veil(fence(cluster))
+    found = stage.run(*words)
+    assert found.code == 0
+    assert "bert" in found.out
+    assert "no reconciler is running" not in found.err
+    assert (
+        "hint: whether a reconciler runs and the published queue is current is unknown: "
+        '"ann" may not get Lease (kubectl auth can-i …)\n'
+    ) in found.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("status", "bert"),
+        ("pause", "bert"),
+        ("scale", "mnist", "worker=3"),
+        ("plan",),
+        ("explain", "bert"),
+        ("queue",),
+        ("top",),
+    ],
+    ids=" ".join,
+)
+def test_no_command_needs_the_lease(stage: Stage, words: tuple[str, ...]) -> None:
+    """In an installation nobody but cluster-wide viewers may read it."""
+    stage.wrapped = hidden("Lease")
+    found = stage.run(*words)
+    assert found.code == 0, found.err
+    assert "no reconciler is running" not in found.err
 
 
 def test_the_published_queue_has_its_age_and_counts_in_json(stage: Stage) -> None:
