@@ -51,8 +51,9 @@ def beside(which: str, kubeconfig: str) -> None:
     with tempfile.TemporaryDirectory(prefix="kubectl-edl-") as folder:
         place = Path(folder)
         cluster = ExistingCluster(Path(kubeconfig).expanduser(), place, os.environ, _refuse)
-        webhook_port, metrics_port = free_ports(2)
-        installation = Installation(cluster, place, webhook_port, {NAME: metrics_port})
+        webhook_port, probe_port, metrics_port = free_ports(3)
+        reconcilers = {NAME: metrics_port}
+        installation = Installation(cluster, place, webhook_port, probe_port, reconcilers)
         try:
             command = _COMMANDS[which](installation)
         except SandboxError as error:

@@ -19,7 +19,7 @@ from manifests import installation
 from manifests.documents import HERE
 from manifests.planning import DURATIONS
 from manifests.templating.helm_text import HelmPrinter
-from manifests.values import DEFAULTS, LEAST, PROBE_PORT, Values, plain
+from manifests.values import DEFAULTS, LEAST, Values, plain
 
 CHART: Final = HERE / "chart"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -34,6 +34,16 @@ _UNFENCED: Final[Json] = {
     },
 }
 """As in `manifests.values.read`; Helm adds the defaults before it checks."""
+_PORTS: Final = ["port", "probePort"]
+_ONE_PORT: Final[Json] = {
+    "not": {
+        "anyOf": [
+            {"properties": {name: {"const": port} for name in _PORTS}, "required": _PORTS}
+            for port in (DEFAULTS.webhook.port, DEFAULTS.webhook.probe_port)
+        ]
+    }
+}
+"""A schema cannot compare two values: it knows the defaults, and the process refuses the rest."""
 _DEFAULTS: Final[Json] = plain(DEFAULTS) | {"image": ""}
 """The chart's values: an image has to be named, as none is public."""
 _WIDTH: Final = 100
@@ -74,7 +84,7 @@ def schema() -> Json:
     # Helm hands `global` to every chart that is part of another one.
     found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
     found["$defs"]["Values"] |= _UNFENCED
-    found["$defs"]["Webhook"]["properties"]["port"] |= {"not": {"const": PROBE_PORT}}
+    found["$defs"]["Webhook"] |= _ONE_PORT
     for name in DURATIONS.values():
         short = {"not": {"exclusiveMinimum": 0, "exclusiveMaximum": LEAST}}
         found["$defs"]["Planning"]["properties"][name] |= short

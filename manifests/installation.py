@@ -60,7 +60,12 @@ _IMAGE: Final = Value(
     required=f"image: none is public; build one, push it, and set image=REGISTRY/{DEFAULTS.image}",
 )
 _PORT: Final = "webhook.port"
-_DEFAULT_PORT: Final = str(DEFAULTS.webhook.port)
+_PROBE_PORT: Final = "webhook.probePort"
+_PORTS: Final = {
+    str(DEFAULTS.webhook.port): _PORT,
+    str(DEFAULTS.webhook.probe_port): _PROBE_PORT,
+}
+"""The values that hold the ports of the base's arguments."""
 _HOST_NETWORK: Final = Enabled("webhook.hostNetwork")
 _CLIENT_NAME: Final = "--client-name"
 _SETTINGS_ROLE: Final = "edl-reconciler-settings"
@@ -116,11 +121,16 @@ def _deployment(document: Json) -> None:
 
 
 def _listen(deployment: Json, container: Json) -> None:
-    """The webhook's port and network. In a node's network a port is free for one pod per node."""
-    container["args"] = [Word(_PORT) if one == _DEFAULT_PORT else one for one in container["args"]]
-    # Kubernetes would set the hostPort, too, and keep it when the pods leave the node's network.
-    reviews = {"containerPort": Value(_PORT), "hostPort": Choice(_HOST_NETWORK, Value(_PORT))}
-    container["ports"][0] |= reviews
+    """The webhook's ports and network. In a node's network a port is free for one pod per node."""
+    container["args"] = [
+        Word(_PORTS[one]) if isinstance(one, str) and one in _PORTS else one
+        for one in container["args"]
+    ]
+    for port in container["ports"]:
+        number = Value(_PORTS[str(port["containerPort"])])
+        # Kubernetes would set the hostPort, too, and keep it when the pods leave the node's
+        # network.
+        port |= {"containerPort": number, "hostPort": Choice(_HOST_NETWORK, number)}
     deployment["template"]["spec"]["hostNetwork"] = Choice(_HOST_NETWORK, True)  # noqa: FBT003 - JSON
     rolling = deployment["strategy"]["rollingUpdate"]
     deployment["strategy"]["rollingUpdate"] = Choice(

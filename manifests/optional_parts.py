@@ -13,13 +13,17 @@ class NetworkPolicy(Part, frozen=True):
 
     enabled: Annotated[
         bool,
-        says("Allow ingress of reviews, probes and metrics, and egress to the API server only."),
+        says(
+            "Allow ingress of reviews, of metrics for monitoringNamespaces and of probes, and"
+            " egress to apiServerPorts only."
+        ),
     ] = False
     api_server_blocks: Annotated[
         tuple[Cidr, ...],
         says(
             "Addresses of the API server, such as 10.0.0.2/32, for ingress of reviews and for"
-            " egress. Default: any address."
+            " egress: docs/operations/security.md. Default: any address, also outside of the"
+            " cluster."
         ),
     ] = ()
     api_server_ports: Annotated[

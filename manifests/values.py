@@ -73,12 +73,21 @@ class Webhook(Part, frozen=True):
     port: Annotated[
         int,
         says(
-            "Port of the pods for reviews; not 8080, which may serve probes. GKE's firewall admits"
-            " 10250 without a rule of yours: docs/operations/webhook-access.md.",
+            "Port of the pods for reviews. GKE's firewall admits 10250 without a rule of yours:"
+            " docs/operations/webhook-access.md.",
             ge=1024,
             le=65535,
         ),
     ] = 8443
+    probe_port: Annotated[
+        int,
+        says(
+            "Port of the pods for probes and metrics, over plain HTTP; another one than"
+            " webhook.port. With webhook.hostNetwork it must be free on the nodes.",
+            ge=1024,
+            le=65535,
+        ),
+    ] = 8080
     host_network: Annotated[
         bool,
         says(
@@ -183,8 +192,6 @@ class Values(Part, frozen=True):
 
 DEFAULTS: Final = Values()
 LEAST: Final = SHORTEST.total_seconds()
-PROBE_PORT: Final = 8080
-"""The port of the webhook's probes with client certificates: reviews need another."""
 _UNFENCED: Final = "reconciler.planning.autoscaler: must be none or absent with fence.enabled=false"
 
 
@@ -200,8 +207,8 @@ def read(given: Json) -> Values:
         raise ValuesError(_taught(str(error))) from None
     if not found.fence.enabled and found.reconciler.planning.autoscaler not in (UNSET, "none"):
         raise ValuesError(_UNFENCED)
-    if found.webhook.port == PROBE_PORT:
-        raise ValuesError(f"webhook.port: {PROBE_PORT} may serve probes; any other")
+    if found.webhook.port == found.webhook.probe_port:
+        raise ValuesError("webhook.probePort: must differ from webhook.port")
     for option, name in DURATIONS.items():
         seconds = getattr(found.reconciler.planning, option)
         if seconds is not UNSET and 0 < seconds < LEAST:

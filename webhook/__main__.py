@@ -61,9 +61,10 @@ class WebhookOptions:
     client_name: tuple[str, ...] = option(
         help="Common name, DNS name or URI of accepted client certificates. Repeatable."
     )
-    probe_port: int | None = option(
-        type=click.IntRange(1, 65535),
-        help="Port for probes and metrics, over plain HTTP. Default: --port, over HTTPS.",
+    probe_port: int = option(
+        type=click.IntRange(0, 65535),
+        default=8080,
+        help="Port for /metrics, /healthz and /readyz, over plain HTTP; 0 chooses a free one.",
     )
     drain: float = option(default=5.0, help="Seconds to keep serving after SIGTERM.")
     log_level: str = option(
@@ -115,7 +116,7 @@ def webhook(options: WebhookOptions, reviews: ReviewOptions) -> None:
     routes = RouteContext(reviews.context, lifecycle.unready, metrics, policies=policies)
     settings = ServerSettings(
         host=options.host,
-        listeners=_listeners(options, routes),
+        listeners=listeners(options, routes),
         rejected=partial(rejected, routes),
         refresh=timedelta(seconds=options.refresh),
         drain=timedelta(seconds=options.drain),
@@ -123,20 +124,15 @@ def webhook(options: WebhookOptions, reviews: ReviewOptions) -> None:
     serve(lifecycle, reloader, settings)
 
 
-def _listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerSettings, ...]:
-    """One listener for everything, or a second one for probes if they have a port of their own."""
+def listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerSettings, ...]:
+    """One for reviews, and one for probes and metrics: other clients, so another port."""
     clients = None
     if options.client_ca is not None:
         clients = ClientAuthority(options.client_ca, frozenset(options.client_name))
-        if options.probe_port is None:
-            raise click.UsageError(
-                "--client-ca needs --probe-port: the kubelet and Prometheus have no client "
-                "certificate"
-            )
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which issues these certificates")
-    if options.probe_port is None:
-        return (ListenerSettings(create_app(routes), options.port),)
+    if options.probe_port == options.port:
+        raise click.UsageError("--probe-port must differ from --port")
     reviews = ListenerSettings(create_app(routes, add_review_routes), options.port, clients=clients)
     probes = ListenerSettings(
         create_app(routes, add_probe_routes),

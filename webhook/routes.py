@@ -1,4 +1,4 @@
-"""The Flask app: six paths. Every bad request is answered in one line."""
+"""The Flask apps: three paths each. Every bad request is answered in one line."""
 
 import logging
 import time
@@ -66,10 +66,10 @@ def add_probe_routes(app: Flask, routes: RouteContext) -> None:
 
 
 def create_app(routes: RouteContext, *parts: Callable[[Flask, RouteContext], None]) -> Flask:
-    """The webhook as a WSGI app with these parts; by default with all."""
+    """A WSGI app with the paths of these parts."""
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LIMIT
-    for part in parts or (add_review_routes, add_probe_routes):
+    for part in parts:
         part(app, routes)
     app.register_error_handler(BadReview, partial(_bad_review, routes))
     app.register_error_handler(HTTPException, partial(_bad_request, routes))

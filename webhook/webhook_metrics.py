@@ -28,7 +28,6 @@ class WebhookMetrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         counter = partial(Counter, registry=self._registry)
-        gauge = partial(Gauge, registry=self._registry)
         self._reviews = counter(
             "edl_webhook_reviews",
             "Admission reviews answered.",
@@ -44,10 +43,13 @@ class WebhookMetrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._expiry = gauge(
+        self._expiry = Gauge(
             "edl_webhook_certificate_expiry_timestamp_seconds",
             "Expiry of the serving certificate, in seconds since the Unix epoch.",
+            registry=None,
         )
+        """Registered with the first certificate: before it, a 0 would read as long expired."""
+        self._certified = False
         self._loads = counter("edl_webhook_certificate_loads", "Serving certificates loaded.")
         self._certificate_failures = counter(
             "edl_webhook_certificate_failures",
@@ -69,6 +71,9 @@ class WebhookMetrics:
         """Counts a loaded certificate, and records its expiry."""
         self._loads.inc()
         self._expiry.set(end.timestamp())
+        if not self._certified:
+            self._registry.register(self._expiry)
+            self._certified = True
 
     def certificate_failed(self) -> None:
         self._certificate_failures.inc()

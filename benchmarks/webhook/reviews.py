@@ -3,9 +3,9 @@
 `python -m benchmarks.webhook.reviews [--seconds 5]`
 
 Eight kept connections, each of which asks again as soon as it is answered, from one process of raw
-sockets. The first line asks for a health check: what TLS, HTTP, Flask and the generator cost
-without any review, to compare the others with. `client` and `server` are processor time for each
-request: on a machine where both fit, the larger one is the limit.
+sockets. The first line asks for a review of a deletion, which nothing decides: what TLS, HTTP,
+Flask and the generator cost, to compare the others with. `client` and `server` are processor time
+for each request: on a machine where both fit, the larger one is the limit.
 """
 
 import argparse
@@ -167,11 +167,11 @@ def job(**labels: str) -> dict[str, Any]:
     return manifest
 
 
-def review(manifest: dict[str, Any]) -> bytes:
+def review(manifest: dict[str, Any], operation: str = "CREATE") -> bytes:
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": {"group": "batch", "version": "v1", "kind": "Job"},
-        "operation": "CREATE",
+        "operation": operation,
         "name": "mnist",
         "namespace": "default",
         "userInfo": {"username": "alice"},
@@ -195,7 +195,8 @@ def requests() -> dict[str, bytes]:
         "tensorflow": job(framework="tensorflow", **elastic),
         "refused": job(framework="caffe"),
     }
-    return {"health check": http("GET", "/healthz")} | {
+    deletion = review({"metadata": {"name": "mnist"}}, "DELETE")
+    return {"deletion": http("POST", "/mutate", deletion)} | {
         f"mutate {name}": http("POST", "/mutate", review(manifest))
         for name, manifest in asked.items()
     }

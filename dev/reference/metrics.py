@@ -37,7 +37,7 @@ def page() -> str:
     """The whole page."""
     parts = (
         ("Reconciler", "`/metrics` of `--metrics-port`, 8081", _of_reconciler()),
-        ("Webhook", "`/metrics`, beside the reviews or on `--probe-port`", _of_webhook()),
+        ("Webhook", "`/metrics` of `--probe-port`, 8080", _of_webhook()),
     )
     return _HEAD + "".join(
         f"\n## {title}\n\n{where}\n\n{_table(families)}" for title, where, families in parts
@@ -79,4 +79,5 @@ def _of_webhook() -> Iterator[Metric]:
     review = Review("", "Job", "CREATE", "", "", "", None, None)
     metrics.reviewed("/mutate", review, ReviewOutcome.PATCHED, 0.0)
     metrics.rejected(400)
+    metrics.certified_until(_LONG_AGO)
     return iter(text_string_to_metric_families(metrics.exposition().decode()))

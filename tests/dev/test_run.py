@@ -35,12 +35,12 @@ class Installed:
 def test_reconcilers_of_several_shells_hold_the_lease_by_identities_of_their_own(
     tmp_path: Path,
 ) -> None:
-    installation = Installation(cast("Cluster", Installed()), tmp_path, 1, {NAME: 2})
+    installation = Installation(cast("Cluster", Installed()), tmp_path, 1, 3, {NAME: 2})
     assert "--identity" not in _COMMANDS[NAME](installation)
     assert own_identity() != own_identity()
 
 
 def test_a_reconciler_says_that_the_webhook_comes_first(tmp_path: Path) -> None:
-    installation = Installation(cast("Cluster", Bare()), tmp_path, 1, {NAME: 2})
+    installation = Installation(cast("Cluster", Bare()), tmp_path, 1, 3, {NAME: 2})
     with pytest.raises(SandboxError, match="make run-webhook"):
         _COMMANDS[NAME](installation)

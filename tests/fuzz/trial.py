@@ -32,7 +32,7 @@ from webhook.handler import INTERNAL_ERROR, AdmissionCore
 from webhook.http.body_budget import weight
 from webhook.http.deferred_calls import DEFERRED_CALL
 from webhook.namespace_policies import WatchedPolicies
-from webhook.routes import RouteContext, create_app
+from webhook.routes import RouteContext, add_review_routes, create_app
 
 _NAMESPACES: Final[dict[str, Json]] = {
     "lab": {},
@@ -88,7 +88,7 @@ class Trial:
         core = AdmissionCore(mutate=self._mutate, validate=self._validate)
         self._policies = namespaces()
         routes = RouteContext(CONTEXT, str, core=core, policies=self._policies)
-        self._app = create_app(routes)
+        self._app = create_app(routes, add_review_routes)
 
     def stop(self) -> None:
         self._policies.stop()

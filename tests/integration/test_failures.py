@@ -148,7 +148,9 @@ def test_new_versions_take_over_under_running_jobs(broken: Installation, scene: 
     scene.apply(*horovod("ring", "2..4"))
     scene.until(lambda: len(scene.hosts("ring-launcher")) == 4, "all workers are listed")
     before = scene.uids("ring-launcher") | scene.uids("ring-worker")
-    newer = replace(broken, webhook_port=free_ports(1)[0], image="kubectl-edl:0.2.0")
+    port, probes = free_ports(2)
+    image = "kubectl-edl:0.2.0"
+    newer = replace(broken, webhook_port=port, probe_port=probes, image=image)
     try:
         start_webhook(newer, "webhook-new")
         apply_manifests(newer)

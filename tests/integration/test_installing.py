@@ -329,9 +329,9 @@ def test_a_release_in_another_namespace_does_its_work(empty: Cluster, tmp_path: 
     assert queues == ["configmap/kube-root-ca.crt"]
 
 
-def _ports() -> tuple[int, dict[str, int]]:
-    webhook, metrics = free_ports(2)
-    return webhook, {"reconciler": metrics}
+def _ports() -> tuple[int, int, dict[str, int]]:
+    webhook, probes, metrics = free_ports(3)
+    return webhook, probes, {"reconciler": metrics}
 
 
 def _job(size: int) -> Json:

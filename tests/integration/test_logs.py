@@ -64,7 +64,8 @@ def sandbox(own_sandbox: Callable[[], Sandbox], tmp_path: Path) -> Sandbox:
     own = ("--secret", "edl-system/edl-webhook-tls", "--log-level", "debug", "--image", "x")
     kubeconfig = as_account(sandbox, "edl-webhook", tmp_path)
     where = ("--kubeconfig", str(kubeconfig), "--port", str(installation.webhook_port))
-    sandbox.launch("talkative", [sys.executable, "-m", "webhook", *own, *where])
+    probes = ("--probe-port", str(installation.probe_port))
+    sandbox.launch("talkative", [sys.executable, "-m", "webhook", *own, *where, *probes])
     return sandbox
 
 

@@ -98,7 +98,6 @@ class Prometheus:
 
 def _config(installation: Installation, rules: Path) -> Json:
     (reconciler,) = installation.reconcilers.values()
-    tls = {"ca_file": str(installation.authority), "server_name": "localhost"}
     return {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(rules)],
@@ -109,9 +108,7 @@ def _config(installation: Installation, rules: Path) -> Json:
             },
             {
                 "job_name": "edl-webhook",
-                "scheme": "https",
-                "tls_config": tls,
-                "static_configs": [{"targets": [f"127.0.0.1:{installation.webhook_port}"]}],
+                "static_configs": [{"targets": [f"127.0.0.1:{installation.probe_port}"]}],
             },
         ],
     }

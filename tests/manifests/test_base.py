@@ -335,7 +335,10 @@ def test_the_webhook_understands_its_arguments() -> None:
     assert given["trusted"] == (contract.RECONCILER_USER,)
     (port,) = found("Service", "edl-webhook")["spec"]["ports"]
     (container,) = found("Deployment", "edl-webhook")["spec"]["template"]["spec"]["containers"]
-    assert container["ports"] == [{"name": port["targetPort"], "containerPort": given["port"]}]
+    assert container["ports"] == [
+        {"name": port["targetPort"], "containerPort": given["port"]},
+        {"name": "probes", "containerPort": given["probe_port"]},
+    ]
 
 
 def test_the_reconciler_understands_its_arguments() -> None:

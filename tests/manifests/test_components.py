@@ -178,12 +178,10 @@ def _selects(webhook: Json, labels: dict[str, str]) -> bool:
     )
 
 
-def test_with_client_certificates_probes_have_a_port_of_their_own() -> None:
-    """The kubelet and Prometheus have none to show."""
-    everything = ("networkPolicy", "certManager", "monitoring")
+def test_the_chosen_client_certificates_are_required() -> None:
     documents = installed(
         webhook={"clientCertificate": {"enabled": True, "names": ["one", "two"]}},
-        **{name: {"enabled": True} for name in everything},
+        certManager={"enabled": True},
     )
     (container,) = webhook_pod(documents)["containers"]
     _, *words = container["args"]
@@ -191,14 +189,4 @@ def test_with_client_certificates_probes_have_a_port_of_their_own() -> None:
         words[words.index(flag) + 1] = {"--cert-dir": "/", "--client-ca": __file__}[flag]
     given = webhook_command.make_context("webhook", [*words, "--image", "x"]).params
     assert tuple(given["client_name"]) == ("one", "two")
-    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
-    assert ports == {"https": given["port"], "probes": given["probe_port"]}
-    probes = [container[name]["httpGet"] for name in container if name.endswith("Probe")]
-    assert {(probe["port"], probe.get("scheme", "HTTP")) for probe in probes} == {
-        ("probes", "HTTP")
-    }
-    reviews, metrics = found(documents, "NetworkPolicy", "edl-webhook")["spec"]["ingress"]
-    assert (reviews["ports"], metrics["ports"]) == ([{"port": "https"}], [{"port": "probes"}])
-    (scraped,) = found(documents, "ServiceMonitor", "edl-webhook")["spec"]["endpoints"]
-    served = {each["name"] for each in found(documents, "Service", "edl-webhook")["spec"]["ports"]}
-    assert scraped["port"] in served
+    assert any(mount["name"] == "clients" for mount in container["volumeMounts"])

@@ -144,18 +144,30 @@ def webhook_deployment(given: dict[str, object]) -> Json:
     return spec
 
 
-def test_the_webhook_listens_on_the_chosen_port() -> None:
-    pod = webhook_deployment({"port": 10250})["template"]["spec"]
+def test_the_webhook_listens_on_the_chosen_ports() -> None:
+    pod = webhook_deployment({"port": 10250, "probePort": 8443})["template"]["spec"]
     (container,) = pod["containers"]
     _, *words = container["args"]
     words += ["--image", "in its environment"]
-    assert webhook_command.make_context("webhook", words).params["port"] == 10250
-    assert container["ports"] == [{"name": "https", "containerPort": 10250}]
+    params = webhook_command.make_context("webhook", words).params
+    assert (params["port"], params["probe_port"]) == (10250, 8443)
+    assert container["ports"] == [
+        {"name": "https", "containerPort": 10250},
+        {"name": "probes", "containerPort": 8443},
+    ]
+
+
+@pytest.mark.parametrize("given", [{"port": 8080}, {"port": 9000, "probePort": 9000}])
+def test_reviews_and_probes_cannot_have_one_port(given: dict[str, object]) -> None:
+    with pytest.raises(values.ValuesError, match=r"^webhook\.probePort: must differ"):
+        values.read({"webhook": given})
 
 
 def test_in_the_nodes_network_a_pod_leaves_its_port_before_the_next_one_takes_it() -> None:
     deployment = webhook_deployment({"hostNetwork": True})
     assert deployment["template"]["spec"]["hostNetwork"]
+    (container,) = deployment["template"]["spec"]["containers"]
+    assert [port["hostPort"] for port in container["ports"]] == [8443, 8080]
     assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
     assert "hostNetwork" not in webhook_deployment({})["template"]["spec"]
 

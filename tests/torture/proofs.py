@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
 
-from tests.torture.scene import WEBHOOKS, Scene
+from tests.torture.scene import Scene
 
 _TICK: Final = 0.05
 _ANSWERS_WITHIN: Final = 1.0
@@ -72,8 +72,4 @@ def answers(scene: Scene, name: str) -> bool:
 
 
 def _connection(scene: Scene, name: str) -> http.client.HTTPConnection:
-    port = scene.ports[name]
-    if name not in WEBHOOKS:
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWERS_WITHIN)
-    context = ssl.create_default_context(cafile=str(scene.authority))
-    return http.client.HTTPSConnection("127.0.0.1", port, timeout=_ANSWERS_WITHIN, context=context)
+    return http.client.HTTPConnection("127.0.0.1", scene.ports[name], timeout=_ANSWERS_WITHIN)

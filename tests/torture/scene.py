@@ -55,8 +55,6 @@ class Scene:
     front: Proxy
     ports: Mapping[str, int]
     clocks: Mapping[str, Path]
-    authority: Path
-    """The certificate that verifies a webhook."""
 
     def set_clock(self, name: str, seconds: float) -> None:
         """Put a process's wall clock so far off the true time."""
@@ -75,13 +73,14 @@ def scene(name: str, folder: Path) -> Iterator[Scene]:
 
 
 def _scene(sandbox: Sandbox, folder: Path) -> Scene:
-    api_port, front_port, *own = free_ports(2 + len(OURS))
-    ports = dict(zip(OURS, own, strict=True))
+    api_port, front_port, *own = free_ports(2 + len(OURS) + len(WEBHOOKS))
+    ports, serving = dict(zip(OURS, own, strict=False)), own[len(OURS) :]
+    reviews = dict(zip(WEBHOOKS, serving, strict=True))
     reconcilers = {name: ports[name] for name in RECONCILERS}
-    installation = Installation(sandbox, folder, front_port, reconcilers)
+    installation = Installation(sandbox, folder, front_port, 0, reconcilers)
     issue_certificates(installation)
     api = Proxy((api_port, _port(sandbox.server)), *_api_sides(sandbox))
-    front = Proxy((front_port, *(ports[name] for name in WEBHOOKS)), *_front_sides(installation))
+    front = Proxy((front_port, *reviews.values()), *_front_sides(installation))
     for proxy in (api, front):
         proxy.start()
     apply_manifests(installation)
@@ -90,18 +89,19 @@ def _scene(sandbox: Sandbox, folder: Path) -> Scene:
     for kubeconfig in folder.glob("*.kubeconfig"):
         kubeconfig.write_text(kubeconfig.read_text().replace(sandbox.server, api.url))
     clocks = {name: folder / f"{name}.clock" for name in OURS}
-    made = Scene(sandbox, api, front, ports, clocks, installation.authority)
+    made = Scene(sandbox, api, front, ports, clocks)
     for name in OURS:
         made.set_clock(name, 0)
-        sandbox.launch(name, _command(installation, name, ports), _clock_at(clocks[name]))
+        at = replace(installation, webhook_port=reviews.get(name, 0), probe_port=ports[name])
+        sandbox.launch(name, _command(at, name), _clock_at(clocks[name]))
     return made
 
 
-def _command(installation: Installation, name: str, ports: Mapping[str, int]) -> list[str]:
+def _command(installation: Installation, name: str) -> list[str]:
     if name in RECONCILERS:
         named = (*reconciler_command(installation, name), "--identity", name)
         return _clocked([*named, *_OPTIONS])
-    return _clocked(webhook_command(replace(installation, webhook_port=ports[name])))
+    return _clocked(webhook_command(installation))
 
 
 def _clocked(command: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.connection_table import ConnectionTable
 from webhook.http.deferred_calls import DeferredCalls
 from webhook.http.listener import server_of, watch
-from webhook.routes import RouteContext, create_app
+from webhook.routes import RouteContext, add_review_routes, create_app
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -57,7 +57,9 @@ class OpenListener:
 
 
 def reviewing() -> WSGIApplication:
-    return create_app(RouteContext(Context(frozenset(), "kubectl-edl:test"), str))
+    return create_app(
+        RouteContext(Context(frozenset(), "kubectl-edl:test"), str), add_review_routes
+    )
 
 
 @asynccontextmanager

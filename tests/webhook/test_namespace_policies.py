@@ -19,7 +19,7 @@ from tests.fake_cluster.cluster import FakeCluster
 from tests.webhook import listeners, reviews, wire
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch, WatchedPolicies
-from webhook.routes import RouteContext, create_app
+from webhook.routes import RouteContext, add_probe_routes, add_review_routes, create_app
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SMALL = {contract.LARGEST_MAX: "4"}
@@ -205,7 +205,8 @@ class Conversation:
     """One request to the app as the webhook serves it."""
 
     def __init__(self, policies: NamespacePolicies, path: str, body: bytes) -> None:
-        self._app = create_app(RouteContext(Context(frozenset(), "x"), str, policies=policies))
+        routes = RouteContext(Context(frozenset(), "x"), str, policies=policies)
+        self._app = create_app(routes, add_review_routes, add_probe_routes)
         self._request = wire.request("POST", path, body)
         self._answer = (0, b"")
 

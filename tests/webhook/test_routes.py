@@ -10,7 +10,7 @@ from tests.webhook.cores import failing
 from webhook.handler import AdmissionCore
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
-from webhook.routes import RouteContext, create_app
+from webhook.routes import RouteContext, add_probe_routes, add_review_routes, create_app
 
 CONTEXT = Context(frozenset(), "kubectl-edl:test")
 LABELLED = reviews.review(reviews.job(framework="none"))
@@ -18,9 +18,8 @@ JSON = "application/json"
 
 
 def client(unready: str = "", core: AdmissionCore | None = None) -> FlaskClient:
-    return create_app(
-        RouteContext(CONTEXT, lambda: unready, core=core or AdmissionCore())
-    ).test_client()
+    routes = RouteContext(CONTEXT, lambda: unready, core=core or AdmissionCore())
+    return create_app(routes, add_review_routes, add_probe_routes).test_client()
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/validate", "/advise"])

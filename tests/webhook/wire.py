@@ -64,12 +64,22 @@ class Process:
 
     process: subprocess.Popen[bytes]
     port: int
+    probe_port: int
     certificates: Path
     log: Path
     bundle: Bundle
 
     def connection(self, identity: Path | None = None, source: str = "127.0.0.1") -> "Connection":
         return Connection(self.port, self.bundle.trust, identity, source)
+
+    async def probe(self, path: str, address: str = "127.0.0.1") -> "Answered":
+        """The answer on the port for probes and metrics, which has no TLS."""
+        reader, writer = await asyncio.open_connection(address, self.probe_port)
+        try:
+            writer.write(request("GET", path))
+            return await asyncio.wait_for(read_answer(reader), SECONDS)
+        finally:
+            writer.transport.abort()
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         os.kill(self.process.pid, number)
@@ -126,18 +136,19 @@ class Connection:
 
     async def answer(self) -> Answered:
         """The next response; raises IncompleteReadError when the server hangs up instead."""
-        return await asyncio.wait_for(self._answer(), SECONDS)
-
-    async def _answer(self) -> Answered:
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        status, *lines = head.strip().split("\r\n")
-        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-        body = await self.reader.readexactly(int(headers.get("content-length", "0")))
-        return Answered(int(status.split(" ")[1]), headers, body)
+        return await asyncio.wait_for(read_answer(self.reader), SECONDS)
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Answered:
         await self.send(request(method, path, body))
         return await self.answer()
+
+
+async def read_answer(reader: asyncio.StreamReader) -> Answered:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    status, *lines = head.strip().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Answered(int(status.split(" ")[1]), headers, body)
 
 
 def request(method: str, path: str, body: bytes = b"") -> bytes:
@@ -158,26 +169,28 @@ def webhook(directory: Path, *words: str, code: Path | None = None) -> Iterator[
     """
     bundle = fresh_bundle()
     files_in.write(directory / "certificates", to_files(bundle))
-    port, log = free_port(), directory / "log"
+    (port, probe_port), log = free_ports(2), directory / "log"
     command = [sys.executable, "-m", "webhook", "--cert-dir", str(directory / "certificates")]
-    command += ["--port", str(port), "--image", "kubectl-edl:test", "--drain", "0"]
+    command += ["--port", str(port), "--probe-port", str(probe_port)]
+    command += ["--image", "kubectl-edl:test", "--drain", "0"]
     command += ["--no-namespaces", *words]
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=stream, cwd=code)
-    running = Process(process, port, directory / "certificates", log, bundle)
+    running = Process(process, port, probe_port, directory / "certificates", log, bundle)
     try:
-        _wait_until_it_listens(running)
+        for each in (port, probe_port):
+            _wait_until_it_listens(running, each)
         yield running
     finally:
         process.kill()
         process.wait()
 
 
-def _wait_until_it_listens(running: Process) -> None:
+def _wait_until_it_listens(running: Process, port: int) -> None:
     for _ in range(SECONDS * 20):
         assert running.process.poll() is None, running.logged()
         try:
-            socket.create_connection(("127.0.0.1", running.port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.05)
         else:

@@ -132,7 +132,7 @@ def apart(restored: Webhook, tmp_path: Path) -> Iterator[tuple[Webhook, Callable
     cluster.stop("webhook")
     running = ["apart"]
     own = ("--secret", "edl-system/edl-webhook-tls", "--port", str(port), "--image", "x")
-    paced = ("--refresh", "0.2", "--drain", "0")
+    paced = ("--refresh", "0.2", "--drain", "0", "--probe-port", "0")
     kubeconfig = ("--kubeconfig", str(as_account(cluster, "edl-webhook", tmp_path)))
     cluster.launch("apart", [sys.executable, "-m", "webhook", *own, *paced, *kubeconfig])
 

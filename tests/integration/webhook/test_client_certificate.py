@@ -24,8 +24,8 @@ NAME = "guarded"
 def guarded(webhook: Webhook, client: str) -> Iterator[str]:
     """The API server calls a webhook that answers `client` alone; its URL."""
     cluster, (port, probes) = webhook.cluster, free_ports(2)
-    installation = replace(webhook.installation, webhook_port=port)
-    words = ("--client-ca", str(cluster.ca), "--client-name", client, "--probe-port", str(probes))
+    installation = replace(webhook.installation, webhook_port=port, probe_port=probes)
+    words = ("--client-ca", str(cluster.ca), "--client-name", client)
     cluster.launch(NAME, [*webhook_command(installation), *words])
     try:
         until(lambda: is_ready(probes))

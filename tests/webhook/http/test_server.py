@@ -49,8 +49,20 @@ def is_patch_for(uid: str, answered: Answered) -> bool:
 
 @wire.in_loop
 async def test_it_is_ready(served: Process) -> None:
+    assert (await served.probe("/readyz")).body == b"ready\n"
+    assert (await served.probe("/healthz")).body == b"ok\n"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@wire.in_loop
+async def test_the_port_for_reviews_has_no_probes_and_no_metrics(
+    served: Process, path: str
+) -> None:
+    """It must be open to addresses that no NetworkPolicy can name."""
     async with served.connection() as connection:
-        assert (await connection.ask("GET", "/readyz")).body == b"ready\n"
+        assert (await connection.ask("GET", path)).status == 404
+    assert (await served.probe(path)).status == 200
+    assert (await served.probe("/mutate")).status == 404
 
 
 def unreachable_kubeconfig(folder: Path) -> Path:
@@ -78,8 +90,8 @@ def test_without_its_namespaces_it_is_not_ready_and_lets_nothing_in(tmp_path: Pa
 
 
 async def blindly(blind: Process) -> tuple[Answered, Answered]:
+    ready = await blind.probe("/readyz")
     async with blind.connection() as connection:
-        ready = await connection.ask("GET", "/readyz")
         return ready, await connection.ask("POST", "/mutate", question("blind"))
 
 
@@ -90,8 +102,8 @@ def test_clients_of_ipv4_and_ipv6_are_served_and_logged_by_their_own_addresses(
 ) -> None:
     async def connect_from(*addresses: str) -> None:
         for address in addresses:
+            assert (await process.probe("/readyz", address)).body == b"ready\n"
             async with process.connection(source=address) as connection:
-                assert (await connection.ask("GET", "/readyz")).body == b"ready\n"
                 assert (await connection.ask("POST", "/mutate", b"{}")).status == 400
 
     with wire.webhook(tmp_path, "--host", "::") as process:
@@ -299,8 +311,7 @@ async def accepts_nothing(served: Process) -> bool:
 
 
 async def refuses_traffic(served: Process) -> bool:
-    async with served.connection() as connection:
-        answered = await connection.ask("GET", "/readyz")
+    answered = await served.probe("/readyz")
     if answered.status == 200:
         return False
     assert (answered.status, answered.body) == (503, b"shutting down\n")

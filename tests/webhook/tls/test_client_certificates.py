@@ -5,8 +5,6 @@ import shutil
 import ssl
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +26,6 @@ class Guarded:
     """A webhook for the API server alone. `ours` and `theirs`: certificates of two clusters."""
 
     process: Process
-    probe_port: int
     ours: Path
     theirs: Path
 
@@ -38,9 +35,7 @@ class Guarded:
             return await connection.ask(method, path, QUESTION)
 
     def probe(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.probe_port}{path}") as answer:
-            found: bytes = answer.read()
-        return found.decode()
+        return asyncio.run(self.process.probe(path)).body.decode()
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +43,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("guarded")
     for name in ("ours", "theirs"):
         pki.issue(folder / name, datetime.now(UTC))
-    port = wire.free_port()
     words = ("--client-ca", str(folder / "ours" / "ca.crt"), "--client-name", "kube-apiserver")
-    with wire.webhook(folder, *words, "--probe-port", str(port), "--refresh", "0.05") as running:
-        yield Guarded(running, port, folder / "ours", folder / "theirs")
+    with wire.webhook(folder, *words, "--refresh", "0.05") as running:
+        yield Guarded(running, folder / "ours", folder / "theirs")
 
 
 def test_the_api_server_is_answered(guarded: Guarded) -> None:
@@ -105,8 +99,7 @@ def test_probes_and_metrics_need_no_certificate(guarded: Guarded) -> None:
 def test_each_port_answers_its_own_paths_alone(guarded: Guarded) -> None:
     answered = asyncio.run(guarded.asked(guarded.ours / API_SERVER, "/metrics"))
     assert answered.status == 404
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        guarded.probe("/mutate")
+    assert asyncio.run(guarded.process.probe("/mutate")).status == 404
 
 
 def test_a_new_authority_is_seen_beside_the_old_one(guarded: Guarded) -> None:
@@ -141,16 +134,16 @@ def ended(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_probes_must_be_given_a_port_of_their_own(guarded: Guarded, tmp_path: Path) -> None:
+def test_options_that_contradict_each_other_are_refused(guarded: Guarded, tmp_path: Path) -> None:
     certificates = ("--cert-dir", str(guarded.process.certificates))
     file = tmp_path / "ca.crt"
     file.write_text("")
-    without = ended(*certificates, "--client-ca", str(file))
-    assert without.returncode == 2
-    assert "--client-ca needs --probe-port" in without.stderr
+    one_port = ended(*certificates, "--port", "8443", "--probe-port", "8443")
+    assert one_port.returncode == 2
+    assert "--probe-port must differ from --port" in one_port.stderr
     nameless = ended(*certificates, "--client-name", "x")
     assert nameless.returncode == 2
     assert "--client-name needs --client-ca" in nameless.stderr
-    empty = ended(*certificates, "--client-ca", str(file), "--probe-port", str(wire.free_port()))
+    empty = ended(*certificates, "--client-ca", str(file), "--probe-port", "0")
     assert empty.returncode == 1
     assert empty.stderr.splitlines()[-1].startswith(f"error: --client-ca {file}: ")

@@ -197,6 +197,15 @@ def test_no_trouble_of_the_source_ends_the_keeping(
     assert len(caplog.messages) == 1
 
 
+def test_without_a_certificate_no_expiry_is_told() -> None:
+    """An expiry of 0 would raise the alert of an expired certificate, not that of its absence."""
+    metrics = WebhookMetrics()
+    assert b"certificate_expiry" not in metrics.exposition()
+    for _ in range(2):
+        metrics.certified_until(NOW)
+    assert metrics.exposition().count(b"\nedl_webhook_certificate_expiry_timestamp_seconds ") == 1
+
+
 def test_the_expiry_is_measured(tmp_path: Path) -> None:
     write(tmp_path, BUNDLE)
     metrics = WebhookMetrics()
