@@ -16,11 +16,12 @@ class ProblemLog:
         self._logged = deque[str](maxlen=_MOST)
 
     def report(self, message: str, *values: object, bug: Exception | None = None) -> None:
-        """Logs a warning, with the traceback of a `bug`, unless its text was logged already."""
+        """Logs a warning, or an error with the traceback of a `bug`, once for each text."""
         text = message % values
         if text not in self._logged:
             self._logged.append(text)
-            self._log.warning("%s", text, exc_info=bug)
+            level = logging.WARNING if bug is None else logging.ERROR
+            self._log.log(level, "%s", text, exc_info=bug)
 
     def clear(self) -> bool:
         """Ends the problems, as the activity works; returns whether there were any."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from edl import messages, reasons
-from edl.kube.writer.executor import StepFailure, StepReport
+from edl.kube.writer.executor import StepFailure, StepReport, WriteDefect
 from edl.model import Code, JobKey, Reason, TrainingJob, job_of
 from edl.planner.plan import Plan
 from edl.steps.preconditioned_patches import job_event
@@ -21,6 +21,8 @@ from reconciler.metrics.state_metrics import LastDecision
 
 _log: Final = logging.getLogger("reconciler")
 
+_MOST_DEFECTS: Final = 100
+"""Jobs whose last defect is remembered; those in excess are logged with their traceback again."""
 _ACTIONS: Final = {
     "admitted": Action.STARTED,
     "scaled_up": Action.SCALED_UP,
@@ -55,6 +57,8 @@ class DecisionLog:
         self._monotonic = monotonic
         self._record = record
         self._stalls = ResizeLatency()
+        self._defects: dict[JobKey, str] = {}
+        """The defect that each job's last write met, until one succeeds."""
 
     def follows(self) -> None:
         self._metrics.state.leading.set(0)
@@ -82,6 +86,7 @@ class DecisionLog:
         if (decided := self._metrics.latest.decided) is not None:
             self._carried_out(decided, report)
         for step in report.done:
+            self._defects.pop(step.job, None)
             for event in step.events:
                 _log.debug(event.message, extra={"fields": {"job": str(step.job)}})
         self._metrics.api.conflicts.inc(len(report.conflicts))
@@ -94,7 +99,20 @@ class DecisionLog:
         kind = type(failure.error).__name__
         self._metrics.api.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
-        _log.warning("write failed, retrying", extra={"fields": fields})
+        if isinstance(failure.error, WriteDefect) and self._is_new(failure):
+            defect = failure.error.__cause__
+            _log.error("write failed, retrying", exc_info=defect, extra={"fields": fields})
+        else:
+            _log.warning("write failed, retrying", extra={"fields": fields})
+
+    def _is_new(self, failure: StepFailure) -> bool:
+        """Whether this job's last write did not meet the same defect; remembers it."""
+        job, text = failure.step.job, str(failure.error)
+        is_new = self._defects.pop(job, "") != text
+        if len(self._defects) >= _MOST_DEFECTS:
+            del self._defects[next(iter(self._defects))]
+        self._defects[job] = text
+        return is_new
 
     def _record_refusal(self, failure: StepFailure) -> None:
         """An Event: the API server may refuse to store the reason, as it refused the write."""

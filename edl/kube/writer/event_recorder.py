@@ -11,8 +11,9 @@ from threading import Event, Thread
 from typing import Final, NamedTuple
 
 from edl import contract
-from edl.errors import AlreadyExists, Conflict, NotFound
+from edl.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from edl.kube.cluster import RESOURCES, Cluster
+from edl.kube.problem_log import ProblemLog
 from edl.kube.writer.executor import StepExecutor, StepReport, never
 from edl.model import ObjectRef
 from edl.writes import JobEvent, Json, Step
@@ -52,6 +53,7 @@ class EventRecorder:
         self._free.set()
         self._waiting: Queue[tuple[JobEvent, datetime] | None] = Queue(_MOST_WAITING)
         self._written: dict[ObjectRef, WrittenEvent] = {}
+        self._problems = ProblemLog(_log)
         self._thread = Thread(target=self._run, name="event-recorder", daemon=True)
         self._thread.start()
 
@@ -83,10 +85,13 @@ class EventRecorder:
             begun = self._monotonic()
             try:
                 write_event(self._cluster, *entry, self._written)
-            except Exception as error:  # noqa: BLE001 - the thread must outlive every Event
+            except ClusterError as error:
                 _log.debug(
                     "cannot write event %s about %s: %s", entry[0].reason, entry[0].target, error
                 )
+            except Exception as error:  # noqa: BLE001 - the thread must outlive every Event
+                what = f"{type(error).__name__}: {error}"
+                self._problems.report("cannot write an Event: %s", what, bug=error)
             took = self._monotonic() - begun
             self._closing.wait(took / _SHARE - took)
 

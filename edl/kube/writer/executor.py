@@ -28,6 +28,10 @@ THREADS: Final = 16
 _Work = TypeVar("_Work")
 
 
+class WriteDefect(ClusterError):
+    """A defect of ours ended a step; `__cause__` is the exception, with its traceback."""
+
+
 class StepFailure(msgspec.Struct, frozen=True):
     """A step that ended early, and why."""
 
@@ -146,7 +150,9 @@ class ClusterWriter:
                 self._write_chains(withdrawals(marks, ours, error), ours)
             return error
         except Exception as error:  # noqa: BLE001 - one step must not stop all others
-            return ClusterError(f"{type(error).__name__}: {error}")
+            defect = WriteDefect(f"{type(error).__name__}: {error}")
+            defect.__cause__ = error
+            return defect
         return None
 
     def _write_chains(self, chains: Sequence[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from edl import reasons
-from edl.errors import Conflict, Forbidden, Invalid, NotFound
-from edl.kube.writer.executor import StepReport
+from edl.errors import Conflict, EdlError, Forbidden, Invalid, NotFound, Unreachable
+from edl.kube.writer.executor import StepFailure, StepReport, WriteDefect
 from edl.model import (
     ClusterState,
     Code,
@@ -312,6 +312,38 @@ def test_each_write_is_counted_by_what_became_of_it() -> None:
         ("patch", "Service", "failed"): 1,
         ("delete", "Service", "done"): 1,
     }
+
+
+def test_a_defect_is_logged_with_its_traceback_once_until_a_write_succeeds(
+    told: Told, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(error: EdlError, of: JobKey = A) -> tuple[str, bool]:
+        """The level of the one new line, and whether it has a traceback."""
+        caplog.clear()
+        told.journal.acted(StepReport(failed=(StepFailure(Step(of, ()), error),)), (), 0.02)
+        (line,) = caplog.records
+        assert line.getMessage() == "write failed, retrying"
+        return line.levelname, bool(line.exc_info)
+
+    told.decides(Plan(), ClusterState(told.time.now(), (), (job("a"), job("b"))))
+    assert fails(defect()) == ("ERROR", True)
+    assert "KeyError: 'metadata'" in caplog.text
+    assert fails(defect()) == ("WARNING", False), "the same again"
+    assert fails(defect(), JobKey("ns", "b")) == ("ERROR", True)
+    assert fails(Unreachable("away")) == ("WARNING", False), "no defect of ours"
+    told.acts(Action.STARTED)
+    assert fails(defect()) == ("ERROR", True)
+
+
+def defect() -> WriteDefect:
+    """As the executor makes it."""
+    body: dict[str, Any] = {}
+    found = WriteDefect("KeyError: 'metadata'")
+    try:
+        body["metadata"]
+    except KeyError as error:
+        found.__cause__ = error
+    return found
 
 
 def test_the_last_plan_can_be_read_as_json() -> None:

@@ -1,5 +1,6 @@
 import base64
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -19,7 +20,7 @@ from edl.kube.writer.event_recorder import (
     event_manifest,
     write_event,
 )
-from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, never
+from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, WriteDefect, never
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
@@ -285,18 +286,30 @@ def test_a_mistake_in_one_step_stops_no_other(fake: FakeCluster, cluster: Faulty
     bad, good = Step(KEY, (resize(fake, 3),)), Step(KEY, (resize(fake, 3, other),))
     report = ClusterWriter(cluster).act([bad, good])
     assert (report.done, [failure.step for failure in report.failed]) == ((good,), [bad])
-    assert "UnicodeError: no answer that anybody reads" in str(report.failed[0].error)
+    (error,) = (failure.error for failure in report.failed)
+    assert isinstance(error, WriteDefect)
+    assert str(error) == "UnicodeError: no answer that anybody reads"
+    cause = error.__cause__
+    assert isinstance(cause, UnicodeError)
+    frames = [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
+    assert "patch" in frames, "the traceback leads to the line that failed"
 
 
 def test_an_event_that_fails_with_a_defect_does_not_end_later_events(
-    fake: FakeCluster, cluster: FaultyCluster
+    fake: FakeCluster, cluster: FaultyCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cluster.fails["create"] = [UnicodeError("a bug")]
+    cluster.fails["create"] = [UnicodeError("a bug"), Invalid("no", 422)]
     recorder = EventRecorder(cluster, lambda: NOW)
-    for message in ("one", "two"):
+    for message in ("one", "two", "three"):
         recorder.record(JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
     recorder.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 1
+    (line,) = caplog.records
+    assert (line.levelname, line.getMessage()) == (
+        "ERROR",
+        "cannot write an Event: UnicodeError: a bug",
+    )
+    assert line.exc_info
 
 
 def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
