@@ -189,7 +189,7 @@ check-tools:
 	@test -n "$$EDL_BINARIES$$EDL_KUBECONFIG" || command -v go >/dev/null \
 		|| { echo "missing: Go 1.26 or newer, which builds the sandbox's Kubernetes (go.dev/dl), or a folder of binaries in EDL_BINARIES"; exit 1; }
 
-constraints: ## the newest versions that pyproject.toml allows: constraints.txt and both locks
+constraints: ## the newest versions that pyproject.toml allows: constraints.txt and the locks
 	@rm -rf $(VENV)/newest && $(PYTHON) -m venv $(VENV)/newest
 	@$(VENV)/newest/bin/pip install -q --disable-pip-version-check '.[dev]'
 	@{ echo '# The versions that `make` sets up and that the tests have seen. Renew: make constraints'; \
@@ -202,12 +202,16 @@ locks: $(VENV)/locks ## the checksums of what constraints.txt names, into requir
 	@for lock in requirements.lock 'requirements-dev.lock --extra dev'; do \
 		$(VENV)/locks/bin/uv pip compile -q pyproject.toml -c constraints.txt --python-version 3.11.7 \
 			--generate-hashes --no-annotate --custom-compile-command 'make constraints' -o $$lock >/dev/null || exit 1; done
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		| $(VENV)/locks/bin/uv pip compile -q - -c constraints.txt --python-version 3.11.7 --no-annotate \
+			--generate-hashes --custom-compile-command 'make constraints' -o requirements-build.lock >/dev/null
 
 $(VENV)/locks:
 	@$(PYTHON) -m venv $@ && $@/bin/pip install -q --disable-pip-version-check 'uv>=0.9' || { rm -rf $@; exit 1; }
 
 audit: $(VENV)/audit ## known vulnerabilities of the pinned packages; asks PyPI's database
-	@$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --disable-pip --require-hashes -r requirements-dev.lock \
+	@$(VENV)/audit/bin/pip-audit --strict --progress-spinner off --disable-pip --require-hashes \
+		-r requirements-dev.lock -r requirements-build.lock \
 		|| { echo "audit: not passed: a vulnerability is named above, or the database could not be asked from here"; exit 1; }
 
 $(VENV)/audit:

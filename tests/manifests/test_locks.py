@@ -12,9 +12,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs")
 IMAGE = "requirements.lock"
+BUILD = "requirements-build.lock"
 DEVELOPMENT = "requirements-dev.lock"
 ENTRY = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?P<hashes>( --hash=\S+)*)")
 
@@ -33,8 +35,8 @@ def versions(file: str) -> dict[str, str]:
     return {canonicalize_name(entry["name"]): entry["version"] for entry in entries(file)}
 
 
-@pytest.mark.parametrize("file", [IMAGE, DEVELOPMENT])
-def test_every_package_is_pinned_by_the_checksums_of_its_files(file: str) -> None:
+@pytest.mark.parametrize(("file", "least"), [(IMAGE, 20), (DEVELOPMENT, 20), (BUILD, 2)])
+def test_every_package_is_pinned_by_the_checksums_of_its_files(file: str, least: int) -> None:
     checksum = re.compile(r"--hash=sha256:[0-9a-f]{64}")
     bad = {
         entry["name"]: hashes
@@ -42,7 +44,7 @@ def test_every_package_is_pinned_by_the_checksums_of_its_files(file: str) -> Non
         if not (hashes := entry["hashes"].split())
         or not all(checksum.fullmatch(each) for each in hashes)
     }
-    assert len(versions(file)) > 20
+    assert len(versions(file)) >= least
     assert bad == {}
 
 
@@ -75,7 +77,7 @@ def on(requirement: Requirement) -> bool:
 
 
 def test_no_lock_names_a_registry() -> None:
-    text = (ROOT / IMAGE).read_text() + (ROOT / DEVELOPMENT).read_text()
+    text = "".join((ROOT / file).read_text() for file in (IMAGE, DEVELOPMENT, BUILD))
     assert not re.search(r"://|index-url|find-links|trusted-host| @ ", text)
 
 
@@ -83,13 +85,19 @@ def test_the_image_installs_by_checksum_alone() -> None:
     steps = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     installs = [line for line in steps.splitlines() if re.search(r"\bpip\b.* install ", line)]
     ours, *others = reversed(installs)
-    assert "--no-deps" in ours
-    assert others
-    assert all(
-        f"--require-hashes --only-binary :all: -r {IMAGE}" in " ".join(line.split())
-        for line in others
-    )
+    assert {"--no-deps", "--no-build-isolation", "--no-index"} <= set(ours.split())
+    by_checksum = re.compile(r" --require-hashes +--only-binary :all: -r (\S+)")
+    assert [by_checksum.findall(line) for line in others] == [[BUILD], [IMAGE]]
     assert "constraints.txt" not in steps
+
+
+def test_the_build_backend_is_what_the_project_asks_for() -> None:
+    """pip does not look for it: in a build without isolation it takes what is installed."""
+    locked = versions(BUILD)
+    for each in map(Requirement, PYPROJECT["build-system"]["requires"]):
+        assert each.specifier.contains(locked[canonicalize_name(each.name)])
+    known = versions(DEVELOPMENT)
+    assert all(known[name] == locked[name] for name in locked.keys() & known.keys())
 
 
 def imported() -> set[str]:
