@@ -57,7 +57,7 @@ CHOICES: dict[str, Json] = {
         }
     },
     "a port for GKE": {"webhook": {"port": 10250}},
-    "an overlay network": {"webhook": {"hostNetwork": True}},
+    "an overlay network": {"webhook": {"hostNetwork": True, "probePort": 18080}},
     "no preemption": {"reconciler": {"planning": {"preempt": False}}},
     "sizes": {
         "webhook": {"replicas": 3, "resources": {"requests": {"cpu": 2}, "limits": {"cpu": "1.5"}}},
@@ -78,6 +78,7 @@ CHOICES: dict[str, Json] = {
     },
     "ignored namespaces": {"ignoredNamespaces": ["istio-system", "argocd"]},
     "network policy": {"networkPolicy": {"enabled": True}},
+    "readers of the settings": {"settingsReaders": ["research", "oidc:ops team", "system:nodes"]},
     "no fence": {"fence": {"enabled": False}},
     "no Secrets": {"rights": {"secrets": False}},
     "no accounts": {"rights": {"rolebindings": False}},
@@ -126,6 +127,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         "value must be 'none'",
     ),
     "the port of the probes": ({"webhook": {"port": 8080}}, "'not' failed"),
+    "the port of the reviews": ({"webhook": {"probePort": 8443}}, "'not' failed"),
     "words for a number": ({"reconciler": {"planning": {"idle": "1m"}}}, "got string, want number"),
     "no address": (
         {"networkPolicy": {"apiServerBlocks": ["example.test"]}},
@@ -157,6 +159,7 @@ ANY_TEXTS: Json = {
             "names": [text for text in HOSTILE if text.isprintable() and "$" not in text],
         }
     },
+    "settingsReaders": [text for text in HOSTILE if text.isprintable()],
 }
 """Where any text may stand."""
 NARROW_TEXTS: tuple[tuple[str, ...], ...] = (

@@ -4,7 +4,7 @@ import itertools
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,8 +18,10 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks.scripts import KUBEXEC
 from edl.kube.api.client import connect
+from edl.model import ObjectRef
 from edl.writes import Json
-from manifests import render
+from manifests import installation, render
+from manifests.values import Values
 from sandbox import Sandbox, temporary_sandbox
 from tests.fake_cluster.cluster import FakeCluster
 from tests.integration.conftest import NODES
@@ -39,6 +41,7 @@ FOLLOWED = [grant for grant in WEBHOOK if grant.resource == "namespaces"]
 KEPT = [grant for grant in WEBHOOK if grant not in FOLLOWED]
 LAUNCHER = grants(MANIFESTS, contract.LAUNCHER_CLUSTER_ROLE)
 PEERS = grants(MANIFESTS, contract.PEERS_CLUSTER_ROLE)
+SETTINGS = "edl-reconciler-settings"
 POD = "ring-worker-1-x2x4z"
 
 
@@ -55,8 +58,12 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 def apply(room: Sandbox) -> None:
     """As an installation does it: the Secret is empty, and nobody is trusted."""
+    apply_all(room, MANIFESTS)
+
+
+def apply_all(room: Sandbox, documents: Sequence[Json]) -> None:
     server_side = ("apply", "--server-side", "--force-conflicts", "-f", "-")
-    room.kubectl(*server_side, input=yaml.safe_dump_all(MANIFESTS))
+    room.kubectl(*server_side, input=yaml.safe_dump_all(documents))
 
 
 @pytest.fixture
@@ -102,6 +109,35 @@ def test_what_namespaces_say_is_known(room: Sandbox, account: Noted, grant: Gran
     until(lambda: grant.asked in account.allowed, f"{grant} is allowed")
     until(lambda: not policies.problem(), "namespaces are known")
     policies.stop()
+
+
+# -- the reconciler's settings ---------------------------------------------------------------------
+
+
+def test_only_the_chosen_groups_read_the_reconcilers_lease(room: Sandbox) -> None:
+    assert not reads_lease(room, "research"), "by default no group does"
+    values = Values(settings_readers=("research",))
+    added = [one for one in installation.documents(values) if one["metadata"]["name"] == SETTINGS]
+    assert [one["kind"] for one in added] == ["Role", "RoleBinding"]
+    apply_all(room, added)
+    until(lambda: reads_lease(room, "research"), "the group reads it")
+    assert not reads_lease(room, "others")
+    assert not reads_lease(room, "research", verb="patch")
+
+
+def reads_lease(room: Sandbox, group: str, verb: str = "get") -> bool:
+    lease = {
+        "verb": verb,
+        "group": "coordination.k8s.io",
+        "resource": "leases",
+        "name": contract.RECONCILER_LEASE,
+        "namespace": contract.SYSTEM_NAMESPACE,
+    }
+    user = {"user": "ann", "groups": [group, "system:authenticated"]}
+    review = {"spec": user | {"resourceAttributes": lease}}
+    api = connect(str(room.kubeconfig))
+    answer = api.create(ObjectRef("SubjectAccessReview", "", ""), review)
+    return bool(answer["status"].get("allowed"))
 
 
 # -- what runs in namespaces of users --------------------------------------------------------------
