@@ -117,10 +117,7 @@ def start_reconciler(installation: Installation, name: str, *options: str) -> No
 
 
 def reconciler_command(installation: Installation, name: str) -> list[str]:
-    """A reconciler's command line, with the kubeconfig that `write_reconciler_kubeconfig` wrote.
-
-    Its identity is the default, of which each process has its own: two of one identity both lead.
-    """
+    """A reconciler's command line, with the kubeconfig that `write_reconciler_kubeconfig` wrote."""
     kubeconfig = _kubeconfig(installation, _RECONCILER)
     return [
         *(sys.executable, "-m", "reconciler", "--kubeconfig", str(kubeconfig)),

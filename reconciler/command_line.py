@@ -4,7 +4,7 @@ import signal
 import socket
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from certs.rotation_loop import CertificateRotation
 from certs.secrets import usual
 from edl import contract
 from edl.annotations.json_text import json_text
+from edl.durations import duration_text
 from edl.errors import EdlError
 from edl.frameworks.base import ModeRight
 from edl.kube import process_logging
@@ -25,15 +26,16 @@ from edl.kube.api.server_clock import awake_or_not
 from edl.kube.auth.access_review import AccessRight, MissingRights
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
+from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import group, option, option_group
 from edl.model import ObjectRef
 from edl.planner import published_settings
 from edl.planner.decide import decide
 from edl.planner.plan_cache import PlanCache
+from reconciler.decision_options import planning_options
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.memory.unserved_requests_warning import UnservedRequestsWarning
-from reconciler.options.decision_options import planning_options
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
@@ -72,6 +74,11 @@ class InstallationOptions:
     )
 
 
+def _lease_option(default: float, text: str) -> Any:  # noqa: ANN401 - as `option`
+    shown = duration_text(timedelta(seconds=default))
+    return option(type=DurationRange(3600), default=shown, fallback=default, help=text)
+
+
 @option_group
 class ProcessOptions:
     """Leader election, the served pages and the log."""
@@ -80,25 +87,22 @@ class ProcessOptions:
         default=True,
         help="Act only while holding the Lease, so that one of several replicas leads.",
     )
-    identity: str = option(
-        default="",
-        help="Holder's name in the Lease, its own for each process: two of one name both lead. "
-        "Default: host name and a random suffix.",
+    identity: str | None = option(
+        metavar="NAME",
+        help="Begin of the holder's name in the Lease; a suffix of this process follows. "
+        "Default: the host's name.",
     )
-    lease_duration: int = option(
-        type=click.IntRange(max=3600),
-        default=LeaseSettings().lease_duration,
-        help="Whole seconds after which a Lease that was not renewed may be acquired.",
+    lease_duration: float = _lease_option(
+        LeaseSettings().lease_duration,
+        "Time after which a Lease that was not renewed may be acquired; in whole seconds.",
     )
-    renew_deadline: float = option(
-        type=float,
-        default=LeaseSettings().renew_deadline,
-        help="Seconds for which a leader that cannot renew its Lease goes on.",
+    renew_deadline: float = _lease_option(
+        LeaseSettings().renew_deadline,
+        "How long a leader that cannot renew its Lease goes on.",
     )
-    retry_period: float = option(
-        type=float,
-        default=LeaseSettings().retry_period,
-        help="Seconds between attempts to acquire or renew the Lease.",
+    retry_period: float = _lease_option(
+        LeaseSettings().retry_period,
+        "Time between attempts to acquire or renew the Lease.",
     )
     metrics_host: str = option(
         default="127.0.0.1",
@@ -242,9 +246,13 @@ def _elector(options: ReconcilerOptions, api: ApiClient, clocks: Clocks) -> Lead
     settings = LeaseSettings(own.lease_duration, own.renew_deadline, own.retry_period)
     lease = ObjectRef("Lease", options.installation.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(settings.renew_deadline / 2)
-    return LeaderElector(one_of_two, lease, own.identity or own_identity(), clocks, settings)
+    return LeaderElector(one_of_two, lease, holder_identity(own.identity), clocks, settings)
 
 
-def own_identity() -> str:
-    """The holder identity of this process: two processes of one host never share it."""
-    return f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+def holder_identity(name: str | None) -> str:
+    """The holder's name in the Lease: two processes never share it, as both would lead.
+
+    A process that was killed and started again waits for its own Lease to expire: requests of the
+    killed one may still take effect.
+    """
+    return f"{name or socket.gethostname()}_{uuid.uuid4().hex[:8]}"

@@ -24,14 +24,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 class LeaseSettings(msgspec.Struct, frozen=True):
-    """client-go's settings, in seconds.
+    """client-go's settings, in seconds; a Lease lasts whole ones.
 
     A leader that could not renew for `renew_deadline` stops before `lease_duration` is over. A
     leader that was killed is replaced within `lease_duration` and two retries: less than 15 s. With
     client-go's defaults of 15, 10 and 2 it would take longer.
     """
 
-    lease_duration: int = 10
+    lease_duration: float = 10
     renew_deadline: float = 7.5
     retry_period: float = 1.5
 

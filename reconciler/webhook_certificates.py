@@ -16,17 +16,17 @@ from certs.secrets import Installed
 from certs.subject_names import is_address, is_host
 from certs.verify import facts_of
 from edl.errors import EdlError
+from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import option, option_group
 from edl.kube.problem_log import ProblemLog
 from edl.model import ObjectRef
 from reconciler.controller import FOLLOWING
 from reconciler.job_backoff import AFTER_FAILURE
 from reconciler.leader_only_cluster import NotLeading
-from reconciler.options.duration_range import DurationRange
 
 _log: Final = logging.getLogger(__name__)
 _DAYS: Final = click.FloatRange(0, 36_500, min_open=True)
-_SECONDS: Final = DurationRange(0, 86_400, min_open=True)
+_REFRESH: Final = DurationRange(86_400, above_zero=True)
 
 
 def _checked(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -51,17 +51,20 @@ class CertificateOptions:
     )
     certificate_days: float = option(
         type=_DAYS,
-        default=float(LIFETIMES.serving.days),
+        metavar="DAYS",
+        default=LIFETIMES.serving.days,
         help="Lifetime of the certificate; it is renewed when a third is left.",
     )
     authority_days: float = option(
         type=_DAYS,
-        default=float(LIFETIMES.authority.days),
+        metavar="DAYS",
+        default=LIFETIMES.authority.days,
         help="Lifetime of the CA; a new CA is trusted before it issues certificates.",
     )
     certificate_refresh: float = option(
-        type=_SECONDS,
-        default=10.0,
+        type=_REFRESH,
+        default="10s",
+        fallback=10.0,
         help="Interval between checks; also the wait before a new CA issues certificates.",
     )
 

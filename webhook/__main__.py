@@ -16,6 +16,7 @@ from edl.frameworks.base import ModeRight
 from edl.inject.handlers import Context
 from edl.kube import process_logging
 from edl.kube.api.client import connect
+from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import group, option, option_group
 from webhook.http.connection_limits import ConnectionLimits
 from webhook.http.server import ListenerSettings, Readiness, ServerSettings, serve
@@ -29,6 +30,8 @@ from webhook.webhook_metrics import WebhookMetrics
 
 _FETCH_SECONDS: Final = 2.0
 """Seconds to read one namespace: the API server waits five for the review."""
+
+_DAY: Final = 86_400
 
 
 @option_group
@@ -53,7 +56,12 @@ class WebhookOptions:
         default=True,
         help="Apply the defaults and limits that a Job's namespace sets; needs the API server.",
     )
-    refresh: float = option(default=10.0, help="Seconds between checks for a new certificate.")
+    refresh: float = option(
+        type=DurationRange(_DAY),
+        default="10s",
+        fallback=10.0,
+        help="Time between checks for a new certificate.",
+    )
     client_ca: Path | None = option(
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="CA file; only clients with a certificate from this CA may send reviews.",
@@ -66,7 +74,12 @@ class WebhookOptions:
         default=8080,
         help="Port for /metrics, /healthz and /readyz, over plain HTTP; 0 chooses a free one.",
     )
-    drain: float = option(default=5.0, help="Seconds to keep serving after SIGTERM.")
+    drain: float = option(
+        type=DurationRange(_DAY),
+        default="5s",
+        fallback=5.0,
+        help="How long to keep serving after SIGTERM.",
+    )
     log_level: str = option(
         default="info", type=click.Choice(process_logging.LEVELS), help="Least severe level to log."
     )

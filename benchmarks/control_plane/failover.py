@@ -28,7 +28,8 @@ WAYS: Final = {
 
 
 def holder(api: ApiClient) -> str:
-    return str(api.get(LEASE)["spec"]["holderIdentity"])
+    """Its `--identity`, without the suffix of the process."""
+    return str(api.get(LEASE)["spec"]["holderIdentity"]).partition("_")[0]
 
 
 def started(api: ApiClient, name: str) -> bool:

@@ -5,7 +5,6 @@ import pytest
 
 from dev.installation import Installation
 from dev.run import _COMMANDS, NAME
-from reconciler.command_line import own_identity
 from sandbox.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -19,25 +18,6 @@ class Bare:
         if "--ignore-not-found" in args:
             return ""
         raise SandboxError('error: failed to create token: namespaces "edl-system" not found')
-
-
-class Installed:
-    """A cluster with an installation, which makes tokens."""
-
-    server = "https://127.0.0.1:6443"
-    ca = Path("ca.crt")
-    address = "127.0.0.1"
-
-    def kubectl(self, *args: str) -> str:
-        return "namespace/edl-system" if "--ignore-not-found" in args else "token"
-
-
-def test_reconcilers_of_several_shells_hold_the_lease_by_identities_of_their_own(
-    tmp_path: Path,
-) -> None:
-    installation = Installation(cast("Cluster", Installed()), tmp_path, 1, 3, {NAME: 2})
-    assert "--identity" not in _COMMANDS[NAME](installation)
-    assert own_identity() != own_identity()
 
 
 def test_a_reconciler_says_that_the_webhook_comes_first(tmp_path: Path) -> None:

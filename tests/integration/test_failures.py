@@ -172,10 +172,11 @@ def test_new_versions_take_over_under_running_jobs(broken: Installation, scene: 
 
 
 def leader(scene: Stage) -> str:
+    """Its `--identity`, without the suffix of the process."""
     lease = connect(str(scene.cluster.kubeconfig)).get(
         ObjectRef("Lease", "edl-system", "edl-reconciler")
     )
-    return str(lease["spec"].get("holderIdentity") or "")
+    return str(lease["spec"].get("holderIdentity") or "").partition("_")[0]
 
 
 def log(broken: Installation, name: str) -> str:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import click_options
 from edl.planner.published_settings import LONGEST
 from edl.writes import Json
 from manifests import chart_files, values
 from manifests.planning import DURATIONS
-from reconciler.options.decision_options import planning_options
-from reconciler.options.duration_range import DurationRange
+from reconciler.decision_options import planning_options
 
 SCHEMA: Json = json.loads(chart_files.schema_text())["$defs"]["Planning"]["properties"]
 OPTIONS = {option.name: option.type for option in click_options(planning_options)}

@@ -14,7 +14,7 @@ from manifests import chart_files, installation, values
 from manifests.optional_parts import Monitoring
 from manifests.planning import CHOICES, Planning
 from reconciler.command_line import main as reconciler_command
-from reconciler.options.decision_options import planning_options
+from reconciler.decision_options import planning_options
 from webhook.__main__ import webhook as webhook_command
 
 WEBHOOK, RECONCILER = "edl-webhook", "edl-reconciler"

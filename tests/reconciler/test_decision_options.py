@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
-from reconciler.options.decision_options import planning_options
+from reconciler.decision_options import planning_options
 
 
 def run(*arguments: str) -> tuple[Result, list[Settings]]:

@@ -381,7 +381,7 @@ def test_terms_that_let_two_lead_are_refused(terms: tuple[int, int, int]) -> Non
 
 def test_a_lease_lasts_whole_seconds_as_it_says() -> None:
     with pytest.raises(ValueError, match=r"10\.4 s: a Lease lasts whole seconds"):
-        LeaseSettings(lease_duration=10.4, renew_deadline=10.3)  # type: ignore[arg-type]
+        LeaseSettings(lease_duration=10.4, renew_deadline=10.3)
 
 
 def test_a_bug_does_not_end_a_candidacy(

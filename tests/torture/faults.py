@@ -234,8 +234,10 @@ def _leader(scene: Scene) -> str:
     api = connect(str(scene.sandbox.kubeconfig)).within(2)
     with suppress(ClusterError):
         lease = api.get(ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE))
-        if (holder := lease["spec"].get("holderIdentity")) in RECONCILERS:
-            return str(holder)
+        # By its `--identity`, which the suffix of the process follows.
+        holder = str(lease["spec"].get("holderIdentity")).partition("_")[0]
+        if holder in RECONCILERS:
+            return holder
     return RECONCILERS[0]
 
 

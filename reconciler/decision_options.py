@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Final
 
 import click
 
+from edl.durations import duration_text
+from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import Decorator, collect_options
 from edl.planner.published_settings import (
     LONGEST,
@@ -17,7 +20,6 @@ from edl.planner.published_settings import (
     filled,
     in_json,
 )
-from reconciler.options.duration_range import DurationRange
 
 _WEIGHT: Final = re.compile(r"(?P<priority>-?[0-9]{1,10})=(?P<weight>[0-9.]{1,24}(e-[0-9]{1,3})?)")
 _METAVARS: Final = {"provisioning_parameters": "NAME=VALUE,…", "queueing_schedulers": "NAME,…"}
@@ -54,7 +56,7 @@ def _option(setting: Setting) -> Decorator:
     return click.option(
         name,
         type=_type(setting),
-        default=in_json(setting.default),
+        default=_shown_default(setting),
         metavar=_METAVARS.get(setting.name),
         callback=_reader(setting),
         help=setting.description,
@@ -65,12 +67,19 @@ def _type(setting: Setting) -> click.ParamType[Any] | None:
     if setting.choices:
         return click.Choice([str(one) for one in setting.choices])
     if setting.is_duration:
-        return DurationRange(0, LONGEST)
+        return DurationRange(LONGEST)
     if setting.kind is float:
         return click.FloatRange(0, setting.bounds.le, min_open=True)
     if setting.kind is int:
         return click.IntRange(setting.bounds.ge, setting.bounds.le)  # type: ignore[arg-type]
     return None
+
+
+def _shown_default(setting: Setting) -> Any:  # noqa: ANN401 - click's own
+    """The default as users type it; None if there is none to show."""
+    if isinstance(setting.default, timedelta):
+        return duration_text(setting.default)
+    return None if setting.default == "" else in_json(setting.default)
 
 
 def _reader(setting: Setting) -> Callable[..., Any]:

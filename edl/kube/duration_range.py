@@ -1,0 +1,41 @@
+"""A type of command-line options: durations within bounds."""
+
+from datetime import timedelta
+
+import click
+
+from edl.durations import EXAMPLES, SHORTEST, duration_text, parse_duration
+
+
+class DurationRange(click.ParamType[float]):
+    """A duration as users type one, to the millisecond, converted to seconds, within bounds.
+
+    Help does not print the bounds: they only keep dates within the calendar.
+    """
+
+    name = "DURATION"
+
+    def __init__(self, longest: float, *, above_zero: bool = False) -> None:
+        self._longest = longest
+        self._above_zero = above_zero
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = _seconds(value)
+        if seconds is None or 0 < seconds < SHORTEST.total_seconds():
+            text = f"{value!r} is not a duration, 0 or at least 0.001 s: write {EXAMPLES}."
+            self.fail(text, param, ctx)
+        if seconds > self._longest or (self._above_zero and not seconds):
+            least = "above 0 and " if self._above_zero else ""
+            most = duration_text(timedelta(seconds=self._longest))
+            self.fail(f"{value!r}: a duration is {least}at most {most}.", param, ctx)
+        return seconds
+
+
+def _seconds(text: str) -> float | None:
+    """A bare number as it is, as in the chart's schema: a timedelta would round it."""
+    length = parse_duration(text)
+    if length is None:
+        return None
+    return length.total_seconds() if text[-1].isalpha() else float(text)

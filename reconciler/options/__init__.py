@@ -1,1 +1,0 @@
-"""Command-line options of the reconciler."""
