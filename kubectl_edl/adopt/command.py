@@ -11,6 +11,7 @@ from kubectl_edl.adopt.job_labels import LabelOptions
 from kubectl_edl.adopt.manifest_files import adopt_files, print_documents, release_files
 from kubectl_edl.adopt.recreate import RecreateOptions, adopt_job
 from kubectl_edl.adopt.release_job import release_job
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP
 from kubectl_edl.cli.completion_candidates import job_names, plain_job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import FILENAMES_IF_ANY, WriteOptions, namespace_options, write_options
@@ -67,7 +68,7 @@ def _named(candidates: Callable[..., list[CompletionItem]]) -> Decorator:
     return collect_options(Named, "named", (job, FILENAMES_IF_ANY))
 
 
-@click.command("adopt", help=_ADOPT_HELP)
+@click.command("adopt", help=_ADOPT_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @_named(plain_job_names)
 @group(LabelOptions, "labels")
 @group(RecreateOptions, "recreation")
@@ -88,7 +89,7 @@ def adopt(
         raise click.UsageError("Specify a Job name or -f FILENAME.")
 
 
-@click.command("release", help=_RELEASE_HELP)
+@click.command("release", help=_RELEASE_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @_named(job_names)
 @namespace_options
 @write_options

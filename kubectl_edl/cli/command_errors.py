@@ -5,10 +5,11 @@
 | 0 | done, also when there was nothing to show |
 | 1 | error: refused by the plugin or the API server, or no answer; `doctor`: a failed check (✗) |
 | 2 | usage error |
-| 3 | training job or Job not found; `convert`: something was not converted, as stderr says |
+| 3 | training job, Job, node or namespace not found |
 | 4 | `scale --wait`: the scale-up was not ready in time and was reverted |
 | 5 | `scale --wait`, `status --for`, `install`, `delete`: timed out, still in progress |
 | 6 | `status --for`: the training job reached a different terminal phase |
+| 7 | `convert`: fields or objects were not converted, as stderr says |
 | 130 | interrupted (Ctrl-C) |
 """
 
@@ -30,26 +31,30 @@ class Exit(IntEnum):
     REVERTED = 4
     TIMED_OUT = 5
     ENDED_OTHERWISE = 6
+    NOT_CONVERTED = 7
     INTERRUPTED = 130
 
 
-_MEANINGS: Final[Mapping[int, str]] = {
+_USUAL: Final[Mapping[Exit, str]] = {
     Exit.DONE: "done",
     Exit.REFUSED: "error",
     Exit.USAGE: "usage error",
-    Exit.NOT_FOUND: "not found",
     Exit.INTERRUPTED: "interrupted",
 }
 
 
-def exit_codes(own: Mapping[int, str] | None = None) -> str:
-    """The line on exit codes at the end of a command's help; `own` are additional codes."""
-    meanings = {**_MEANINGS, **(own or {})}
+def exit_codes(own: Mapping[Exit, str] | None = None) -> str:
+    """The line on exit codes at the end of a command's help.
+
+    `own` are those that only this command has, or that mean more there.
+    """
+    meanings = {**_USUAL, **(own or {})}
     return f"Exit codes: {', '.join(f'{code} {meanings[code]}' for code in sorted(meanings))}."
 
 
 EXIT_CODES_HELP: Final = exit_codes()
-EXIT_CODES_TIMED_HELP: Final = exit_codes({Exit.TIMED_OUT: "timed out"})
+EXIT_CODES_NAMED_HELP: Final = exit_codes({Exit.NOT_FOUND: "not found"})
+"""Of commands that take the name of an object, or create one in a namespace."""
 _SUGGESTIONS: Final = 3
 
 

@@ -174,7 +174,7 @@ class ConfirmOptions:
 class DeletionOptions(ConfirmOptions):
     """How a deletion is confirmed, and how long it is awaited."""
 
-    wait: bool = option(default=True, help="Wait until the objects are gone; the default.")
+    wait: bool = option(default=True, show_default=True, help="Wait until the objects are gone.")
     timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
 
 

@@ -13,7 +13,6 @@ from kubectl_edl.convert.document_stream import converted
 from kubectl_edl.output.serialize import STREAMS
 from kubectl_edl.resources.manifest_sources import sources
 
-_SOME_DROPPED: Final = 3
 _HELP: Final = """Convert TFJobs and other custom resources to labelled Jobs, and queues to teams.
 
 Converted are TFJob (with DRAGON's fields), PyTorchJob, MPIJob, PaddleJob, MXJob and MxJob, the
@@ -45,7 +44,7 @@ Examples:
 _EXIT_CODES: Final = exit_codes(
     {
         Exit.REFUSED: "unreadable input (nothing is printed)",
-        _SOME_DROPPED: "fields or objects were not converted",
+        Exit.NOT_CONVERTED: "fields or objects were not converted",
     }
 )
 
@@ -79,4 +78,4 @@ def convert(
         context.exit(Exit.REFUSED)
     cli.out.write(STREAMS[output](stream.manifests))
     cli.out.flush()
-    context.exit(_SOME_DROPPED if stream.dropped else 0)
+    context.exit(Exit.NOT_CONVERTED if stream.dropped else Exit.DONE)

@@ -13,6 +13,7 @@ from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.lazy_group import Listed
@@ -145,7 +146,7 @@ def _command(framework: Framework) -> click.Command:
     for size in reversed(sizes):
         function = size(function)
     help_text = _framework_help(framework)
-    return click.command(framework.name, help=help_text)(function)
+    return click.command(framework.name, help=help_text, epilog=EXIT_CODES_NAMED_HELP)(function)
 
 
 def _framework_help(framework: Framework) -> str:
@@ -215,6 +216,7 @@ create: Final = Listed(
     order=_framework_first,
     name="create",
     help=_HELP,
+    epilog=EXIT_CODES_NAMED_HELP,
     no_args_is_help=True,
     subcommand_metavar="FRAMEWORK NAME [OPTIONS] [-- COMMAND...]",
 )

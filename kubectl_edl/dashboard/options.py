@@ -24,8 +24,9 @@ class DashboardOptions:
     opened: bool = option(
         "--open/--no-open",
         fallback=True,
-        default=None,
-        help="Open a browser if there is a display; the default.",
+        default=True,
+        show_default=True,
+        help="Open a browser if there is a display.",
     )
     allow_scale: bool = option(help="Allow resizing from the page, which is read-only otherwise.")
     costs: CostOptions = NO_PRICES

@@ -13,10 +13,11 @@ from edl.kube.option_group import group, option, option_group
 from edl.model import JobKey, ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import (
-    EXIT_CODES_TIMED_HELP,
+    Exit,
     Missing,
     Refused,
     TimedOut,
+    exit_codes,
 )
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
@@ -229,9 +230,12 @@ Examples:
   # Show which Jobs would be deleted
   kubectl edl delete --all --dry-run client -o name
 """
+_EXIT_CODES: Final = exit_codes(
+    {Exit.NOT_FOUND: "not found", Exit.TIMED_OUT: "deleted but not gone in time"}
+)
 
 
-@click.command("delete", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@click.command("delete", help=_HELP, epilog=_EXIT_CODES)
 @selection_options
 @group(DeleteOptions, "how")
 @all_namespaces_options

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import Exit
+from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 
@@ -15,7 +15,7 @@ must send to it), its certificates, the reconciler's leader, the rights of the s
 yours, and training jobs that are stuck. Nothing is changed. Checks that need more rights than you
 have are named.
 
-Exit code 1 if a check failed (✗). Warnings (!) do not count.
+Warnings (!) do not count as failures.
 
 \b
 Examples:
@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command("doctor", help=_HELP)
+@click.command("doctor", help=_HELP, epilog=exit_codes({Exit.REFUSED: "failed check or error"}))
 @namespace_options
 @print_options
 @click.pass_context

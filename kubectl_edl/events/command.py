@@ -5,6 +5,7 @@ import click
 
 from edl.kube.cluster import ListOptions
 from edl.kube.event_facts import EventFacts
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, not_both, output_options
@@ -38,7 +39,7 @@ COUNT.
 """
 
 
-@click.command("events", help=_HELP)
+@click.command("events", help=_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @click.argument("job", required=False, shell_complete=job_names)
 @all_namespaces_options
 @output_options

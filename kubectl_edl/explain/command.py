@@ -7,6 +7,7 @@ import click
 from edl.errors import Forbidden
 from edl.model import ClusterState
 from edl.planner.published_settings import Settings
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
@@ -53,7 +54,7 @@ reason codes: docs/reference/reason-codes.md
 """
 
 
-@click.command("explain", help=_HELP)
+@click.command("explain", help=_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @click.argument("job", shell_complete=job_names)
 @settings_options
 @namespace_options

@@ -7,6 +7,7 @@ import click
 
 from edl.kube.event_facts import EventFacts
 from edl.model import TrainingJob
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
@@ -54,7 +55,7 @@ Examples:
 """
 
 
-@click.command("history", help=_HELP)
+@click.command("history", help=_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @click.argument("job", shell_complete=job_names)
 @namespace_options
 @print_options

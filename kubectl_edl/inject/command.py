@@ -7,6 +7,7 @@ import click
 
 from edl.errors import refuse
 from edl.kube.option_group import group, option, option_group, shared_option
+from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.options import FILENAMES
 from kubectl_edl.cli.param_types import Image
@@ -76,7 +77,7 @@ class InjectOptions:
         return "diff" if self.diff else "explain" if self.explain else self.output
 
 
-@click.command("inject", help=_HELP)
+@click.command("inject", help=_HELP, epilog=exit_codes({Exit.REFUSED: "refused manifest or error"}))
 @group(InjectOptions, "asked")
 @click.pass_obj
 def inject(cli: CliContext, asked: InjectOptions) -> None:

@@ -11,7 +11,7 @@ from edl import contract
 from edl.kube.cluster import PluginCluster, find
 from edl.kube.option_group import group, option, option_group, shared_option
 from edl.writes import Json
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
+from kubectl_edl.cli.command_errors import Exit, Misused, Refused, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, WriteOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import with_flags
@@ -43,9 +43,6 @@ Examples:
     --set reconciler.planning.policy=throughput --set networkPolicy.enabled=true
   # Write the manifests, e.g. for git
   kubectl edl install -f values.yaml --dry-run client -o yaml > edl.yaml
-
-\b
-Exit code 5: installed, but not ready in time.
 """
 _UPGRADE_HELP: Final = """Upgrade an installation to this plugin's version, or to other values.
 
@@ -63,10 +60,8 @@ Examples:
   kubectl edl upgrade --set reconciler.planning.policy=
   # Show what taking over an installation by kustomize would change
   kubectl edl upgrade --take-ownership -f values.yaml --dry-run server
-
-\b
-Exit code 5: installed, but not ready in time.
 """
+_EXIT_CODES: Final = exit_codes({Exit.TIMED_OUT: "installed but not ready in time"})
 
 
 @option_group
@@ -74,7 +69,7 @@ class InstallOptions(WriteOptions):
     """Options of an installation; `timeout` limits the wait."""
 
     wait: bool = option(
-        default=True, help="Wait until webhook and reconciler are ready; the default."
+        default=True, show_default=True, help="Wait until webhook and reconciler are ready."
     )
     timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
     force_conflicts: bool = option(help="Take ownership of fields that other clients have set.")
@@ -83,7 +78,7 @@ class InstallOptions(WriteOptions):
     )
 
 
-@click.command("install", help=_INSTALL_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@click.command("install", help=_INSTALL_HELP, epilog=_EXIT_CODES)
 @group(InstallationChoice, "asked")
 @group(InstallOptions, "how", without=("take_ownership",))
 @cluster_options
@@ -121,7 +116,7 @@ def _check_image(given: Json, verb: str, scope: Scope) -> None:
         raise Misused(f"--image is missing: {remedy}")
 
 
-@click.command("upgrade", help=_UPGRADE_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@click.command("upgrade", help=_UPGRADE_HELP, epilog=_EXIT_CODES)
 @group(InstallationChoice, "asked")
 @group(InstallOptions, "how")
 @cluster_options

@@ -9,7 +9,7 @@ from certs.secrets import WEBHOOK_KINDS
 from edl.kube.cluster import PluginCluster
 from edl.kube.option_group import group, option, option_group
 from edl.model import ObjectRef
-from kubectl_edl.cli.command_errors import EXIT_CODES_TIMED_HELP, Misused, Refused
+from kubectl_edl.cli.command_errors import Exit, Misused, Refused, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
 from kubectl_edl.cli.options import DeletionOptions, cluster_options
@@ -41,9 +41,8 @@ Examples:
   kubectl edl uninstall --yes
   # Write commands that start the suspended Jobs by hand, once kubectl-edl is uninstalled
   kubectl edl uninstall --start-commands > start-jobs.sh
-
-Exit code 5: deleted, but some objects were still there when the time was up.
 """
+_EXIT_CODES: Final = exit_codes({Exit.TIMED_OUT: "deleted but some objects were not gone in time"})
 
 
 @option_group
@@ -55,7 +54,7 @@ class UninstallOptions(DeletionOptions):
     )
 
 
-@click.command("uninstall", help=_HELP, epilog=EXIT_CODES_TIMED_HELP)
+@click.command("uninstall", help=_HELP, epilog=_EXIT_CODES)
 @group(UninstallOptions, "how")
 @cluster_options
 @click.pass_obj

@@ -8,7 +8,7 @@ import click
 from edl.kube.option_group import group
 from edl.model import JobKey, job_of
 from edl.phases import ENDED, phase
-from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import namespace_options
@@ -47,7 +47,7 @@ Examples:
 """
 
 
-@click.command("logs", help=_HELP)
+@click.command("logs", help=_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @click.argument("job", shell_complete=job_names)
 @group(LogOptions, "asked")
 @namespace_options

@@ -46,7 +46,9 @@ class LogOptions:
     )
     previous: bool = option("-p", help="Print the logs of the previous instance of each container.")
     timestamps: bool = option(help="Include timestamps.")
-    prefix: bool = option(default=True, help="Prefix each line with its role and index.")
+    prefix: bool = option(
+        default=True, show_default=True, help="Prefix each line with its role and index."
+    )
 
 
 @dataclass(frozen=True, slots=True)

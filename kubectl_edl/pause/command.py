@@ -12,7 +12,7 @@ from edl.messages import QUEUE_ENDS
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
-from kubectl_edl.cli.command_errors import Missing, Refused
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.job_selection import (
@@ -214,7 +214,7 @@ _RESUME: Final = Switch(
 )
 
 
-@click.command("pause", help=_PAUSE_HELP)
+@click.command("pause", help=_PAUSE_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @selection_options
 @all_namespaces_options
 @group(PauseOptions, "how")
@@ -225,7 +225,7 @@ def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions
     flip(cli, choice, scope, how, replace(_PAUSE, confirms=not (choice.by_name or how.yes)))
 
 
-@click.command("resume", help=_RESUME_HELP)
+@click.command("resume", help=_RESUME_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @selection_options
 @all_namespaces_options
 @group(PauseOptions, "how")

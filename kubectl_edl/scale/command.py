@@ -58,15 +58,13 @@ Examples:
   kubectl edl scale mnist --min 2 --max 8
   # Scale one of several elastic roles
   kubectl edl scale ctr worker=4
-
-\b
-With --wait (or --script) the exit code reports the outcome:
-  0  the size is reached and every worker is ready
-  4  the scale-up was not ready in time, or its script failed: it was reverted
-  5  timed out, still in progress
 """
 _EXIT_CODES: Final = exit_codes(
-    {Exit.REVERTED: "scale-up reverted", Exit.TIMED_OUT: "--wait: timed out"}
+    {
+        Exit.NOT_FOUND: "not found",
+        Exit.REVERTED: "scale-up reverted: not ready in time or its script failed",
+        Exit.TIMED_OUT: "--wait timed out: still in progress",
+    }
 )
 
 

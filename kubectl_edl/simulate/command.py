@@ -5,6 +5,7 @@ from typing import Final
 import click
 
 from edl.kube.option_group import group
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import all_namespaces_options
 from kubectl_edl.simulate.options import SimulateOptions
@@ -55,7 +56,7 @@ docs/reference/outputs.md
 """
 
 
-@click.command("simulate", help=_HELP)
+@click.command("simulate", help=_HELP, epilog=EXIT_CODES_NAMED_HELP)
 @group(SimulateOptions, "asked")
 @all_namespaces_options
 @click.pass_obj

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EXIT_CODES: Final = exit_codes(
     {
+        Exit.NOT_FOUND: "not found",
         Exit.TIMED_OUT: "--for: timed out",
         Exit.ENDED_OTHERWISE: "--for: reached a different terminal phase",
     }

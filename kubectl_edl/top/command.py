@@ -3,7 +3,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import Missing
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Missing
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import Listed, command_first
@@ -107,6 +107,7 @@ _ALIASES: Final = {"job": "jobs", "node": "nodes"}
     "jobs",
     short_help="Show what training jobs request and use, and their resource-hours.",
     help=_JOBS_HELP,
+    epilog=EXIT_CODES_NAMED_HELP,
 )
 @click.argument("job", required=False, shell_complete=job_names)
 @serial_cost_options
@@ -123,7 +124,10 @@ def jobs(
 
 
 @click.command(
-    "nodes", short_help="Show requested, idle and used resources of each node.", help=_NODES_HELP
+    "nodes",
+    short_help="Show requested, idle and used resources of each node.",
+    help=_NODES_HELP,
+    epilog=EXIT_CODES_NAMED_HELP,
 )
 @click.argument("node", required=False)
 @all_namespaces_options
@@ -157,7 +161,12 @@ def _order(args: list[str]) -> list[str]:
 
 
 top: Final = Listed(
-    commands=(jobs, nodes, cluster), noun="view", order=_order, name="top", help=_HELP
+    commands=(jobs, nodes, cluster),
+    noun="view",
+    order=_order,
+    name="top",
+    help=_HELP,
+    epilog=EXIT_CODES_NAMED_HELP,
 )
 
 

@@ -24,7 +24,7 @@ def converted(source: Path) -> str:
     out, err = io.StringIO(), io.StringIO()
     cli = replace(this_process(), out=out, err=err)
     code = run(["convert", "-f", str(source)], cli, os.environ)
-    assert code in (0, 3), err.getvalue()
+    assert code in (0, 7), err.getvalue()
     return out.getvalue()
 
 

@@ -1,11 +1,14 @@
 """A cluster in memory with training jobs on it, and the plugin in front of it."""
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import click
 
 from edl import contract
 from edl.annotations.json_text import json_text
@@ -17,11 +20,20 @@ from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
+from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 _CONTEXT = Context(frozenset(), "kubectl-edl:test")
+
+
+def codes_in_help(args: Sequence[str]) -> set[int]:
+    """The exit codes at the end of the help of a command line, or of the group that it names."""
+    names = [CLI.renamed.get(one, one) for one in args]
+    name = next((one for one in names if one in COMMANDS), "")
+    command = CLI.get_command(click.Context(CLI), name) or CLI
+    return {int(code) for code in re.findall(r"(?:codes:|,) ([0-9]+) ", command.epilog or "")}
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,7 @@ class Stage:
     def run(self, *args: str, environ: dict[str, str] | None = None) -> Run:
         cli = self.cli()
         code = run(args, cli, environ or {})
+        assert code in codes_in_help(args), "the command's help lists each of its exit codes"
         return Run(code, _text(cli.out), _text(cli.err))
 
     def cli(self) -> CliContext:

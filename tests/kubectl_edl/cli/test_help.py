@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import click
 import pytest
 
+from edl.frameworks import FRAMEWORKS
 from kubectl_edl.cli import command_errors
 from kubectl_edl.cli.command_errors import Exit
 from kubectl_edl.cli.root import CLI, COMMANDS
@@ -14,13 +15,20 @@ from tests.kubectl_edl.stage import Stage
 _EXAMPLE = re.compile(r"^ +(?:\S.*?)??\bkubectl edl (\S+?)\b", re.MULTILINE)
 _CODE = re.compile(r"(?:Exit codes?:?|,)\s+(\d+)\b|^ {4,}(\d+)  [a-z]", re.MULTILINE)
 """Where a code is explained: in the sentence at the end, in one of its own, or in a table."""
-_USUAL = {Exit.DONE, Exit.REFUSED, Exit.USAGE, Exit.NOT_FOUND, Exit.INTERRUPTED}
+_USUAL = {Exit.DONE, Exit.REFUSED, Exit.USAGE, Exit.INTERRUPTED}
+_NAMED = (
+    *("status", "explain", "simulate", "scale", "history", "events", "top jobs", "top nodes"),
+    *("create", *(f"create {framework}" for framework in FRAMEWORKS)),
+    *("top", "pause", "resume", "delete", "logs", "adopt", "release"),
+)
+"""Commands that take the name of an object, or create one in a namespace."""
 _OWN_CODES = {
     "scale": {Exit.REVERTED, Exit.TIMED_OUT},
     "status": {Exit.TIMED_OUT, Exit.ENDED_OTHERWISE},
+    "convert": {Exit.NOT_CONVERTED},
     **{name: {Exit.TIMED_OUT} for name in ("install", "upgrade", "uninstall", "delete")},
 }
-"""Commands that end otherwise, too, and with what."""
+"""Commands that end otherwise, too, and with what. `Stage.run` checks that these are all."""
 
 
 def command_lines(name: str) -> Iterator[tuple[str, ...]]:
@@ -66,7 +74,8 @@ def test_help_lists_the_exit_codes(name: str, helped: Helped) -> None:
         text = helped(*command)
         assert "Exit codes: 0 " in text, command
         said = {int(code) for pair in _CODE.findall(text) for code in pair if code}
-        assert said == _USUAL | _OWN_CODES.get(name, set()), command
+        found = {Exit.NOT_FOUND} if " ".join(command) in _NAMED else set()
+        assert said == _USUAL | found | _OWN_CODES.get(name, set()), command
         line = " ".join(text.rpartition("Exit codes: ")[2].split())
         listed = {int(code) for code in re.findall(r"(?:^|, )([0-9]+) ", line)}
         assert listed == said, "the line at the end has them all"
@@ -76,3 +85,11 @@ def test_every_exit_code_is_documented_in_one_place() -> None:
     table = re.findall(r"^\| (\d+) \| (.+) \|$", command_errors.__doc__ or "", re.MULTILINE)
     assert [int(code) for code, _ in table] == sorted(Exit)
     assert all(meaning for _, meaning in table)
+
+
+@pytest.mark.parametrize("name", ["install", "upgrade", "uninstall", "delete", "logs", "dashboard"])
+def test_help_names_the_default_of_a_pair_of_flags(name: str, helped: Helped) -> None:
+    text = " ".join(helped(name).split())
+    pairs = re.findall(r"--(\S+) / --no-\1 ", text)
+    assert len(pairs) == 1
+    assert f"[default: {pairs[0]}]" in text

@@ -100,7 +100,7 @@ def test_strings_that_kubectl_reads_as_numbers_are_quoted() -> None:
 
 def test_a_dropped_field_is_named_with_its_line_and_the_way_out() -> None:
     found = piped(f"---\n{SERVICE}---\n{TFJOB}  color: red\n")
-    assert found.code == 3
+    assert found.code == 7
     assert kinds(found.out) == ["Service mnist", "Job mnist"]
     assert found.err == (
         'dropped: stdin: document 2, line 18: TFJob mnist: spec.color: "red" is not carried; '
@@ -110,7 +110,7 @@ def test_a_dropped_field_is_named_with_its_line_and_the_way_out() -> None:
 
 def test_a_known_kind_without_api_version_is_unchanged_and_reported() -> None:
     found = piped(TFJOB.replace("apiVersion: kubeflow.org/v1\n", ""))
-    assert found.code == 3
+    assert found.code == 7
     assert kinds(found.out) == ["TFJob mnist"]
     assert found.err.startswith(
         "dropped: stdin: document 1, line 1: TFJob mnist: apiVersion: is missing: left as it is; "
@@ -135,7 +135,7 @@ def test_a_note_does_not_count_as_a_loss() -> None:
 def test_an_unsupported_training_job_is_unchanged_and_reported() -> None:
     unread = TFJOB.replace("TFJob", "XGBoostJob").replace("tfReplica", "xgbReplica")
     found = piped(f"{SERVICE}---\n{unread}")
-    assert found.code == 3
+    assert found.code == 7
     assert kinds(found.out) == ["Service mnist", "XGBoostJob mnist"]
     assert found.err == (
         "dropped: stdin: document 2, line 6: XGBoostJob mnist: kind: XGBoostJob has no framework "
@@ -147,7 +147,7 @@ def test_a_list_of_unsupported_training_jobs_is_unchanged() -> None:
     item = {"metadata": {"name": "a"}, "spec": {}}
     listed = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJobList", "items": [item]}
     found = piped(json.dumps(listed))
-    assert found.code == 3
+    assert found.code == 7
     (list_,) = documents(found.out)
     assert list_["items"][0]["metadata"] == {"name": "a"}
     assert "JAXJob a: kind: JAXJob has no framework here: left as it is" in found.err
@@ -168,7 +168,7 @@ def test_a_custom_resource_without_a_reader_is_unchanged_and_noted() -> None:
 @pytest.mark.parametrize("text", [ISSUER, f"{SERVICE}---\n{ISSUER}"])
 def test_custom_resources_count_as_dropped_if_nothing_is_converted(text: str) -> None:
     found = piped(text)
-    assert (found.code, kinds(found.out)[-1]) == (3, "Issuer a")
+    assert (found.code, kinds(found.out)[-1]) == (7, "Issuer a")
     assert found.err.startswith("dropped: stdin: document ")
     assert found.err.endswith(
         ": Issuer a: kind: Issuer of example.com is not converted: left as it is\n"
@@ -429,7 +429,7 @@ spec: {cohortName: research, queueingStrategy: StrictFIFO}
 def test_queues_become_teams_behind_everything_else() -> None:
     found = piped(f"{QUEUE}---\n{SERVICE}---\n{QUEUE.replace('vision', 'speech')}---\n{TFJOB}")
     assert kinds(found.out) == ["Service mnist", "Job mnist", "ConfigMap edl-teams"]
-    assert found.code == 3
+    assert found.code == 7
     assert found.err.splitlines()[1] == (
         "dropped: stdin: document 3, line 13: ClusterQueue speech: spec.queueingStrategy: "
         "StrictFIFO has no counterpart; "
