@@ -54,7 +54,7 @@ def exit_codes(own: Mapping[Exit, str] | None = None) -> str:
 
 EXIT_CODES_HELP: Final = exit_codes()
 EXIT_CODES_NAMED_HELP: Final = exit_codes({Exit.NOT_FOUND: "not found"})
-"""Of commands that take the name of an object, or create one in a namespace."""
+"""For commands that take the name of an object, or create one in a namespace."""
 _SUGGESTIONS: Final = 3
 
 

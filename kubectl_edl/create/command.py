@@ -8,7 +8,7 @@ import click
 from edl import contract
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, RoleKind
-from edl.kube.option_group import Decorator, group
+from edl.kube.option_group import Decorator, click_options, group
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
@@ -44,7 +44,7 @@ Examples:
   kubectl edl create pytorch bert --image train:1 --workers 8..16 --gpu 8 \\
     --required-topology topology.kubernetes.io/zone \\
     --preferred-topology example.com/rack
-  # Show the options of a framework
+  # Show the options of a framework, with its roles, modes and settings
   kubectl edl create horovod --help
 """
 _FRAMEWORK_HELP: Final = """Create the Jobs of a {name} training job, or write their manifests.
@@ -70,6 +70,10 @@ _LAUNCH_MODES: Final = (
     f"exec, which the namespace must allow ({contract.KUBEXEC}={contract.ENABLED}). ssh: by ssh, "
     "with keys of this training job; nothing needs to be allowed."
 )
+
+
+_ALL_PODS: Final = group(RolePodOptions, "pods")
+_ALL_JOBS: Final = group(CreateOptions, "options")
 
 
 def _mode(framework: Framework) -> Decorator:
@@ -208,7 +212,18 @@ def _framework_first(args: list[str]) -> list[str]:
     return [args[len(before)], *before, *args[len(before) + 1 :]]
 
 
-create: Final = Listed(
+class _Create(Listed):
+    """Lists the options that each framework has, too: users see them before they choose one."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        options = click_options(_ALL_PODS, _ALL_JOBS, namespace_options, write_options)
+        shown = (one.get_help_record(ctx) for one in options)
+        with formatter.section("Options of all frameworks"):
+            formatter.write_dl([line for line in shown if line])
+
+
+create: Final = _Create(
     lines={name: _roles(framework) for name, framework in FRAMEWORKS.items()},
     title="Frameworks, and the options of their roles",
     noun="framework",
@@ -218,5 +233,6 @@ create: Final = Listed(
     help=_HELP,
     epilog=EXIT_CODES_NAMED_HELP,
     no_args_is_help=True,
+    options_metavar="",
     subcommand_metavar="FRAMEWORK NAME [OPTIONS] [-- COMMAND...]",
 )

@@ -93,3 +93,11 @@ def test_help_names_the_default_of_a_pair_of_flags(name: str, helped: Helped) ->
     pairs = re.findall(r"--(\S+) / --no-\1 ", text)
     assert len(pairs) == 1
     assert f"[default: {pairs[0]}]" in text
+
+
+def test_help_of_create_shows_the_options_that_all_frameworks_have(helped: Helped) -> None:
+    line = re.compile(r"^ +((?:-\w, )?--[a-z-]+.*)$", re.MULTILINE)
+    everywhere = set.intersection(*({*line.findall(helped("create", one))} for one in FRAMEWORKS))
+    own = {one for one in everywhere if one.startswith(("--mode", "--set"))}
+    assert everywhere - own <= {*line.findall(helped("create"))}
+    assert any(one.startswith("--required-topology") for one in everywhere)
