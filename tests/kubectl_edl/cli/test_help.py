@@ -96,8 +96,10 @@ def test_help_names_the_default_of_a_pair_of_flags(name: str, helped: Helped) ->
 
 
 def test_help_of_create_shows_the_options_that_all_frameworks_have(helped: Helped) -> None:
-    line = re.compile(r"^ +((?:-\w, )?--[a-z-]+.*)$", re.MULTILINE)
-    everywhere = set.intersection(*({*line.findall(helped("create", one))} for one in FRAMEWORKS))
-    own = {one for one in everywhere if one.startswith(("--mode", "--set"))}
-    assert everywhere - own <= {*line.findall(helped("create"))}
-    assert any(one.startswith("--required-topology") for one in everywhere)
+    def options(*command: str) -> set[str]:
+        text = helped(*command).partition("\nOptions:")[2]
+        return {*re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, re.MULTILINE)}
+
+    everywhere = set.intersection(*(options("create", framework) for framework in FRAMEWORKS))
+    assert {"--image", "--required-topology", "--namespace", "--dry-run"} <= everywhere
+    assert everywhere - options("create") == {"--mode", "--set", "--workers"} & everywhere
