@@ -105,10 +105,11 @@ def run(args: Sequence[str], cli: CliContext, environ: Mapping[str, str]) -> int
         return Exit.INTERRUPTED
     except BrokenPipeError:  # a reader such as `| head` has closed the pipe
         _silence_stdout()
-        return Exit.DONE
     except Exception as error:
         if environ.get("EDL_DEBUG"):
             raise
+        if not isinstance(error, EdlError):
+            return _unexpected(error, cli, command, environ)
         return _failed(error, cli, asked, command)
     return Exit.DONE
 
@@ -123,11 +124,16 @@ def _misused(error: click.UsageError, cli: CliContext) -> int:
     return Exit.USAGE
 
 
-def _failed(error: Exception, cli: CliContext, asked: Sequence[Scope], command: str) -> int:
-    if not isinstance(error, EdlError):
-        kind = type(error).__name__
-        cli.warn(f"error: unexpected {kind}: {error}; EDL_DEBUG=1 shows where it comes from")
-        return Exit.REFUSED
+def _unexpected(error: Exception, cli: CliContext, command: str, environ: Mapping[str, str]) -> int:
+    from kubectl_edl.crash_file import write_crash
+
+    path = write_crash(error, command, cli.now(), environ)
+    where = f"its traceback: {path}" if path else "EDL_DEBUG=1 shows where it comes from"
+    cli.warn(f"error: unexpected {type(error).__name__}: {error}; {where}")
+    return Exit.REFUSED
+
+
+def _failed(error: EdlError, cli: CliContext, asked: Sequence[Scope], command: str) -> int:
     findings = error.findings if isinstance(error, Denied) else ()
     for line in findings or (error,):
         cli.warn(f"error: {line}")

@@ -15,7 +15,7 @@ from edl.errors import Forbidden, Unreachable, WebhookAway
 from edl.kube.cluster import ListOptions, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.cli.context import ClusterConnection, Scope
+from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
@@ -245,19 +245,64 @@ def test_no_cluster_is_one_line() -> None:
     )
 
 
-def test_an_internal_error_is_one_line_unless_debugging() -> None:
-    def broken(_: Scope) -> ClusterConnection:
+def broken() -> CliContext:
+    """Its connection raises an error that nothing expects."""
+
+    def connect(_: Scope) -> ClusterConnection:
         raise ZeroDivisionError("division by zero")
 
-    cli = replace(Stage().cli(), connect=broken)
-    assert run(["status"], cli, {}) == 1
+    return replace(Stage().cli(), connect=connect)
+
+
+def printed_error(cli: CliContext) -> str:
     assert isinstance(cli.err, io.StringIO)
-    assert cli.err.getvalue() == (
+    return cli.err.getvalue()
+
+
+@pytest.mark.parametrize("place", ["HOME", "XDG_CACHE_HOME"])
+def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
+    place: str, tmp_path: Path
+) -> None:
+    cli = broken()
+    assert run(["status", "-n", "secret"], cli, {place: str(tmp_path)}) == 1
+    folder = tmp_path / (".cache" if place == "HOME" else "") / "kubectl-edl" / "crashes"
+    (path,) = folder.iterdir()
+    assert printed_error(cli) == (
+        f"error: unexpected ZeroDivisionError: division by zero; its traceback: {path}\n"
+    )
+    assert (path.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
+    text = path.read_text()
+    assert text.startswith("kubectl edl status, version 0.1.0, Python 3")
+    assert "Traceback (most recent call last)" in text
+    assert "secret" not in text
+
+
+def test_only_the_newest_tracebacks_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "kubectl-edl" / "crashes"
+    folder.mkdir(parents=True)
+    old = [folder / f"20260101T0000{second:02}.000000Z-1.txt" for second in range(12)]
+    for path in old:
+        path.touch()
+    run(["status"], broken(), {"XDG_CACHE_HOME": str(tmp_path)})
+    left = sorted(folder.iterdir())
+    assert left[:-1] == old[-9:]
+    assert left[-1] not in old
+
+
+@pytest.mark.parametrize("cache", ["", "relative", "/dev/null"])
+def test_an_internal_error_is_one_line_without_a_place_for_its_traceback(cache: str) -> None:
+    cli = broken()
+    assert run(["status"], cli, {"XDG_CACHE_HOME": cache}) == 1
+    assert printed_error(cli) == (
         "error: unexpected ZeroDivisionError: division by zero; "
         "EDL_DEBUG=1 shows where it comes from\n"
     )
+
+
+def test_debugging_raises_an_internal_error(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        run(["status"], cli, {"EDL_DEBUG": "1"})
+        run(["status"], broken(), {"EDL_DEBUG": "1", "HOME": str(tmp_path)})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ctrl_c_is_130() -> None:
