@@ -46,7 +46,7 @@ queued, resized or ended; its pods keep their environment and addresses. If pods
 created with a scheduling gate, a hint shows how to remove it. This makes the Job elastic again:
 kubectl edl adopt -f FILE … | kubectl replace --force -f -
 
-There is no confirmation, and no --yes: no pod ends.
+Does not ask for confirmation: no pod is ended.
 
 With -f, prints the manifests without the labels, for kubectl apply; with JOB only those of that
 name are changed.

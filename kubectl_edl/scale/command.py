@@ -17,47 +17,26 @@ from kubectl_edl.scale.size_validation import SizeRequest
 _HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
 
 A manual size stays until --auto, and must be within min..max. Scaling up waits for idle capacity;
-other jobs are not scaled down for it.
-
---remove ends the pods of the named workers (worker-3, or the name of a pod or host), after they
-have left the host list, and sets the size lower by their number. The indexes of an Indexed Job have
-no gaps: the pod of worker-3 is replaced by a new one, and the highest worker ends instead, so two
-pods are disrupted. With the current size, --remove only replaces the pod. The new pod may run on
-the same node. To get workers off a node, cordon it: they move at the same size, without --remove.
-Pods that process work items (framework none) have no such index: the named one ends, no other.
-They stay on a cordoned node: kubectl drain evicts them, one by one.
-
---wait has no time limit of its own, as kubectl rollout status. If a ResourceQuota is too small for
-the size even without other pods, the command ends with an error instead, unless --timeout is given.
-For a paused job it ends with an error at once.
-
---timeout reverts a scale-up that is not ready in time. With --wait the command then ends, after up
-to 15s in which the reconciler reverts the scale-up. It is refused for a job that does not run: a
-queued or paused job starts with the manual size, so it has no previous size.
-
---script runs in the launcher, with your own right to exec, as: sh SCRIPT host:slots,…
-with the workers that will be removed, before that, or with those that were added. If it fails, a
-scale-down is not carried out, and a scale-up is reverted. @FILE is a local file; any other path is
-one in the launcher.
+other jobs are not scaled down for it. Workers by name, timeouts and scripts: docs/tasks/set-size.md
 
 \b
 Examples:
   # Scale to 6 workers
   kubectl edl scale mnist --replicas=6
-  # Revert unless all 6 are ready within a minute
-  kubectl edl scale mnist 6 --timeout 60s --wait
   # Return to automatic scaling
   kubectl edl scale mnist --auto
+  # Revert unless all 6 are ready within a minute
+  kubectl edl scale mnist 6 --timeout 60s --wait
+  # Change min and max
+  kubectl edl scale mnist --min 2 --max 8
+  # Scale one of several elastic roles
+  kubectl edl scale ctr worker=4
   # Replace the pod of worker-3, and drop the highest worker
   kubectl edl scale mnist --remove worker-3 --wait
   # Only replace the pod of worker-3 of 6
   kubectl edl scale mnist 6 --remove worker-3 --wait
   # Run a script in the launcher
   kubectl edl scale mnist 4 --script '/app/scaler.sh --quiet' --env LEVEL=1
-  # Change min and max; max is limited by edl.dev/injected-max, except of work items
-  kubectl edl scale mnist --min 2 --max 8
-  # Scale one of several elastic roles
-  kubectl edl scale ctr worker=4
 """
 _EXIT_CODES: Final = exit_codes(
     {
@@ -113,7 +92,7 @@ class ScaleOptions(SizeRequest):
     """A size request with its options. The size is given as an argument or as `--replicas`."""
 
     positional: RoleReplicas | None = argument(
-        metavar="[REPLICAS]", type=_RoleReplicas(), required=False
+        metavar="[N|ROLE=N]", type=_RoleReplicas(), required=False
     )
     replicas: RoleReplicas | None = option(
         metavar="N|ROLE=N", type=_RoleReplicas(), help="Manual number of replicas, as the argument."

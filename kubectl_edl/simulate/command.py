@@ -12,44 +12,25 @@ from kubectl_edl.simulate.options import SimulateOptions
 
 _HELP: Final = """Simulate training jobs: a scenario, a trace, or what-if on the live cluster.
 
-Planner and steps are the reconciler's own; the Job controller, kube-scheduler, kubelets and time
-are simulated. Nothing is changed anywhere.
-
-With -f, a scenario is run under each --policy, and with --plain also without kubectl-edl: then Jobs
-run at their max from their arrival, and kube-scheduler places pod after pod.
-With --live, the current cluster is simulated, unchanged and with your changes: more nodes, other
-limits, another policy. Jobs end after edl.dev/duration, or never if they do not set it.
+The planner is the reconciler's own; the rest is simulated, and nothing is changed. -f runs a
+scenario under each --policy, with --plain also without kubectl-edl; --live starts from the cluster,
+with and without your changes. Columns: docs/tasks/what-if.md; scenarios and traces:
+examples/simulate/README.md
 
 \b
 Examples:
   # Run a scenario under two policies and without kubectl-edl
-  kubectl edl simulate -f examples/simulate/mixed.yaml --policy fair --policy fifo --plain
+  kubectl edl simulate -f scenario.yaml --policy fair --policy fifo --plain
+  # Show which jobs would start with ten more nodes
+  kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
+  # Show the effect of a larger max on this and other jobs
+  kubectl edl simulate --live --set job/mnist.max=40
   # Show each job, and write a plot
   kubectl edl simulate -f scenario.yaml -o wide --plot day.png
   # Run jobs of a trace on the nodes of a scenario
   kubectl edl simulate -f nodes.yaml --trace jobs.csv
   # Compare the costs of autoscaled nodes in two growth modes
-  kubectl edl simulate -f autoscaled.yaml --growth needed-nodes --growth any-node
-  # Show which jobs would start with ten more nodes
-  kubectl edl simulate --live -A --add-nodes 10 --like gpu-node-1
-  # Show the effect of a larger max on this and other jobs
-  kubectl edl simulate --live --set job/mnist.max=40
-
-\b
-Scenarios: examples/simulate/README.md documents all fields. Traces are CSV, one line per job:
-  submit,name,min,max,cpu,memory,gpu,length|work,serial,priority,framework
-  (times in seconds or as 5m, 2h30m; work: seconds of one replica; only submit is required)
-
-\b
-Columns: WAIT is the time until the minimum is ready; > if some jobs never ran, which count until
-the end of the simulation; never if none ran. COMPLETION is from arrival to end, MAKESPAN from the
-first arrival to the last end. CPU, MEMORY, … are the average share of all nodes that pods
-requested. BELOW-MIN is the time for which jobs had nodes for less than their minimum, RESTARTS
-counts jobs that were stopped, POD-STOPS pods that ended before their job. With node pools,
-NODE-HOURS are those of all nodes, COST that of pools in the unit of their prices. DOMAINS, with
--o wide, shows where pods of a job with a topology first ran; with --live jobs keep theirs. NOW
-is the present size, AS-IS and WHAT-IF are the sizes at the end without and with your changes,
-and the columns -STARTS show when all roles of the job have last started.
+  kubectl edl simulate -f pools.yaml --growth needed-nodes --growth any-node
 
 -o json prints a SimulationList, with --live a WhatIfList; all times are in seconds. Their fields:
 docs/reference/outputs.md

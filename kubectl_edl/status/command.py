@@ -17,17 +17,9 @@ if TYPE_CHECKING:
 
 _HELP: Final = """Show training jobs: replicas, limits, and what they wait for.
 
-ROLES reads role=NOW/MIN..MAX: worker=4/1..12 has 4 workers and may have 1 to 12, chief=1/1 is never
-resized, and the Job of ps=0/? does not exist. PENDING counts requested pods that do not run; for a
-job that is queued or restarts, those that it starts with.
-With one JOB (a training job, or one of its Jobs) it shows the tree of its roles and pods, the last
-decisions, and its blockers with their fixes. In a bar, █ (or #) is running, ░ (or :) is starting,
-and · is free up to max; the line behind it shows the sizes of the last minutes or hours.
-
--w on a terminal redraws the tree of all training jobs, below the load of the cluster if you may
-read it; q or Ctrl-C ends it. Elsewhere it prints a line for each change. --for waits until each
-training job that is shown is in one of the phases, or has the reason
-(docs/reference/reason-codes.md). A job that is being scaled counts as Running.
+With one JOB (a training job, or one of its Jobs) show the tree of its roles and pods, its last
+decisions, and its blockers with their fixes. ROLES reads role=NOW/MIN..MAX. Columns and phases:
+docs/tasks/find-out-why.md; --for: docs/tasks/wait-in-scripts.md
 
 \b
 Examples:
@@ -35,23 +27,17 @@ Examples:
   kubectl edl status
   # Show one with its pods, last decisions and blockers
   kubectl edl status mnist
-  # List two
-  kubectl edl status mnist resnet
   # Watch all namespaces
   kubectl edl status -A -w
   # Wait until it has succeeded, at most five hours
   kubectl edl status mnist --for Succeeded --timeout 5h
+  # List two
+  kubectl edl status mnist resnet
   # Print the names of queued jobs
   kubectl edl status -o json |
     jq -r '.items[] | select(.phase=="Queued") | .metadata.name'
 
 -o json prints a TrainingJobList, with JOB a TrainingJob; its fields: docs/reference/outputs.md
-
-\b
-phase: Incomplete, Queued, Starting, Running, Scaling, Paused, Finishing,
-Succeeded or Failed. Scaling: pods are added or removed, or the job restarts with
-a new size; see kubectl edl history. et-operator's Created is Incomplete, Queued
-or Starting here, and its Suspended is Paused.
 """
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +12,8 @@ from kubectl_edl.cli import command_errors
 from kubectl_edl.cli.command_errors import Exit
 from kubectl_edl.cli.root import CLI, COMMANDS
 from tests.kubectl_edl.stage import Stage
+
+ROOT = Path(__file__).parents[3]
 
 _EXAMPLE = re.compile(r"^ +(?:\S.*?)??\bkubectl edl (\S+?)\b", re.MULTILINE)
 _CODE = re.compile(r"(?:Exit codes?:?|,)\s+(\d+)\b|^ {4,}(\d+)  [a-z]", re.MULTILINE)
@@ -103,3 +106,16 @@ def test_help_of_create_shows_the_options_that_all_frameworks_have(helped: Helpe
     everywhere = set.intersection(*(options("create", framework) for framework in FRAMEWORKS))
     assert {"--image", "--required-topology", "--namespace", "--dry-run"} <= everywhere
     assert everywhere - options("create") == {"--mode", "--set", "--workers"} & everywhere
+
+
+@pytest.mark.parametrize("name", ["scale", "simulate", "status"])
+def test_the_first_screen_has_the_purpose_examples_and_a_page_with_more(
+    name: str, helped: Helped
+) -> None:
+    text = helped(name).partition("\nOptions:")[0]
+    assert max(map(len, text.splitlines())) <= 80
+    screen = "\n".join(text.splitlines()[:24])
+    assert len(_EXAMPLE.findall(screen.partition("Examples:")[2])) >= 3
+    pages = re.findall(r"\b(docs/tasks/\S+?\.md)\b", screen)
+    assert pages
+    assert [page for page in pages if not (ROOT / page).is_file()] == []

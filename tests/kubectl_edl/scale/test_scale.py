@@ -564,7 +564,7 @@ def test_a_job_without_an_elastic_role_is_refused_with_the_reason(stage: Stage) 
         (
             ["mnist", "six"],
             (
-                "Invalid value for '[REPLICAS]': \"six\": write replicas as 6, "
+                "Invalid value for '[N|ROLE=N]': \"six\": write replicas as 6, "
                 "or worker=6 for one role"
             ),
         ),
