@@ -204,8 +204,8 @@ def _scalar(value: object) -> object:
     if "\n" in value:
         return LiteralScalarString(value)
     plain = yaml.safe_dump(value, width=math.inf, allow_unicode=True)
-    if plain.startswith('"'):
+    if plain.startswith('"') or scalar_type(value) != "str":  # as `output.yaml_writer`
         return DoubleQuotedScalarString(value)
-    if plain.startswith("'") or scalar_type(value) != "str":
+    if plain.startswith("'"):
         return SingleQuotedScalarString(value)
     return value

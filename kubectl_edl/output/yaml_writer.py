@@ -22,7 +22,8 @@ _OTHER_LINE_ENDS: Final = re.compile("[\\x85\\u2028\\u2029]")
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else "'" if scalar_type(text) != "str" else None
+    """Quotes "1" and "true" as kubectl does, and as examples are written."""
+    style = "|" if "\n" in text else '"' if scalar_type(text) != "str" else None
     if _OTHER_LINE_ENDS.search(text):
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

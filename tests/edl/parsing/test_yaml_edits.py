@@ -87,7 +87,7 @@ def test_the_first_one_goes_and_the_comment_below_it_stays() -> None:
 def test_new_values_are_quoted_where_kubectl_would_read_them_otherwise() -> None:
     texts = ["1", "true", "1e-3", "y", "", "null", "a: b", "plain", "two\nlines\n", "#", "é"]
     new = changed("kept: yes # c\n", lambda found: found.update(texts=texts, flag=True, none=None))
-    assert new.startswith("kept: yes # c\ntexts:\n- '1'\n- 'true'\n- '1e-3'\n- 'y'\n- ''\n")
+    assert new.startswith('kept: yes # c\ntexts:\n- "1"\n- "true"\n- "1e-3"\n- "y"\n- ""\n')
     assert new.endswith("flag: true\nnone:\n")
 
 

@@ -61,7 +61,7 @@ def test_comments_are_kept(tmp_path: Path) -> None:
     file = write(tmp_path, text)
     done = Stage().run("adopt", "-f", file, "--framework", "none", "--min", "1", "--max", "4")
     assert (done.code, done.err) == (0, "")
-    labels = "labels:\n    edl.dev/framework: none\n    edl.dev/min: '1'\n    edl.dev/max: '4'\n"
+    labels = 'labels:\n    edl.dev/framework: none\n    edl.dev/min: "1"\n    edl.dev/max: "4"\n'
     assert done.out == text.replace("name: mnist\n", f"name: mnist\n  {labels}", 1)
     again = Stage().run("release", "-f", write(tmp_path, done.out))
     assert again.out == text

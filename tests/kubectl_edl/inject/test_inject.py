@@ -225,7 +225,7 @@ def test_pod_labels_are_defaults_of_a_job_without_labels(tmp_path: Path) -> None
     bare["metadata"].pop("labels", None)
     bare["spec"]["template"]["metadata"] = {"labels": {"edl.dev/framework": "pytorch"}}
     found = inject("-f", written(tmp_path, bare))
-    assert "edl.dev/max: '" in found.out
+    assert 'edl.dev/max: "' in found.out
     bare["metadata"]["labels"] = {"team": "x"}
     found = inject("-f", written(tmp_path, bare))
     assert "edl.dev/framework does nothing in spec.template" in found.err

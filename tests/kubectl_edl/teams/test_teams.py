@@ -168,7 +168,7 @@ def test_a_team_joins_a_list_on_one_line_and_its_comment_stays(stage: Stage) -> 
     put(stage, "teams: [{name: a}]  # all\n")
     found = stage.run("teams", "set", "b", "--weight", "2")
     assert found.err == ""
-    assert document(stage) == "teams: [{name: a}, {name: b, weight: '2'}] # all\n"
+    assert document(stage) == 'teams: [{name: a}, {name: b, weight: "2"}] # all\n'
 
 
 def test_lost_comments_are_a_hint(stage: Stage) -> None:
@@ -344,7 +344,7 @@ def test_a_dry_run_prints_what_would_be_written(stage: Stage, how: str, remark: 
     assert [line for line in heavier.out.splitlines() if line[0] in "+-t"] == [
         "--- stored configmap/edl-teams",
         "+++ new configmap/edl-teams",
-        "+  weight: '2'",
+        '+  weight: "2"',
         f"team vision written ({remark})",
     ]
     gone = stage.run("teams", "delete", "vision", "--dry-run", how).out.splitlines()
