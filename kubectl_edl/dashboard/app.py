@@ -36,8 +36,8 @@ from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS, JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth, token_in_query
 from kubectl_edl.output.safe_text import harmless
-from kubectl_edl.scale import size_validation
 from kubectl_edl.scale.resize import ResizeTask, carry_out
+from kubectl_edl.scale.resize_target import SizeRequest
 
 MOST_STREAMS: Final = 64
 _LIMIT: Final = 4096
@@ -201,7 +201,7 @@ def resize(cli: CliContext, connection: ClusterConnection, request: ResizeReques
         raise Refused(f"{request.namespace} is not shown here; only {connection.namespace} is")
     scope = connection.scope.within(request.namespace)
     there = replace(connection, namespace=request.namespace, scope=scope)
-    asked = size_validation.SizeRequest(size=request.size, auto=request.size is None, scope=scope)
+    asked = SizeRequest(size=request.size, auto=request.size is None, scope=scope)
     out = StringIO()
     silent = replace(cli, out=out, err=StringIO())
     carry_out(ResizeTask(silent, there, request.name, asked, WriteOptions("none")))

@@ -12,7 +12,7 @@ from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import WriteOptions, namespace_options, write_options
 from kubectl_edl.scale import resize_script
 from kubectl_edl.scale.resize import ResizeTask, carry_out
-from kubectl_edl.scale.size_validation import SizeRequest
+from kubectl_edl.scale.resize_target import SizeRequest
 
 _HELP: Final = """Set a manual size, return to automatic scaling, or change min and max.
 

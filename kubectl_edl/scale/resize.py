@@ -24,7 +24,8 @@ from kubectl_edl.scale.limit_hints import NO_LIMITS, SizeLimits, size_limits
 from kubectl_edl.scale.resizable_roles import chosen_role
 from kubectl_edl.scale.resize_outcome import wait
 from kubectl_edl.scale.resize_script import Hook
-from kubectl_edl.scale.size_validation import Scaling, SizeRequest, next_step, scaling
+from kubectl_edl.scale.resize_target import SizeRequest
+from kubectl_edl.scale.size_change import Scaling, next_step, scaling
 
 _NO_DRY_RUN: Final = "none"
 _NO_LIMIT: Final = "{}: it is {}, and --timeout limits the scale-up of a running job: leave it out,"

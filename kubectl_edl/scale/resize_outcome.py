@@ -18,7 +18,7 @@ from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_lease import Lead, leadership
-from kubectl_edl.scale.size_validation import Scaling
+from kubectl_edl.scale.size_change import Scaling
 
 _GRACE: Final = timedelta(seconds=15)
 """Wait after the timeout, in which the reconciler reverts the scale-up.

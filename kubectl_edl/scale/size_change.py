@@ -1,0 +1,147 @@
+"""The patch of a size request, once it is valid, and the sentences on it and on what follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edl import contract
+from edl.durations import duration_text
+from edl.messages import QUEUE_CLOSED, message
+from edl.model import Code, ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.phases import phase
+from edl.writes import Json, Patch
+from kubectl_edl.scale.resize_target import ResizeTarget, SizeRequest, resolved
+from kubectl_edl.scale.size_validation import check
+from kubectl_edl.scale.worker_removal import removal_sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The patch of one role's Job, and a sentence that describes it."""
+
+    patch: Patch
+    sentence: str
+    role: Role
+    size: int | None = None
+    """The manual size; None for automatic scaling."""
+    fallback: int | None = None
+    """The manual size to which a failure reverts it; None for automatic scaling."""
+    limited: bool = False
+    """It is a scale-up that is reverted when the timeout passes."""
+    removed: tuple[Pod, ...] = ()
+    shrinks: bool = False
+    """A running role loses replicas."""
+    problem: Reason | None = None
+    """What stops all sizing of the training job until it is mended."""
+    stays: bool = False
+    """Only the bounds change, and they neither exclude the current size nor allow more."""
+
+
+def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
+    """Validate the request. `manifest` is the role's Job. Raises Refused with bounds and remedy."""
+    target = resolved(job, request)
+    check(target, manifest)
+    return Scaling(
+        patch=_patch(target),
+        sentence=_sentence(target),
+        role=target.role,
+        size=target.manual_size,
+        fallback=target.fallback,
+        limited=target.limited,
+        removed=target.removed,
+        shrinks=target.shrinks,
+        problem=job.problem,
+        stays=target.stays,
+    )
+
+
+def _patch(target: ResizeTarget) -> Patch:
+    role = target.role
+    notes = _size_notes(target) | _removal_note(role, target.removed)
+    if target.request.auto or target.size is not None:
+        notes |= _without_outcome(role)
+    body = {"metadata": {"labels": _new_bounds(target.request), "annotations": notes}}
+    return Patch(ObjectRef("Job", target.job.key.namespace, role.job), role.version, body)
+
+
+def _size_notes(target: ResizeTarget) -> dict[str, str | None]:
+    """Annotations for the size, and for a limited scale-up also its timeout and fallback size."""
+    timeout, size, fallback = target.request.timeout, target.manual_size, target.fallback
+    notes: dict[str, str | None] = {contract.REPLICAS: None if size is None else str(size)}
+    if target.size is None and not target.request.auto:
+        return notes
+    limit = {
+        contract.SCALE_TIMEOUT: duration_text(timeout) if timeout else None,
+        contract.SCALE_FALLBACK: None if fallback is None else str(fallback),
+    }
+    return notes | (limit if target.limited else dict.fromkeys(limit))
+
+
+def _without_outcome(role: Role) -> dict[str, None]:
+    """Removes the message of a reverted scale-up, which a new request supersedes."""
+    reverted = role.record.reason is Code.SCALE_FAILED
+    return dict.fromkeys((contract.REASON, contract.MESSAGE)) if reverted else {}
+
+
+def _removal_note(role: Role, removed: Sequence[Pod]) -> dict[str, str]:
+    names = {*role.request.removing, *(pod.name for pod in removed)}
+    return {contract.REMOVE: ",".join(sorted(names))} if removed else {}
+
+
+def _new_bounds(request: SizeRequest) -> dict[str, str]:
+    bounds = {contract.MIN: request.min, contract.MAX: request.max}
+    return {label: str(bound) for label, bound in bounds.items() if bound is not None}
+
+
+def _sentence(target: ResizeTarget) -> str:
+    role, request, low, high = target.role, target.request, target.low, target.high
+    parts = []
+    if request.min is not None or request.max is not None:
+        before = role.spec.min, role.spec.max
+        was = "as before" if (low, high) == before else f"was {before[0]}..{before[1]}"
+        parts.append(f"may be {low}..{high} ({was})")
+    if target.size is not None:
+        parts.append(f"set to {target.size} (manual; min {low}, max {high})")
+    if target.limited and request.timeout:
+        limit = duration_text(request.timeout)
+        parts.append(f"reverted to {role.status.size} if not ready within {limit}")
+    if request.auto:
+        parts.append(f"returned to automatic scaling (min {low}, max {high})")
+    sentence = f"{target.name} {', '.join(parts)}"
+    if target.removed:
+        sentence += f": {removal_sentence(role, target.removed, target.size)}"
+    return sentence
+
+
+def next_step(job: TrainingJob, found: Scaling, *, attended: bool) -> str:
+    """A sentence on what follows the patch; `attended`: a reconciler leads, as far as is known.
+
+    Only a scale-up waits for capacity; a size that is already reached does not change.
+    """
+    if later := _later(job, found):
+        return later
+    role = found.role
+    if found.size == role.status.size and not (found.removed or role.status.suspended):
+        return "it has that size now"
+    if found.stays:
+        return f"it keeps its size, {role.status.size}"
+    if role.queue_closed and not found.removed:
+        return f"it keeps the pods that run, until they end: {QUEUE_CLOSED}"
+    when = "" if found.shrinks else "when capacity is free"
+    if role.spec.resizing is ResizePolicy.RESTART:
+        what = f"the whole job restarts from its checkpoint {when}".strip()
+        return what if attended else f"once a reconciler runs, {what}"
+    what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
+    return what if found.shrinks else f"{what}; scale-up waits for free capacity"
+
+
+def _later(job: TrainingJob, found: Scaling) -> str:
+    """What the change of a job waits for that is not scaled now; empty if it is."""
+    if found.problem:
+        return f"nothing is resized before its problem is fixed: {message(found.problem)}"
+    if job.paused:
+        return "it is paused, and this applies once it is resumed"
+    if phase(job) is not Phase.QUEUED:
+        return ""
+    if found.size is None:
+        return "it is queued, and this applies when it starts"
+    return f"it is queued, and starts with {found.size} when capacity is free"
