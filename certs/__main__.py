@@ -20,7 +20,7 @@ from certs.verify import facts_of
 from edl.errors import EdlError
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def certs() -> None:
     """The webhook's certificates: its own authority, and what it serves with."""
 

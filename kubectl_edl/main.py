@@ -49,7 +49,8 @@ def main() -> None:
     gc.set_threshold(_YOUNG)
     sys.unraisablehook = _repeat_interrupt
     code = run(sys.argv[1:], this_process(), os.environ)
-    atexit._run_exitfuncs()  # noqa: SLF001 - os._exit skips the exit functions
+    # os._exit skips them; the client of Kubernetes removes temporary files with keys by one.
+    atexit._run_exitfuncs()  # noqa: SLF001
     _leave(code)
 
 

@@ -135,7 +135,13 @@ class ReconcilerOptions(msgspec.Struct, frozen=True):
     process: ProcessOptions
 
 
-@click.command(context_settings={"auto_envvar_prefix": "EDL", "show_default": True})
+@click.command(
+    context_settings={
+        "auto_envvar_prefix": "EDL",
+        "help_option_names": ["-h", "--help"],
+        "show_default": True,
+    }
+)
 @group(InstallationOptions, "installation")
 @planning_options
 @group(CertificateOptions, "certificates")

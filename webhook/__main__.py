@@ -113,7 +113,7 @@ class ReviewOptions:
         return Context(frozenset(self.trusted), self.image, release(), withheld)
 
 
-@click.command(context_settings={"show_default": True})
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @group(WebhookOptions, "options")
 @group(ReviewOptions, "reviews")
 def webhook(options: WebhookOptions, reviews: ReviewOptions) -> None:

@@ -16,8 +16,9 @@ DURATIONS = (
 )
 
 
-def test_every_option_is_explained() -> None:
-    result = CliRunner().invoke(main, ["--help"])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_option_is_explained(flag: str) -> None:
+    result = CliRunner().invoke(main, [flag])
     assert result.exit_code == 0
     for option in ("--kubeconfig", "--policy [fair", "--no-leader-elect", "--metrics-port"):
         assert option in result.output
