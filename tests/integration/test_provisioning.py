@@ -10,7 +10,7 @@ import pytest
 
 from dev.installation import Installation, install, start_reconciler
 from edl import contract
-from edl.model import Code
+from edl.model import Code, ObjectRef
 from edl.writes import Json
 from sandbox import Sandbox, temporary_sandbox
 from sandbox.autoscaler import NAME, add_karpenter
@@ -22,7 +22,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900
 POOL = NodePool(sizes=(16,), cpu_limit="640", node_delay="3s", consolidate_after="Never")
 CPU = "3900m"
 """Four such pods fill a node."""
-OPTIONS = ("--provisioning-timeout=45", "--provisioning-parallelism=20", "--gang-limit=30")
+OPTIONS = (
+    *("--provisioning-timeout=45", "--provisioning-parallelism=20", "--gang-limit=30"),
+    *("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5"),  # a new process leads soon
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,12 @@ def uids_by_node(at: Stage) -> dict[str, str]:
 
 def provisional(at: Stage) -> list[Json]:
     return [one for one in at.all("Pod") if contract.PROVISIONAL in one["metadata"]["labels"]]
+
+
+def holder(at: Stage) -> str:
+    """Another one for each process."""
+    lease = ObjectRef("Lease", at.api.system_namespace, contract.RECONCILER_LEASE)
+    return str(at.api.get(lease)["spec"]["holderIdentity"])
 
 
 @contextmanager
@@ -149,8 +158,10 @@ def test_a_reconciler_that_dies_in_the_middle_leaves_no_second_request(
     at.apply(gang("gang", 8))
     at.until(lambda: provisional(at), "it asks for nodes")
     for _ in range(3):
+        dead = holder(at)
         autoscaled.cluster.kill("reconciler")
         start_reconciler(autoscaled, "reconciler", *OPTIONS)
+        at.until(lambda: holder(at) != dead, "the next one leads")  # noqa: B023
         assert len(provisional(at)) <= 8
     at.until_runs("gang", 8)
     at.until(lambda: not provisional(at), "its provisional pods are gone")
