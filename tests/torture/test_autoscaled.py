@@ -24,6 +24,7 @@ CPU = "3900m"
 PODS_OF_A_NODE: Final = 4
 """With that CPU."""
 OPTIONS = (
+    *("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5"),  # a new process leads soon
     "--provisioning-timeout=60",
     "--provisioning-parallelism=20",
     "--idle-node-after=5",

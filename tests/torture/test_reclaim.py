@@ -30,7 +30,10 @@ GANGS: Final = 24
 PODS: Final = 4
 GUARANTEED: Final = GANGS * PODS
 UNHARMED: Final = {Operation.STARTED, Operation.SCALED_UP, Operation.SCALED_DOWN}
-OPTIONS: Final = ("--growth-cooldown=3",)
+OPTIONS: Final = (
+    "--growth-cooldown=3",
+    *("--lease-duration=3", "--renew-deadline=2", "--retry-period=0.5"),  # a new process leads soon
+)
 
 
 @pytest.fixture(scope="module")
