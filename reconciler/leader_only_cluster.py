@@ -55,7 +55,7 @@ class LeaderOnlyCluster:
         self._observe = observe
         self.system_namespace, self.clock_ahead = cluster.system_namespace, cluster.clock_ahead
         self.get, self.list, self.pages = cluster.get, cluster.list, cluster.pages
-        self.watch = cluster.watch
+        self.watch, self.serves = cluster.watch, cluster.serves
 
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False

@@ -242,6 +242,10 @@ class Cluster(Protocol):
         """
         ...
 
+    def serves(self, kind: str) -> bool:
+        """Whether the API server lists the kind, of a named group, among what it serves."""
+        ...
+
     def clock_ahead(self) -> timedelta:
         """How far the API server's clock is ahead of this machine's, by its answers so far."""
         ...

@@ -16,4 +16,5 @@ class DelegatingCluster:
         self.create, self.patch, self.delete = cluster.create, cluster.patch, cluster.delete
         self.add_condition = cluster.add_condition
         self.apply, self.log, self.version = cluster.apply, cluster.log, cluster.version
+        self.serves = cluster.serves
         self.clock_ahead, self.without_warnings = cluster.clock_ahead, cluster.without_warnings

@@ -82,6 +82,9 @@ class FakeCluster:
     def version(self) -> str:
         return self.release
 
+    def serves(self, kind: str) -> bool:
+        return kind not in self.unserved
+
     def clock_ahead(self) -> timedelta:
         return self.ahead
 

@@ -10,7 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable  # noqa: TC003 - msgspec reads it
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.errors import Gone, Unreachable
 from edl.kube.api.api_errors import ApiCall, refusal
-from edl.kube.api.api_paths import resource_path
+from edl.kube.api.api_paths import list_query, log_query, resource_path
+from edl.kube.api.discovery import serves
 from edl.kube.api.line_stream import events, text
 from edl.kube.api.transport import Transport
 from edl.kube.auth.credentials import log_in
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from edl.model import ObjectRef
     from edl.writes import Json
 
+T = TypeVar("T")
 PAGE_SIZE: Final = 1000
 """Measured with 1,000 Jobs: two pages cost the API server a fifth more, and etcd four times as
 much."""
@@ -76,6 +78,7 @@ class _Page(msgspec.Struct):
 
 
 _page_decoder: Final = msgspec.json.Decoder(_Page)
+_object_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class ApiClient:
@@ -116,7 +119,7 @@ class ApiClient:
         return ApiClient(self._login, self._waits, self._transport)
 
     def get(self, target: ObjectRef) -> Json:
-        return _object(self._read(self._call("get", *target), resource_path(*target)))
+        return self._object(self._read(self._call("get", *target), resource_path(*target)))
 
     def list(self, selection: ListOptions) -> RawList:
         try:
@@ -135,7 +138,7 @@ class ApiClient:
 
     def watch(self, selection: ListOptions, version: str) -> LineStream[RawEvent]:
         request = self._call("watch", selection.kind, selection.namespace, selection.name)
-        query = _query(selection) | {
+        query = list_query(selection) | {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
@@ -148,7 +151,7 @@ class ApiClient:
     def log(self, wanted: LogRequest) -> LineStream[str]:
         pod = wanted.pod
         request = self._request("get", "pods/log", pod.namespace, pod.name)
-        url = f"{resource_path(*pod, 'log')}?{urlencode(_log_query(wanted))}"
+        url = f"{resource_path(*pod, 'log')}?{urlencode(log_query(wanted))}"
         return text(self._streamed(request, url, _LOG_SILENCE), request)
 
     def create(
@@ -156,16 +159,16 @@ class ApiClient:
     ) -> Json:
         path = resource_path(target.kind, target.namespace) + _options(dry_run=dry_run)
         request = self._call("create", *target)
-        return _object(self._write("POST", request, path, manifest))
+        return self._object(self._write("POST", request, path, manifest))
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         path = resource_path(*target) + _options(dry_run=dry_run)
-        return _object(self._write("PATCH", self._call("patch", *target), path, body))
+        return self._object(self._write("PATCH", self._call("patch", *target), path, body))
 
     def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
         body = {"metadata": {"resourceVersion": version}, "status": {"conditions": [condition]}}
         path = resource_path(*target, "status") + _options(dry_run=False)
-        return _object(self._write("MERGE_BY_KEY", self._call("patch", *target), path, body))
+        return self._object(self._write("MERGE_BY_KEY", self._call("patch", *target), path, body))
 
     def apply(
         self,
@@ -176,7 +179,7 @@ class ApiClient:
         dry_run: bool = False,
     ) -> Json:
         path = resource_path(*target) + _options(dry_run=dry_run) + ("&force=true" if force else "")
-        return _object(self._write("APPLY", self._call("patch", *target), path, manifest))
+        return self._object(self._write("APPLY", self._call("patch", *target), path, manifest))
 
     def delete(
         self, target: ObjectRef, *, version: str = "", uid: str = "", dry_run: bool = False
@@ -195,7 +198,13 @@ class ApiClient:
 
     def version(self) -> str:
         request = self._request("get", "/version", "")
-        return str(_object(self._read(request, "/version"))["gitVersion"])
+        return str(self._object(self._read(request, "/version"))["gitVersion"])
+
+    def serves(self, kind: str) -> bool:
+        def read(path: str) -> bytes:
+            return self._read(self._request("get", path, ""), path)
+
+        return self._decoded(lambda: serves(RESOURCES[kind], read))
 
     def clock_ahead(self) -> timedelta:
         return self._transport.server_clock.ahead()
@@ -222,8 +231,8 @@ class ApiClient:
         """One page, and the token with which the next one continues."""
         request = self._call("list", selection.kind, selection.namespace, selection.name)
         collection = resource_path(selection.kind, selection.namespace)
-        body = self._read(request, f"{collection}?{urlencode(_query(selection) | query)}")
-        page = _page_decoder.decode(body)
+        body = self._read(request, f"{collection}?{urlencode(list_query(selection) | query)}")
+        page = self._decoded(lambda: _page_decoder.decode(body))
         items = tuple(bytes(item) for item in page.items or ())
         return RawList(items, page.metadata.resourceVersion), page.metadata.continue_
 
@@ -240,6 +249,17 @@ class ApiClient:
             if not isinstance(error, Unreachable) or waits.monotonic() + pause >= ends:
                 raise error
             waits.sleep(pause)
+
+    def _object(self, body: bytes) -> Json:
+        return self._decoded(lambda: _object_decoder.decode(body))
+
+    def _decoded(self, decode: Callable[[], T]) -> T:
+        """What `decode` returns. Raises Unreachable for an answer that no API server gives."""
+        try:
+            return decode()
+        except msgspec.DecodeError as error:
+            message = f"{self.server} answers as no API server does ({error}); check its address"
+            raise Unreachable(message) from error
 
     def _write(self, method: str, request: ApiCall, path: str, body: Mapping[str, Any]) -> bytes:
         encoded = msgspec.json.encode(body)
@@ -270,31 +290,5 @@ def _refusal(request: ApiCall, answer: ApiResponse) -> ClusterError | None:
     return refusal(request, answer.status, answer.data)
 
 
-def _query(selection: ListOptions) -> dict[str, str]:
-    named = f"metadata.name={selection.name}" if selection.name else ""
-    query = {
-        "labelSelector": selection.labels,
-        "fieldSelector": ",".join(filter(None, (named, selection.fields))),
-    }
-    return {name: value for name, value in query.items() if value}
-
-
-def _log_query(wanted: LogRequest) -> dict[str, str]:
-    query = {
-        "container": wanted.container,
-        "timestamps": "true",
-        "follow": "true" if wanted.follow else "",
-        "previous": "true" if wanted.previous else "",
-        "tailLines": "" if wanted.tail is None else str(wanted.tail),
-        "sinceSeconds": "" if wanted.since is None else str(wanted.since),
-        "sinceTime": wanted.after,
-    }
-    return {name: value for name, value in query.items() if value}
-
-
 def _options(*, dry_run: bool) -> str:
     return f"?fieldManager={contract.MANAGED_BY}" + ("&dryRun=All" if dry_run else "")
-
-
-def _object(body: bytes) -> Json:
-    return cast("Json", msgspec.json.decode(body))

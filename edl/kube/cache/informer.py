@@ -1,7 +1,7 @@
 """Lists, then watches one kind for as long as the process lives: one `Informer`, one thread.
 
 An informer survives every failure. A watch that ends is resumed; one whose version is too old, or
-that is refused repeatedly, starts over with a list. Requests that fail are repeated with
+that brings nothing several times, starts over with a list. Requests that fail are repeated with
 exponential back-off.
 """
 
@@ -32,7 +32,11 @@ _BACKOFF: Final = Backoff(0.2, LONGEST_PAUSE)
 _SELDOM: Final = 16
 """The number of failures that leads to the longest pause."""
 RESUMES: Final = 3
-"""Consecutive refusals of a watch from one version before everything is listed again."""
+"""Consecutive watches from one version without an event before everything is listed again."""
+MISSING: Final = 12
+"""Consecutive answers that a kind does not exist before one that was served counts as removed; with
+their pauses, more than a minute. While a control plane is upgraded, not every API server serves a
+new version."""
 
 
 class RetryBackoff(msgspec.Struct, frozen=True):
@@ -71,6 +75,7 @@ class Informer(Generic[T]):
         self._version = ""
         self._failures = 0
         self._refusals = 0
+        self._missing = 0
         self._problems = ProblemLog(_log)
 
     def start(self) -> Thread:
@@ -96,23 +101,40 @@ class Informer(Generic[T]):
     def _attempt(self) -> bool:
         """One list or one watch. False if it failed, or ended without an event."""
         try:
-            if self._version:
+            if self._version and self._refusals < RESUMES:
                 return self._follow()
             self._list()
         except Exception as error:  # noqa: BLE001 - a dead informer would keep its store stale
-            kind = RESOURCES[self.selection.kind]
-            if isinstance(error, NotFound) and kind.optional:
-                self._absent()
-            elif _may_not(error) and kind.dispensable:
-                self._report(error)
-                self._absent()
+            if self._is_absent(error):
+                self._absent(error)
             else:
                 self._failed(error)
             return False
         return True
 
-    def _absent(self) -> None:
-        """The API server does not serve the kind, or forbids us to read it: this may change."""
+    def _is_absent(self, error: Exception) -> bool:
+        """Whether this error of a list or watch means that the API server does not serve the kind.
+
+        One that has been read disappears only if the server goes on to list its kinds without it; a
+        right that is withdrawn from us is a problem.
+        """
+        kind = RESOURCES[self.selection.kind]
+        known = self.store.synced and self.store.served
+        if isinstance(error, NotFound) and kind.optional:
+            self._missing = self._missing + 1 if self._is_unlisted() else 0
+            return self._missing >= (MISSING if known else 1)
+        return _may_not(error) and kind.dispensable and not known
+
+    def _is_unlisted(self) -> bool:
+        try:
+            return not self._cluster.serves(self.selection.kind)
+        except ClusterError:
+            return False
+
+    def _absent(self, error: Exception) -> None:
+        """The kind counts as empty: this may change."""
+        if not isinstance(error, NotFound):
+            self._report(error)
         self.store.absent()
         self._received()
         self._version = ""
@@ -125,7 +147,7 @@ class Informer(Generic[T]):
             items, version = self._read([self._cluster.list(self.selection)])
         self.store.replace(items, int(version))
         self._version = version
-        self._refusals = 0
+        self._refusals = self._missing = 0
         self._received()
 
     def _read(self, pages: Iterable[RawList]) -> "tuple[dict[ObjectKey, StoredObject[T]], str]":
@@ -141,15 +163,16 @@ class Informer(Generic[T]):
         with self._lock:
             self._watch = watch
         self._restarted()
-        if self._problems.clear():
-            _log.info("watch of %s works again", self.selection.kind)
         if self._stopped.is_set():
             watch.close()
-        self._failures += 1  # reset by the first event
+        self._failures += 1
+        self._refusals += 1  # both are reset by the first event
         for event in watch:
             self._take(event)
             self._failures = self._refusals = 0
             self._received()
+            if self._problems.clear():
+                _log.info("watch of %s works again", self.selection.kind)
         return self._failures == 0
 
     def _take(self, event: RawEvent) -> None:
@@ -163,7 +186,7 @@ class Informer(Generic[T]):
     def _failed(self, error: Exception) -> None:
         self._failures += 1
         self._refusals += not _is_away(error)
-        if self._refusals >= RESUMES or not _can_resume(error):
+        if not _can_resume(error):
             self._version = ""
         self._report(error)
 

@@ -338,6 +338,10 @@ class ClusterContract:
         assert take(watch, 3) == [("MODIFIED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
         watch.close()
 
+    def test_it_lists_the_kinds_that_it_serves(self, cluster: Cluster) -> None:
+        assert cluster.serves("Lease")
+        assert not cluster.serves("NodePool")
+
     def test_another_thread_ends_a_watch(self, cluster: Cluster, namespace: str) -> None:
         selection = ListOptions("Lease", namespace)
         watch = cluster.watch(selection, cluster.list(selection).version)

@@ -56,6 +56,10 @@ class FaultyCluster:
         self._check("delete", target)
         self._cluster.delete(target, version=version, uid=uid)
 
+    def serves(self, kind: str) -> bool:
+        self._check("serves")
+        return self._cluster.serves(kind)
+
     def clock_ahead(self) -> timedelta:
         return self._cluster.clock_ahead()
 

@@ -182,6 +182,9 @@ class Noted:
             "delete", target.kind, lambda: self.cluster.delete(target, version=version, uid=uid)
         )
 
+    def serves(self, kind: str) -> bool:
+        return self.cluster.serves(kind)
+
     def clock_ahead(self) -> timedelta:
         return self.cluster.clock_ahead()
 

@@ -354,3 +354,11 @@ def test_a_refusal_has_warnings_too() -> None:
     with serving(refused) as (_, address), pytest.raises(Forbidden):
         api(address, on_warning=heard.append).delete(JOB)
     assert heard == ["deprecated"]
+
+
+@pytest.mark.parametrize("body", ["<html>Please log in</html>", "[]"])
+def test_an_answer_of_a_login_page_is_an_error_of_the_cluster(body: str) -> None:
+    with serving(Answer(200, body)) as (_, address):
+        for ask in (lambda: api(address).get(JOB), lambda: api(address).list(ListOptions("Job"))):
+            with pytest.raises(Unreachable, match="answers as no API server does"):
+                ask()

@@ -6,10 +6,10 @@ from threading import Event, Thread
 
 import pytest
 
-from edl.errors import Forbidden, Gone, Unreachable
-from edl.kube.cache.informer import LONGEST_PAUSE, Informer, RetryBackoff
+from edl.errors import Forbidden, Gone, KindNotServed, Unreachable
+from edl.kube.cache.informer import LONGEST_PAUSE, MISSING, RESUMES, Informer, RetryBackoff
 from edl.kube.cache.store import Store
-from edl.kube.cluster import ListOptions, RawList
+from edl.kube.cluster import ListOptions, RawEvent, RawList, Watch
 from edl.kube.decode import object_facts
 from edl.model import ObjectRef
 from tests.edl.kube.faults import FaultyCluster
@@ -130,6 +130,7 @@ def test_it_asks_on_until_the_list_succeeds(
     watched.cluster.fails["list"] = [error] * 5
     thread = watched.start()
     watched.expect("first")
+    watched.create("second")
     watched.until(lambda: "watch of Namespace works again" in caplog.text)
     watched.stop()
     thread.join(SECONDS)
@@ -185,22 +186,113 @@ def test_a_version_that_the_server_never_reaches_is_listed_again(running: Watche
     assert running.cluster.asked["list"] == 2
 
 
-def test_credentials_that_are_refused_for_a_moment_take_no_kind_away() -> None:
-    """A dispensable kind counts as not served on a 403, and not on a 401."""
-    fake = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    fake.unserved = frozenset()
-    fake.create(ObjectRef("NodePool", "", "general"), {})
-    cluster, store = FaultyCluster(fake), Store(partial(object_facts.owned_object, "NodePool"))
-    informer = Informer(cluster, ListOptions("NodePool"), store)
-    pauses: list[int] = []
+class Pools:
+    """An informer of NodePools, a kind that is optional and dispensable; it waits for nothing."""
 
-    def pause(_seconds: float) -> bool:
-        pauses.append(len(store))
-        return len(pauses) == 2
+    def __init__(self) -> None:
+        self.fake = FakeCluster(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        self.fake.unserved = frozenset()
+        self.fake.create(ObjectRef("NodePool", "", "general"), {})
+        self.cluster = FaultyCluster(self.fake)
+        self.store = Store(partial(object_facts.owned_object, "NodePool"))
+        self._informer = Informer(self.cluster, ListOptions("NodePool"), self.store)
 
-    cluster.fails["watch"] = [Forbidden("Unauthorized", 401), Forbidden("may not", 403)]
-    informer.run(RetryBackoff(pause))
-    assert pauses == [1, 0]
+    def sync(self) -> None:
+        self.cluster.fails["watch"] = [Unreachable("restarted")]
+        self.after(1)
+
+    def after(self, attempts: int) -> list[int]:
+        """The number of known pools after each of these attempts that failed."""
+        found: list[int] = []
+
+        def pause(_seconds: float) -> bool:
+            found.append(len(self.store))
+            return len(found) == attempts
+
+        self._informer.run(RetryBackoff(pause))
+        return found
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_right_that_is_withdrawn_takes_no_objects_away(status: int) -> None:
+    """As while a ClusterRole is deleted and created again: nodes that were asked for would go."""
+    pools = Pools()
+    pools.sync()
+    pools.cluster.fails = {verb: [Forbidden("may not", status)] * 20 for verb in ("watch", "list")}
+    assert pools.after(20) == [1] * 20
+
+
+def test_a_kind_that_may_not_be_read_counts_as_empty() -> None:
+    pools = Pools()
+    pools.cluster.fails["list"] = [Forbidden("may not", 403)]
+    assert pools.after(1) == [0]
+    assert (pools.store.synced, pools.store.served) == (True, False)
+
+
+def test_a_404_of_a_kind_that_the_server_lists_takes_no_objects_away() -> None:
+    pools = Pools()
+    pools.sync()
+    away = KindNotServed("404 page not found", 404)
+    pools.cluster.fails = {"watch": [away], "list": [away] * 30}
+    assert pools.after(30) == [1] * 30
+    assert pools.store.served
+
+
+def test_a_kind_is_removed_when_the_server_goes_on_to_list_its_kinds_without_it() -> None:
+    """Not at once: behind the same address may be an API server of the next release."""
+    pools = Pools()
+    pools.sync()
+    pools.cluster.fails["watch"] = [KindNotServed("404", 404)]
+    pools.fake.unserved = frozenset({"NodePool"})
+    assert pools.after(MISSING) == [*[1] * (MISSING - 1), 0]
+    assert not pools.store.served
+
+
+def test_a_kind_is_not_removed_while_nothing_confirms_it() -> None:
+    pools = Pools()
+    pools.cluster.fails = {
+        "list": [KindNotServed("404", 404)] * 3,
+        "serves": [Unreachable("overloaded", 503)] * 3,
+    }
+    pools.after(3)
+    assert not pools.store.synced
+
+
+class CutWatches(FaultyCluster):
+    """Each watch breaks before its first event, as behind a proxy that buffers."""
+
+    def watch(self, selection: ListOptions, version: str) -> Watch:
+        super().watch(selection, version).close()
+        return CutWatch()
+
+
+class CutWatch:
+    def __iter__(self) -> Iterator[RawEvent]:
+        raise Unreachable("the watch of namespaces broke: IncompleteRead")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_watch_that_breaks_before_its_first_event_ends_in_lists(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    watched.cluster = CutWatches(watched.fake)
+    watched.informer = Informer(watched.cluster, ListOptions("Namespace"), watched.store)
+    thread = watched.start()
+    watched.expect("first")
+    watched.create("second")
+    watched.expect("first", "second")
+    watched.until(lambda: len(watched.pauses) > 3 * RESUMES)
+    watched.stop()
+    thread.join(SECONDS)
+    assert watched.cluster.asked["list"] <= 2 + watched.cluster.asked["watch"] / RESUMES
+    assert watched.pauses == sorted(watched.pauses), "lists do not end the back-off"
+    assert watched.pauses[-1] == LONGEST_PAUSE
+    assert [one.message for one in caplog.records] == [
+        "watch of Namespace failed, retrying: the watch of namespaces broke: IncompleteRead"
+    ]
 
 
 class SlowPages(FaultyCluster):
