@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from edl.errors import ClusterError, Conflict
+from edl.errors import ClusterError, Conflict, NotFound
 from edl.kube.cluster import Cluster, find, server_time
 from edl.kube.problem_log import ProblemLog
 from edl.model import ObjectRef
@@ -149,7 +149,7 @@ class LeaderElector:
         """Acquires or renews the Lease once; returns whether this process leads now."""
         with self._lock:
             try:
-                self._leads_until = self._try_acquire_or_renew(self._clocks.monotonic())
+                self._leads_until = self._acquire_or_renew()
                 self._problems.clear()
             except Conflict:
                 pass  # another candidate was faster; the next attempt reads its Lease
@@ -180,6 +180,12 @@ class LeaderElector:
             else:
                 _log.info("%s released the Lease", self.identity)
 
+    def _acquire_or_renew(self) -> float:
+        try:
+            return self._try_acquire_or_renew(self._clocks.monotonic())
+        except (Conflict, NotFound):  # its new holder may lead already: it is read at once
+            return self._try_acquire_or_renew(self._clocks.monotonic())
+
     def _try_acquire_or_renew(self, now: float) -> float:
         """Until when this process leads, counted from before the request: answers may be late."""
         known, self._known = self._known, False
@@ -191,18 +197,22 @@ class LeaderElector:
             claim = self._claim(transitions=0)
             self._seen = self._cluster.create(self._lease, {"metadata": metadata, "spec": claim})
         elif _holder(self._seen) == self.identity:
-            self._write({"renewTime": self._time()})
+            if self._leads_until == float("-inf"):  # a process of this identity led before
+                self._inherit(self._seen)
+            duration = int(self._settings.lease_duration)  # that process may have had another
+            self._write({"leaseDurationSeconds": duration, "renewTime": self._time()})
         elif self._is_free(now):
             transitions = int(_spec(self._seen).get("leaseTransitions") or 0) + 1
-            self._passed_on, self.previous_annotations = (
-                {},
-                dict(self._seen["metadata"].get("annotations") or {}),
-            )
+            self._inherit(self._seen)
             self._write(self._claim(transitions))
         else:
             return float("-inf")
         self._known = True
         return now + self._settings.renew_deadline
+
+    def _inherit(self, lease: Json) -> None:
+        self._passed_on = {}
+        self.previous_annotations = dict(lease["metadata"].get("annotations") or {})
 
     def _read_lease(self) -> None:
         """Reads the Lease.

@@ -280,6 +280,34 @@ def test_a_lease_that_was_deleted_is_made_again(ann: LeaderElector, fake: FakeCl
     assert holder(fake) == "ann"
 
 
+def test_a_leader_whose_lease_another_has_created_stops_at_once(
+    ann: LeaderElector, bob: LeaderElector, fake: FakeCluster
+) -> None:
+    ann.attempt()
+    fake.delete(LEASE)
+    assert bob.attempt()
+    assert not ann.attempt()
+    assert not ann.leading
+
+
+def test_a_process_of_the_same_identity_renews_for_its_own_duration(
+    ann: LeaderElector, cluster: FaultyCluster, fake: FakeCluster, time: Time
+) -> None:
+    """As of a StatefulSet's pod that restarts with a longer lease; the standby waits that long."""
+    ann.set_annotation("memory", "of ann")
+    ann.attempt()
+    ann.attempt()
+    again = LeaderElector(cluster, LEASE, "ann", time.clocks, LeaseSettings(60, 40, 5))
+    standby = LeaderElector(fake, LEASE, "bob", time.clocks, LeaseSettings(60, 40, 5))
+    assert again.attempt()
+    assert fake.get(LEASE)["spec"]["leaseDurationSeconds"] == 60
+    assert again.previous_annotations == {"memory": "of ann"}
+    standby.attempt()
+    time.seconds += 39
+    assert again.leading
+    assert not standby.attempt()
+
+
 def test_of_two_that_create_the_lease_one_wins(
     ann: LeaderElector, bob: LeaderElector, cluster: FaultyCluster
 ) -> None:

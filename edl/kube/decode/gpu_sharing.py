@@ -6,8 +6,9 @@ and newAssumed...Pod).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import chain, islice, repeat
 from typing import Final, NamedTuple
 
 from edl import contract
@@ -77,10 +78,14 @@ class GpuAllocation(NamedTuple):
 
 
 def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
-    """What a bound pod holds of its node's GPUs, by KubeShare's annotations."""
+    """What a bound pod holds of its node's GPUs, by KubeShare's annotations.
+
+    It names no more GPUs than its share is spread over, whatever a user adds to them.
+    """
     if asked is None:
         return None
-    named = tuple(name for name in uuids.split(",") if name)
+    names = dict.fromkeys(name for name in map(str.strip, uuids.split(",")) if name)
+    named = tuple(islice(names, min(asked.gpus, _MOST_DEVICES)))
     return GpuAllocation(named, asked.compute, whole(memory) or asked.memory)
 
 
@@ -97,29 +102,30 @@ def occupied(
 ) -> tuple[Device, ...]:
     """The GPUs with the shares in use, whatever the order of pods; the flag marks terminating pods.
 
-    A share without a named GPU counts on the GPU with the most free capacity.
+    A share counts on the GPU with the most free capacity if it names none, or one more than the
+    node has.
     """
-    parts = sorted((bool(one.uuids), one, leaving) for one, leaving in holds)
     gpus = {f" {place}": device for place, device in enumerate(found)}
-    for _, one, leaving in reversed(parts):
-        for uuid in one.uuids or (_emptiest(gpus),):
-            device = gpus.pop(uuid, None) or _unnamed(gpus)
-            gpus[uuid] = _with(device, one, uuid.strip() if one.uuids else device.uuid, leaving)
+    unnamed = sorted(gpus, reverse=True)
+    for uuid, one, leaving in sorted(_parts(holds, len(found)), reverse=True):
+        if uuid and uuid not in gpus and unnamed:
+            gpus[uuid] = gpus.pop(unnamed.pop())._replace(uuid=uuid)
+        name = uuid if uuid in gpus else min(gpus, key=lambda name: (gpus[name].used, name))
+        gpus[name] = _with(gpus[name], one, leaving)
     return tuple(sorted(gpus.values()))
 
 
-def _emptiest(gpus: Mapping[str, Device]) -> str:
-    return min(gpus, key=lambda name: (gpus[name].used, name))
+def _parts(
+    holds: Iterable[tuple[GpuAllocation, bool]], most: int
+) -> Iterator[tuple[str, GpuAllocation, bool]]:
+    """Each pod once for each GPU that it holds, with the GPU's name if the pod has it."""
+    for one, leaving in holds:
+        count = min(Share(one.compute).gpus, most)
+        for uuid in islice(chain(one.uuids, repeat("")), count):
+            yield uuid, one, leaving
 
 
-def _unnamed(gpus: dict[str, Device]) -> Device:
-    """A GPU that no pod has named yet; if all are named, the node has more GPUs than it reports."""
-    name = next((name for name, device in sorted(gpus.items()) if not device.uuid), None)
-    memory = next((device.memory for device in gpus.values()), 0)
-    return gpus.pop(name) if name else Device(memory=memory)
-
-
-def _with(device: Device, one: GpuAllocation, uuid: str, leaving: bool) -> Device:  # noqa: FBT001
+def _with(device: Device, one: GpuAllocation, leaving: bool) -> Device:  # noqa: FBT001
     part = Share(one.compute, one.memory).part(device.memory)
     going = device.releasing.plus(part) if leaving else device.releasing
-    return Device(uuid, device.memory, device.used.plus(part), going)
+    return device._replace(used=device.used.plus(part), releasing=going)

@@ -175,6 +175,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     identity = shapes.identity(found.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), found.metadata.annotations
     shape = shapes.of(_own(found, ours=ours), identity, share, _claims(found))
+    hold = gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory)
     asking = not (found.spec.node_name or held_back)
     return PodFacts(
         namespace=identity.namespace,
@@ -188,10 +189,10 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         preempts=found.spec.preemption_policy != _NEVER,
         scheduler=_scheduler(found) if asking else contract.DEFAULT_SCHEDULER,
         job=next((owner.uid for owner in jobs), "") if provisional else job,
-        pod=training_pods.pod(found, alone) if job or alone else None,
+        pod=training_pods.pod(found, alone, hold) if job or alone else None,
         bare=alone,
         labels=identity.labels,
-        hold=gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory),
+        hold=hold,
         claims=volume_claims.named(identity.namespace, found.spec.volumes) if asking else (),
         provisional=_provisional(found, shape) if provisional else None,
         admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if provisional else b"",

@@ -11,6 +11,7 @@ from edl.annotations import leaving_workers
 from edl.annotations.failed_attempts import quoted
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
+from edl.kube.decode.gpu_sharing import GpuAllocation
 from edl.kube.decode.schemas import (
     SCHEDULING_GATED,
     Condition,
@@ -62,7 +63,7 @@ def bare_pod(raw: bytes) -> BarePod | None:
     )
 
 
-def pod(found: PodObject, alone: BarePod | None) -> Pod:
+def pod(found: PodObject, alone: BarePod | None, hold: GpuAllocation | None) -> Pod:
     annotations = found.metadata.annotations
     rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
@@ -85,7 +86,7 @@ def pod(found: PodObject, alone: BarePod | None) -> Pod:
         ready_since=ready.last_transition_time if ready else None,
         containers=_of_containers(found),
         deletion=_deletion(found),
-        devices=tuple(name for name in annotations.gpus.split(",") if name),
+        devices=hold.uuids if hold else (),
     )
 
 

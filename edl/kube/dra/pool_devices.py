@@ -1,6 +1,7 @@
 """The devices that the ResourceSlices of a pool list."""
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ from edl.kube.dra.device_partitions import CounterAmounts
 from edl.kube.dra.dra_facts import DeviceId, DeviceReach, ResourceSliceFacts, reach
 from edl.kube.dra.dra_schemas import DeviceObject
 
+_log: Final = logging.getLogger(__name__)
 _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 
 
@@ -29,7 +31,7 @@ def pool_devices(
 ) -> Iterator[tuple[DeviceId, PoolDevice]]:
     """Each device with its group, in which `groups` counts it."""
     for one in slices:
-        for device in _devices.decode(one.devices) or ():
+        for device in _listed(one):
             where = one.reach
             node = one.node or device.node_name
             if not node and where is None:
@@ -37,3 +39,12 @@ def pool_devices(
             takes = device_partitions.amounts(one.driver, one.pool, device.consumes_counters)
             found = PoolDevice(node, where, groups.add(one.driver, device), takes)
             yield DeviceId(one.driver, one.pool, device.name), found
+
+
+def _listed(one: ResourceSliceFacts) -> Sequence[DeviceObject]:
+    """The devices of a slice; none if they cannot be decoded, so that all others count."""
+    try:
+        return _devices.decode(one.devices) or ()
+    except msgspec.DecodeError as error:
+        _log.warning("cannot decode devices of %s, ignoring them: %s", one.driver, error)
+        return ()

@@ -42,10 +42,14 @@ def creations(
 
 
 def deletions(job: TrainingJob, requests: Iterable[CapacityRequest]) -> Iterator[Delete]:
-    """Deletes requests, each after its PodTemplates, whose names only the request tells."""
+    """Deletes requests, each after its PodTemplates, whose names only the request tells.
+
+    Any user may write a request of another name, for templates that are not ours.
+    """
     namespace = job.key.namespace
     for one in requests:
-        yield from map(Delete, _templates(namespace, one.name, one.pod_sets))
+        if provisional_pods.is_own_name(job, one.name):
+            yield from map(Delete, _templates(namespace, one.name, one.pod_sets))
         yield Delete(ObjectRef(_KIND, namespace, one.name), uid=one.uid)
 
 

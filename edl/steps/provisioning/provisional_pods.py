@@ -7,6 +7,7 @@ the role about its own pods select its provisional pods instead.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
@@ -36,6 +37,8 @@ OVERLAP: Final = timedelta(seconds=30)
 _NODE_FIELD: Final = "metadata.name"
 _LONGEST: Final = 40
 """Most characters of a training job's name within the names of its provisional pods."""
+_DIGITS: Final = 10
+_DIGEST: Final = re.compile("[0-9a-f]{10}")
 
 
 def prefix(job: TrainingJob, role: Role) -> str:
@@ -47,8 +50,18 @@ def named(job: TrainingJob, *contents: object) -> str:
     """A name that differs for each content, and after each failure."""
     failure = job.provisioning.failure
     what = [job.roles[0].uid, failure.attempts if failure else 0, *contents]
-    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
-    return f"{job.key.name[:_LONGEST].rstrip('-.')}-{digest}"
+    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+    return _own_prefix(job) + digest
+
+
+def is_own_name(job: TrainingJob, name: str) -> bool:
+    """Whether `named` gives such names for a job."""
+    own = _own_prefix(job)
+    return name.startswith(own) and bool(_DIGEST.fullmatch(name, len(own)))
+
+
+def _own_prefix(job: TrainingJob) -> str:
+    return f"{job.key.name[:_LONGEST].rstrip('-.')}-"
 
 
 def content(job: TrainingJob, role: Role) -> object:

@@ -260,3 +260,20 @@ def test_those_of_released_jobs_go() -> None:
     world.api.patch(job, {"metadata": {"labels": {contract.FRAMEWORK: None}}})
     world.settle(10)
     assert world.requests() == []
+
+
+def test_a_request_that_a_user_wrote_deletes_no_templates_but_ours() -> None:
+    """It is taken for ours, by its label and owner: it may name any PodTemplates of others."""
+    world = RequestedCluster()
+    world.gang("gang", 4)
+    world.round()
+    (ours,) = world.requests()
+    for name in ("production", "gang-production"):
+        metadata = {**ours["metadata"], "name": name}
+        body = {"metadata": metadata, "spec": {"podSets": [{}]}}
+        world.api.create(ObjectRef("ProvisioningRequest", "lab", name), body)
+        world.api.create(ObjectRef("PodTemplate", "lab", f"{name}-0"), {})
+    world.round()
+    assert world.requests() == [ours]
+    names = sorted(one["metadata"]["name"] for one in world.objects("PodTemplate"))
+    assert names == sorted(["gang-production-0", f"{ours['metadata']['name']}-0", "production-0"])

@@ -127,10 +127,37 @@ def test_a_share_without_a_device_counts_on_the_emptiest_gpu() -> None:
     assert sorted(one.used.compute for one in found) == [500, 700]
 
 
-def test_more_gpus_than_a_node_tells_of_are_believed() -> None:
-    holds = [(gpu_sharing.GpuAllocation((name,), 500, 0), False) for name in ("gpu-a", "gpu-b")]
+def test_names_make_no_gpus_that_the_node_does_not_have() -> None:
+    """Whoever creates a pod writes its annotations: GPUs that exist in them only look free."""
+    holds = [(gpu_sharing.GpuAllocation((name,), 300, 0), False) for name in ("gpu-a", "gpu-b")]
     found = gpu_sharing.occupied(gpu_node(count="1"), holds)
-    assert [one.uuid for one in found] == ["gpu-a", "gpu-b"]
+    assert found == (Device("gpu-b", used=GpuUsage(600)),)
+
+
+@pytest.mark.parametrize(("compute", "gpus"), [(0, 1), (1000, 1), (2000, 2), (999_999, 64)])
+def test_a_pod_names_as_many_gpus_as_its_share_needs(compute: int, gpus: int) -> None:
+    found = gpu_sharing.hold(Share(compute, GIB), ",".join(map(str, range(43_000))), "")
+    assert found
+    assert len(found.uuids) == gpus
+
+
+@pytest.mark.parametrize("uuids", ["", "gpu-a", "gpu-a,gpu-a", " , gpu-a"])
+def test_whole_gpus_are_held_whether_or_not_they_are_named(uuids: str) -> None:
+    both = gpu_sharing.hold(Share(2000), uuids, "")
+    one = gpu_sharing.hold(Share(500), "gpu-z", "")
+    assert both
+    assert one
+    found = gpu_sharing.occupied(gpu_node(count="3"), [(both, False), (one, False)])
+    assert sorted(one.used.compute for one in found) == [500, 1000, 1000]
+
+
+def test_an_evicted_pod_frees_the_gpus_of_its_share_only() -> None:
+    manifest = manifests.job_pod("p", 0, "j")
+    manifest["metadata"].setdefault("labels", {})[contract.SHARED_GPU_REQUEST] = "0.5"
+    manifest["metadata"].setdefault("annotations", {})[contract.SHARED_GPU_UUID] = "gpu-a,gpu-b"
+    found = object_facts.pod(msgspec.json.encode(manifest), ShapeInterner())
+    assert found.pod
+    assert found.pod.devices == ("gpu-a",)
 
 
 @given(st.permutations([("a", 100), ("a", 200), ("b", 300), ("", 400), ("", 50)]))

@@ -424,6 +424,14 @@ def test_a_job_with_dropped_claims_does_not_start_without_its_gpus() -> None:
     assert problem_of(found).startswith("the API server has dropped the ResourceClaims of its pods")
 
 
+def test_a_slice_that_cannot_be_decoded_hides_no_other() -> None:
+    broken = resource_slice("n2", gpus(1))
+    broken["spec"]["devices"][0]["capacity"] = {"memory": {"value": 80}}
+    cluster = Cluster(broken)
+    cluster.node("n1", *gpus(4))
+    assert cluster.figures("n1") == (4, 0, 0)
+
+
 def test_where_devices_are_not_served_claims_mean_nothing() -> None:
     cluster = Cluster(devices.template("gpu", asking(2)))
     cluster.node("n1", *gpus(4))
