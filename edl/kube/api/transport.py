@@ -17,6 +17,9 @@ from edl.kube.auth.credentials import ClientConfig
 
 _CONNECT_SECONDS: Final = 5.0
 _LEAST_SECONDS: Final = 0.05
+_CHUNK: Final = 2**20
+_SLOWEST: Final = 2**16
+"""Bytes of an answer for which it may take a second longer."""
 _JSON: Final = "application/json"
 _PATCHES: Final = {
     "PATCH": "application/merge-patch+json",
@@ -51,7 +54,7 @@ class Transport:
     def send(
         self, method: str, path: str, seconds: float, body: bytes | None = None
     ) -> ApiResponse:
-        """The whole answer, of any status, if it begins within this many seconds.
+        """The whole answer, of any status, within this many seconds; a long one may take longer.
 
         Raises Unreachable if there is none.
         """
@@ -75,12 +78,13 @@ class Transport:
     def _request(self, method: str, path: str, seconds: float, body: bytes | None) -> ApiResponse:
         ends = time.monotonic() + seconds
         try:
-            return _whole(self._once(method, path, body, _timeout(seconds)))
+            return _whole(self._once(method, path, body, _timeout(seconds)), ends)
         except ProtocolError:
             if method != "GET":
                 raise
             # The server may have closed a kept connection: a new one is tried once.
-            return _whole(self._once(method, path, body, _timeout(ends - time.monotonic())))
+            left = _timeout(ends - time.monotonic())
+            return _whole(self._once(method, path, body, left), ends)
 
     def _once(
         self, method: str, path: str, body: bytes | None, timeout: urllib3.Timeout
@@ -137,9 +141,20 @@ def _timeout(seconds: float) -> urllib3.Timeout:
     return urllib3.Timeout(total=left, connect=min(_CONNECT_SECONDS, left))
 
 
-def _whole(response: urllib3.BaseHTTPResponse) -> ApiResponse:
-    """The body, decompressed in one step: urllib3 would copy a long list several times."""
-    data = response.read(decode_content=False)
+def _whole(response: urllib3.BaseHTTPResponse, ends: float) -> ApiResponse:
+    """The body, decompressed in one step: urllib3 would copy a long list several times.
+
+    urllib3 limits each read of the socket only: a server that sends a byte now and then would keep
+    a thread.
+    """
+    parts, size = [], 0
+    while part := response.read1(_CHUNK, decode_content=False):
+        parts.append(part)
+        size += len(part)
+        if time.monotonic() > ends + size / _SLOWEST:
+            response.close()
+            raise HTTPError("the answer takes too long")
+    data = b"".join(parts)
     packed = response.headers.get("Content-Encoding") == "gzip"
     later = response.headers.get("Retry-After", "")
     return ApiResponse(

@@ -1,8 +1,11 @@
 import gzip
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from threading import Thread
+from time import sleep
 
 import pytest
 
@@ -362,3 +365,25 @@ def test_an_answer_of_a_login_page_is_an_error_of_the_cluster(body: str) -> None
         for ask in (lambda: api(address).get(JOB), lambda: api(address).list(ListOptions("Job"))):
             with pytest.raises(Unreachable, match="answers as no API server does"):
                 ask()
+
+
+def test_an_answer_that_drips_ends_in_its_time() -> None:
+    """Else the thread that campaigns for the Lease, or writes, would never be free again."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        dripping = Thread(target=drip, args=(listening,), daemon=True)
+        dripping.start()
+        client = api(f"http://127.0.0.1:{listening.getsockname()[1]}").once(0.1)
+        with pytest.raises(Unreachable, match="the answer takes too long"):
+            client.get(JOB)
+        dripping.join()
+
+
+def drip(listening: socket.socket) -> None:
+    """Answers one request, a byte at a time, until its client is gone, or after two seconds."""
+    client, _ = listening.accept()
+    with client, suppress(OSError):
+        client.recv(2**16)
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        for _ in range(100):
+            client.sendall(b" ")
+            sleep(0.02)
