@@ -1,11 +1,12 @@
 """Everything known of devices, updated by changes: by node, and by what pods request."""
 
-from collections import Counter as Tally
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 
+from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
@@ -58,7 +59,7 @@ class DeviceIndex:
         for node, sign in change.signed():
             for name, _ in node.allocatable.items:
                 if "/" in name:
-                    self._native[name] += sign
+                    self._native.add(name, sign)
 
     def pod(self, change: Delta[PodFacts]) -> None:
         """Updates a pod, which holds the devices of its claims until it ends or terminates."""
@@ -72,7 +73,7 @@ class DeviceIndex:
 
     def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
         """The devices that a pod requests, without those of named claims, which pods may share."""
-        found = Tally(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
+        found = Counter(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
         for name, device_class in self._extended.items():
             own = shape.requests.get(name) if self._native[name] else found[name]
             found[DEVICE_CLASS + device_class] += own

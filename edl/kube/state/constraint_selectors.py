@@ -1,9 +1,9 @@
 """The selectors of all constraints that pods and training jobs have."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.model import Demand, PodConstraints, Selector, Selectors, TrainingJob
@@ -13,15 +13,13 @@ class SelectorCounts:
     """How many constraints have each selector."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Selector] = Counter()
+        self._counts: Tally[Selector] = Tally()
         self._distinct: frozenset[Selector] | None = frozenset()
 
     def add(self, selector: Selector, sign: int) -> None:
-        before = self._counts[selector]
-        self._counts[selector] = after = before + sign
-        if not after:
-            del self._counts[selector]
-        if not (before and after):
+        known = selector in self._counts
+        self._counts.add(selector, sign)
+        if (selector in self._counts) != known:
             self._distinct = None
 
     @property

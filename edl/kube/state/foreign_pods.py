@@ -1,10 +1,10 @@
 """Other owners' pods that constraints of training jobs count."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TypeAlias
 
 from edl.kube.cache.sorted_map import SortedMap
+from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.model import ForeignPods, PodConstraints, Selectors
@@ -22,8 +22,8 @@ class ForeignPodIndex:
         self._selectors = selectors
         self._ours = {*ours}
         """The uids of Jobs whose pods do not count."""
-        self._pods: Counter[_Group] = Counter()
-        self._leaving: Counter[_Group] = Counter()
+        self._pods: Tally[_Group] = Tally()
+        self._leaving: Tally[_Group] = Tally()
         self._stale: set[_Group] = set()
         self._made: SortedMap[tuple[str, str], ForeignPods] = SortedMap()
 
@@ -54,18 +54,15 @@ class ForeignPodIndex:
     def _add(self, pod: PodFacts, constraints: PodConstraints | None, sign: int) -> None:
         if constraints is not None:
             group = (pod.node, constraints)
-            self._pods[group] += sign
-            self._leaving[group] += sign * pod.leaving
+            self._pods.add(group, sign)
+            self._leaving.add(group, sign * pod.leaving)
             self._stale.add(group)
 
     def values(self) -> tuple[ForeignPods, ...]:
         for group in self._stale:
-            key = (group[0], repr(group[1]))
-            if count := self._pods[group]:
-                self._made.put(key, ForeignPods(*group, count, self._leaving[group]))
-            else:
-                self._made.put(key, None)
-                del self._pods[group], self._leaving[group]
+            count, leaving = self._pods[group], self._leaving[group]
+            found = ForeignPods(*group, count, leaving) if count else None
+            self._made.put((group[0], repr(group[1])), found)
         self._stale.clear()
         return self._made.values()
 

@@ -1,11 +1,12 @@
 """Nodes with the usage of their pods, updated pod by pod."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from edl.kube.cache.sorted_map import SortedMap
+from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode import gpu_sharing
 from edl.kube.decode.object_facts import PodFacts
@@ -23,14 +24,14 @@ class _Load:
     evictable_pods: int = 0
     used: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     leaving: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    holds: Counter[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Counter)
+    holds: Tally[tuple[gpu_sharing.GpuAllocation, bool]] = field(default_factory=Tally)
     """Shares of GPUs, each with whether its pod is terminating."""
 
     def add(self, pod: PodFacts, sign: int) -> None:
         self.pods += sign
         self.evictable_pods += sign * pod.keeps_node
         if pod.hold:
-            self.holds[pod.hold, pod.leaving] += sign
+            self.holds.add((pod.hold, pod.leaving), sign)
         for name, amount in pod.shape.requests.items:
             self.used[name] += sign * amount
         for name, amount in pod.shape.requests.items if pod.leaving else ():

@@ -4,12 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.kube.cache.sorted_map import SortedMap
+from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from edl.kube.cluster import ObjectKey
 
 _Key = tuple[str, str, str]
-_Kind = TypeVar("_Kind")
 _SETTLED_AFTER: Final = timedelta(seconds=30)
 """By then pods that the last change of a role admitted can be listed."""
 
@@ -34,9 +34,9 @@ class QuotaIndex:
         """By namespace."""
         self._budgets: dict[str, Quota] = {}
         """The GPU budgets of namespaces, without usage."""
-        self._ours: Counter[_Key] = Counter()
+        self._ours: Tally[_Key] = Tally()
         """The usage of training jobs' pods in ResourceQuotas."""
-        self._bare: Counter[str] = Counter()
+        self._bare: Tally[str] = Tally()
         """GPUs of training jobs' bare pods by namespace, which count in its GPU budget."""
         self._stale: set[str] = set()
         self._made: SortedMap[str, tuple[Quota, ...]] = SortedMap()
@@ -63,14 +63,14 @@ class QuotaIndex:
     def job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
             for key, amount in _charges(job):
-                _add(self._ours, key, sign * amount)
+                self._ours.add(key, sign * amount)
         self._stale.add(change.key.namespace)
 
     def bare_pod(self, pod: PodFacts, sign: int) -> None:
         if not pod.ended:
             requests = pod.shape.requests
             gpus = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)
-            _add(self._bare, pod.namespace, sign * gpus)
+            self._bare.add(pod.namespace, sign * gpus)
             self._stale.add(pod.namespace)
 
     def values(self) -> tuple[Quota, ...]:
@@ -181,13 +181,6 @@ def charge(role: Role, quota: Quota) -> int:
     """What one pod of the role counts in the quota."""
     key = quota.source, quota.resource
     return sum(charge.amount for charge in role.template.charges if charge[:2] == key)
-
-
-def _add(sums: Counter[_Kind], key: _Kind, amount: int) -> None:
-    """Adds to a sum; sums of 0 are removed, as namespaces come and go."""
-    sums[key] += amount
-    if not sums[key]:
-        del sums[key]
 
 
 def charged(jobs: Iterable[TrainingJob]) -> Mapping[_Key, int]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from edl.kube.cache.tally import Tally
 from edl.kube.dra.claim_resolution import DeviceView, resolve
 from edl.model import JobKey
 from edl.model.teams import DEFAULT_TEAM, Teams
@@ -40,6 +41,7 @@ class NamespaceTeams:
     def of(self, teams: Teams) -> Mapping[str, str] | None:
         """Teams by namespace; None if none are configured. Equal results are the same object."""
         if not teams:
+            self._teams, self._stale = teams, set()
             return None
         stale = self._stale if teams == self._teams else self._labels.keys() | self._found.keys()
         self._teams, self._stale = teams, set()
@@ -59,13 +61,13 @@ class _Held:
 
     pods: int = 0
     amounts: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    claiming: Counter["Shape"] = field(default_factory=Counter)
+    claiming: Tally["Shape"] = field(default_factory=Tally)
     """By shape, the number of pods with ResourceClaims."""
 
     def add(self, pod: "PodFacts", sign: int) -> None:
         self.pods += sign
         if pod.shape.claims:
-            self.claiming[pod.shape] += sign
+            self.claiming.add(pod.shape, sign)
         else:
             for name, amount in pod.shape.requests.items:
                 self.amounts[name] += sign * amount
@@ -73,7 +75,7 @@ class _Held:
     def total(self, view: DeviceView | None) -> Mapping[str, int]:
         total = Counter(self.amounts)
         for shape, pods in self.claiming.items():
-            for name, amount in resolve(shape, view, 1).shape.requests.items if pods else ():
+            for name, amount in resolve(shape, view, 1).shape.requests.items:
                 total[name] += amount * pods
         return total
 
