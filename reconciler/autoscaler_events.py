@@ -45,18 +45,19 @@ class AutoscalerEvents:
         jobs = tuple(_with(job, messages.get(job.key, "")) for job in state.jobs)
         return replace(state, jobs=jobs)
 
-    def run_once(self, *, leading: bool) -> float:
+    def lead(self) -> float:
         """Reads the messages again; if one cannot be read, the last message stays."""
-        if leading:
-            messages = self._messages
-            found = {
-                key: self._words(key, pod) or messages.get(key, "")
-                for key, pod in self._asking.items()
-            }
-            self._messages = {key: text for key, text in found.items() if text}
-            if self._messages != messages:
-                self._changed()
+        messages = self._messages
+        found = {
+            key: self._words(key, pod) or messages.get(key, "") for key, pod in self._asking.items()
+        }
+        self._messages = {key: text for key, text in found.items() if text}
+        if self._messages != messages:
+            self._changed()
         return PAUSE
+
+    def follow(self) -> None:
+        """Does nothing."""
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
         """The autoscaler's message about a pod.

@@ -181,14 +181,14 @@ def _process(options: ReconcilerOptions) -> Manager:
     known = UnservedRequestsWarning(settings.limits)
     process = Manager(api, known.wrap_decide(plan), clocks, elector, place.ignored_namespace)
     rights = needed(settings.limits.autoscaler, frozenset(map(ModeRight, place.withheld_right)))
-    process.add_background_task("rights", _rights(rights, api, process, clocks, elector).run_once)
+    process.add_background_task("rights", _rights(rights, api, process, clocks, elector))
     queue = _queue(settings, process.leader_only(api), process, elector)
-    process.add_background_task("queue", queue.run_once)
-    process.add_background_task("teams", _teams(process.leader_only(api), process).run_once)
+    process.add_background_task("queue", queue)
+    process.add_background_task("teams", _teams(process.leader_only(api), process))
     gauges = CertificateMetrics(process.metrics.registry)
     if options.certificates.certificates:
         kept = _certificates(options, api, clocks, process, gauges)
-        process.add_background_task("certificates", kept.run_once)
+        process.add_background_task("certificates", kept)
     return process
 
 

@@ -3,6 +3,7 @@
 import gc
 import logging
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from threading import Event, Thread
 from typing import Final, Protocol
@@ -21,10 +22,10 @@ from edl.steps.namespace_redaction import without_foreign_names
 from edl.steps.plan_steps import Steps, steps
 from edl.steps.unchanged_jobs import UnchangedJobs
 from reconciler.autoscaler_events import AutoscalerEvents
-from reconciler.controller import RESYNC, Controller, DecisionPipeline
+from reconciler.controller import FOLLOWING, RESYNC, Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
-from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, WriteOutcome
+from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, NotLeading, WriteOutcome
 from reconciler.memory.unneeded_nodes_record import UnneededNodesRecord
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
@@ -39,6 +40,8 @@ _SLOWER: Final = 3
 decision may be slow, and another process would be no faster."""
 _DEAD_AFTER: Final = 600.0
 """Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
+_TASK_ENDS: Final = 2.0
+"""Seconds that `stop` waits for each background task."""
 _YOUNG: Final = 100_000
 """Allocations between two garbage collections of young objects; Python's own number is 700."""
 _OLDER: Final = 1_000
@@ -56,21 +59,35 @@ class ProbeAddress(msgspec.Struct, frozen=True):
     debug: bool = False
 
 
-class PeriodicTask(Protocol):
-    """Runs a task once, in a thread of its own; returns the seconds until the next run."""
+class LeaderTask(Protocol):
+    """What a leader does beside its decisions, in a thread of its own."""
 
-    def __call__(self, *, leading: bool) -> float: ...
+    def lead(self) -> float:
+        """Runs once; returns the seconds until the next run. May raise NotLeading."""
+        ...
+
+    def follow(self) -> None:
+        """Runs instead while another process leads: forgets what that process may change."""
+        ...
 
 
-def run_periodically(task: PeriodicTask, leadership: LeaderState, stopping: Event) -> None:
+def run_periodically(task: LeaderTask, leadership: LeaderState, stopping: Event) -> None:
     """Runs the task until `stopping`; an error in one run is logged, and the next one follows."""
     pause = 0.0
     while not stopping.wait(pause):
         try:
-            pause = task(leading=leadership.leading)
+            pause = _run_once(task, leadership)
         except Exception:  # noqa: BLE001 - no other check notices a dead thread
             _log.exception("background task failed, retrying")
             pause = RESYNC
+
+
+def _run_once(task: LeaderTask, leadership: LeaderState) -> float:
+    if leadership.leading:
+        with suppress(NotLeading):
+            return task.lead()
+    task.follow()
+    return FOLLOWING
 
 
 def tune_garbage_collector() -> None:
@@ -125,7 +142,8 @@ class Manager:
             Thread(target=self._run_controller, name="loop", daemon=True),
             Thread(target=self._run_elector, name="elector", daemon=True),
         ]
-        self.add_background_task("autoscaler", autoscaler.run_once)
+        self._tasks: list[Thread] = []
+        self.add_background_task("autoscaler", autoscaler)
 
     def _pipeline(
         self, decide: Callable[[ClusterState], Plan], autoscaler: AutoscalerEvents
@@ -143,26 +161,32 @@ class Manager:
         """A client of `cluster` that refuses writes while this process does not lead."""
         return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
 
-    def add_background_task(self, name: str, task: PeriodicTask) -> None:
+    def add_background_task(self, name: str, task: LeaderTask) -> None:
         """Adds a thread that runs the task until `stop`; to be called before `start`."""
         args = (task, self._leadership, self._stopping)
-        self._threads.append(Thread(target=run_periodically, args=args, name=name, daemon=True))
+        self._tasks.append(Thread(target=run_periodically, args=args, name=name, daemon=True))
 
     def start(self, address: ProbeAddress) -> int:
         """Starts everything; returns the port that is served. Raises OSError if it is taken."""
         self._server = serve(address.host, address.port, self._pages(debug=address.debug))
         for informer in self._informers:
             informer.start()
-        for thread in self._threads:
+        for thread in (*self._threads, *self._tasks):
             thread.start()
         return self._server.server_port
 
     def stop(self) -> None:
-        """Waits for writes that have begun, then releases the leadership."""
+        """Waits for decisions' writes that have begun, then releases the leadership.
+
+        A background task may be longer at a request than a pod may take to end. Its writes have
+        preconditions, and begin only while this process leads.
+        """
         self._trigger.stop()
         self._stopping.set()
         for thread in self._threads:
             thread.join()
+        for task in self._tasks:
+            task.join(_TASK_ENDS)
         self._writer.close()
         self._recorder.close()
         if self._elector:

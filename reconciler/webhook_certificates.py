@@ -20,7 +20,6 @@ from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import option, option_group
 from edl.kube.problem_log import ProblemLog
 from edl.model import ObjectRef
-from reconciler.controller import FOLLOWING
 from reconciler.job_backoff import AFTER_FAILURE
 from reconciler.leader_only_cluster import NotLeading
 
@@ -131,15 +130,12 @@ class WebhookCertificates:
         self._problems = ProblemLog(_log)
         self._missing: tuple[ObjectRef, ...] = ()
 
-    def run_once(self, *, leading: bool) -> float:
+    def lead(self) -> float:
         """Checks once and changes what is due; returns the seconds until the next check."""
-        if not leading:
-            self._gauges.follows()
-            return min(FOLLOWING, self._every.total_seconds())
         try:
             installed = self._rotation(self._clock())
         except NotLeading:
-            return FOLLOWING
+            raise
         except EdlError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 - the next run may succeed
@@ -151,6 +147,9 @@ class WebhookCertificates:
             _log.info("the webhook's certificate is maintained again")
         self._failures = 0
         return self._every.total_seconds()
+
+    def follow(self) -> None:
+        self._gauges.follows()
 
     def _tell(self, missing: tuple[ObjectRef, ...]) -> None:
         """Logs when a configuration disappears, and when all exist again."""

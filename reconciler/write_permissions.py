@@ -85,18 +85,18 @@ class WritePermissions:
     _looked: float | None = None
     _pause: float = 0.0
 
-    def run_once(self, *, leading: bool) -> float:
+    def lead(self) -> float:
         """Checks, if a check is due; returns the seconds until the next run."""
-        if not leading:
-            self._looked = None
-            self.gauge.set(0)
-            return FOLLOWING
         now = self.monotonic()
         pause = SOONEST if self.forbidden.is_set() else self._pause
         if self._looked is None or now >= self._looked + pause:
             self.forbidden.clear()
             self._looked, self._pause = now, self._check()
         return FOLLOWING
+
+    def follow(self) -> None:
+        self._looked = None
+        self.gauge.set(0)
 
     def _check(self) -> float:
         """Checks once; returns the seconds until the next check."""

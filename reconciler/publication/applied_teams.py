@@ -32,25 +32,26 @@ class AppliedTeams:
         self._logged: TeamsReading | None = None
         self._written: TeamsReading | None = None
 
-    def run_once(self, *, leading: bool) -> float:
+    def lead(self) -> float:
         """Returns the seconds until the next run."""
         reading = self._reading()
         self._tell(reading)
-        if not leading:
-            self._written = None
-        if not leading or reading.version is None or reading is self._written:
-            return FOLLOWING
-        if reading.findings and not reading.data:
-            return FOLLOWING  # the last leader's document was not read: keep it
-        try:
-            self._write(reading)
-        except NotLeading:
-            return FOLLOWING
-        except ClusterError as error:
-            _log.warning("cannot store the applied teams: %s", error)
-            return AFTER_ERROR
-        self._written = reading
+        # A document that is invalid from the start: the last leader's one is kept.
+        unknown = reading.version is None or (reading.findings and not reading.data)
+        if not unknown and reading is not self._written:
+            try:
+                self._write(reading)
+            except NotLeading:
+                raise
+            except ClusterError as error:
+                _log.warning("cannot store the applied teams: %s", error)
+                return AFTER_ERROR
+            self._written = reading
         return FOLLOWING
+
+    def follow(self) -> None:
+        self._tell(self._reading())
+        self._written = None
 
     def _write(self, reading: TeamsReading) -> None:
         found = find(self._cluster, self._ref)

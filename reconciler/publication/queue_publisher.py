@@ -68,28 +68,22 @@ class QueuePublisher:
         self._errors = 0
         self._problems = ProblemLog(_log)
 
-    def run_once(self, *, leading: bool) -> float:
+    def lead(self) -> float:
         """Writes what is due; returns the seconds until the next run."""
-        if not leading:
-            return self._follows()
         if (decided := self._decided()) is None:
             return FOLLOWING
         try:
             self._publish(decided)
         except NotLeading:
-            return self._follows()
+            raise
         except ClusterError as error:
             self._problems.report("cannot publish the queue: %s", error)
             self._published = None
-        except Exception:  # noqa: BLE001 - the next run may succeed
-            _log.exception("publishing the queue failed")
-            self._published = None
         return PERIOD
 
-    def _follows(self) -> float:
+    def follow(self) -> None:
         self._published = None
         self._refused.clear()
-        return FOLLOWING
 
     def _publish(self, decided: LastDecision) -> None:
         """Publishes one decision. Raises ClusterError."""

@@ -409,7 +409,7 @@ def test_the_queue_is_published_changed_and_taken_away(
             for jobs in (1, 2, 0):
                 queue.wait(jobs)
                 seconds[0] += 1000.0
-                publisher.run_once(leading=True)
+                publisher.lead()
 
         def left() -> bool:
             return at.exists("ConfigMap", "edl-queue")
@@ -452,7 +452,7 @@ def test_the_teams_that_are_decided_by_are_kept(
         data = {contract.TEAMS_KEY: "teams: [{name: after}]"}
         reading = TeamsReading(data=data, version="1")
         gauge = Gauge("invalid", "…", registry=CollectorRegistry())
-        AppliedTeams(account, lambda: reading, gauge).run_once(leading=True)
+        AppliedTeams(account, lambda: reading, gauge).lead()
         return str(owner.get(APPLIED)["data"][contract.TEAMS_KEY])
 
     with without(room, grant, ACCOUNT):
@@ -470,9 +470,9 @@ def test_what_an_autoscaler_says_is_read(room: Sandbox, account: Noted, grant: G
     events = AutoscalerEvents(account, lambda: None)
     events.seen(ClusterState(now, (), (TrainingJob(key, "none", (), now, provisioning=asked),)))
     with without(room, grant, ACCOUNT):
-        events.run_once(leading=True)
+        events.lead()
         assert account.refused == {grant.asked}
-    events.run_once(leading=True)
+    events.lead()
     assert grant.asked in account.allowed
 
 

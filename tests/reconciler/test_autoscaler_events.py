@@ -45,7 +45,7 @@ class World:
 
     def said(self, known: ClusterState) -> str:
         self.events.seen(known)
-        self.events.run_once(leading=True)
+        self.events.lead()
         return self.events.seen(known).jobs[0].provisioning.message
 
 
@@ -119,6 +119,6 @@ def test_events_that_cannot_be_read_hide_no_other_jobs() -> None:
     known = state(POD)
     both = replace(known, jobs=(replace(other, key=JobKey("a", "gang")), *known.jobs))
     world.events.seen(both)
-    world.events.run_once(leading=True)
+    world.events.lead()
     found = world.events.seen(both).jobs
     assert [one.provisioning.message for one in found] == ["", "no instance type has 900 CPU"]

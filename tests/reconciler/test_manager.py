@@ -22,8 +22,9 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Held, Plan
 from edl.planner.policies import POLICIES
 from edl.writes import Json
-from reconciler.controller import RESYNC
+from reconciler.controller import FOLLOWING, RESYNC
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaseSettings
+from reconciler.leader_only_cluster import NotLeading
 from reconciler.manager import Manager, ProbeAddress, run_periodically
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
@@ -583,18 +584,64 @@ class Turns(Event):
 def test_an_error_in_a_background_task_is_logged_and_the_task_runs_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    found = iter([3.0, None, 5.0])
-
-    def task(*, leading: bool) -> float:
-        assert leading
-        pause = next(found)
-        assert pause is not None, "a bug"
-        return pause
-
-    turns = Turns(3)
+    task, turns = Scripted([3.0, ValueError("a bug"), 5.0]), Turns(3)
     run_periodically(task, AlwaysLeader(), turns)
     assert turns.pauses == [0.0, 3.0, RESYNC, 5.0]
     assert "a bug" in caplog.text
+    assert task.follows == 0
+
+
+def test_a_background_task_follows_once_the_lead_is_lost() -> None:
+    task, turns = Scripted([NotLeading("another process leads now"), 5.0]), Turns(2)
+    run_periodically(task, AlwaysLeader(), turns)
+    assert turns.pauses == [0.0, FOLLOWING, 5.0]
+    assert task.follows == 1
+
+
+class Scripted:
+    """A task with these outcomes."""
+
+    def __init__(self, outcomes: list[float | Exception]) -> None:
+        self._outcomes = outcomes
+        self.follows = 0
+
+    def lead(self) -> float:
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def follow(self) -> None:
+        self.follows += 1
+
+
+class Hanging(Scripted):
+    """A task whose request gets no answer until the test ends."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.begun, self.answered = Event(), Event()
+
+    def lead(self) -> float:
+        self.begun.set()
+        self.answered.wait()
+        return 1.0
+
+
+def test_a_background_task_that_hangs_keeps_no_lease(fake: FakeCluster) -> None:
+    process, task = elected(fake, "first"), Hanging()
+    process.add_background_task("hanging", task)
+    process.start(ProbeAddress("127.0.0.1", 0))
+    try:
+        assert task.begun.wait(SECONDS)
+        until(lambda: leader(fake) == "first")
+        ending = Thread(target=process.stop)
+        ending.start()
+        ending.join(SECONDS)
+        assert leader(fake) == ""
+    finally:
+        task.answered.set()
+        ending.join(SECONDS)
 
 
 def test_a_port_that_is_taken_is_told(fake: FakeCluster) -> None:

@@ -60,9 +60,9 @@ def test_a_leader_fills_the_secrets_and_measures_the_authority(
     cluster: FakeCluster, registry: CollectorRegistry
 ) -> None:
     kept = keeping(cluster, Duty(leading=True), registry)
-    assert kept.run_once(leading=True) == EVERY.total_seconds()
+    assert kept.lead() == EVERY.total_seconds()
     issuer = rotate(cluster, INSTALLATION, NOW).issuer
-    kept.run_once(leading=True)
+    kept.lead()
     assert is_trusted(read_pair(cluster, INSTALLATION.serving), issuer.trust, NOW)
     assert registry.get_sample_value("edl_trusted_authorities") == 2
     ends = facts_of(each_certificate(issuer.trust)[0]).ends.timestamp()
@@ -74,8 +74,9 @@ def test_a_process_that_does_not_lead_writes_nothing(
 ) -> None:
     follows = Duty(leading=False)
     kept = keeping(cluster, follows, registry)
-    kept.run_once(leading=True)  # it was the leader when the turn began
-    kept.run_once(leading=False)
+    with pytest.raises(NotLeading):  # it was the leader when the run began
+        kept.lead()
+    kept.follow()
     with pytest.raises(NotFound):
         cluster.get(INSTALLATION.authority)
     assert registry.get_sample_value("edl_certificate_failures_total") == 0
@@ -90,7 +91,7 @@ def test_a_failure_is_counted_told_once_and_tried_again_with_back_off(
         raise outcomes.pop(0)
 
     kept = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
-    pauses = [kept.run_once(leading=True) for _ in range(10)]
+    pauses = [kept.lead() for _ in range(10)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (1.0, 60.0)
     assert registry.get_sample_value("edl_certificate_failures_total") == 10
@@ -112,7 +113,7 @@ def test_after_a_success_the_back_off_begins_anew(registry: CollectorRegistry) -
         return found
 
     turns = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
-    assert [turns.run_once(leading=True) for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
+    assert [turns.lead() for _ in range(6)] == [1.0, EVERY.total_seconds()] * 3
 
 
 def test_a_missing_configuration_is_told_once_and_measured(
@@ -120,16 +121,16 @@ def test_a_missing_configuration_is_told_once_and_measured(
 ) -> None:
     caplog.set_level(logging.INFO)
     kept = keeping(cluster, Duty(leading=True), registry)
-    kept.run_once(leading=True)
+    kept.lead()
     gone = ObjectRef(WEBHOOK_KINDS[0], "", "edl")
     webhooks = cluster.get(gone)["webhooks"]
     cluster.delete(gone)
     counts = []
     for _ in range(2):
-        assert kept.run_once(leading=True) == EVERY.total_seconds(), "the rest is kept"
+        assert kept.lead() == EVERY.total_seconds(), "the rest is kept"
         counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
     cluster.create(gone, {"webhooks": webhooks})
-    kept.run_once(leading=True)
+    kept.lead()
     counts.append(registry.get_sample_value("edl_webhook_configurations_missing"))
     assert counts == [1, 1, 0]
     assert [each.getMessage() for each in caplog.records] == [
@@ -144,9 +145,9 @@ def test_a_leadership_lost_during_a_rotation_counts_as_no_failure(
     def rotation(_: datetime) -> Installed:
         raise NotLeading("left to the new leader")
 
-    WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY).run_once(
-        leading=True
-    )
+    kept = WebhookCertificates(rotation, CertificateMetrics(registry), lambda: NOW, EVERY)
+    with pytest.raises(NotLeading):
+        kept.lead()
     assert registry.get_sample_value("edl_certificate_failures_total") == 0
 
 

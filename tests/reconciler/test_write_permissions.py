@@ -73,7 +73,7 @@ class Watched:
     def after(self, seconds: float, *, leading: bool = True) -> int:
         """How often the API server has been asked then."""
         self.seconds += seconds
-        self.rights.run_once(leading=leading)
+        self.rights.lead() if leading else self.rights.follow()
         return self.cluster.looks
 
     @property

@@ -33,7 +33,7 @@ class Keeper:
     def reads(self, reading: TeamsReading, *, leading: bool = True) -> object:
         """What is kept when this was read."""
         self.reading = reading
-        self.teams.run_once(leading=leading)
+        self.teams.lead() if leading else self.teams.follow()
         try:
             return self.cluster.get(APPLIED)["data"]
         except NotFound:

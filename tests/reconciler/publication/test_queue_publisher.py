@@ -15,7 +15,7 @@ from edl.planner.plan import Held, Plan
 from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import KEY, NamespaceQueue, parse
 from edl.writes import Json
-from reconciler.leader_only_cluster import LeaderOnlyCluster
+from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.queue_insights import LONGEST, PART, QueueInsights
 from reconciler.publication.queue_publisher import (
@@ -118,7 +118,7 @@ class Desk:
         self.time.seconds += after
         self.cluster.writes.clear()
         self.waits(*jobs, seconds=self.time.seconds)
-        self.publisher.run_once(leading=True)
+        self.publisher.lead()
         return list(self.cluster.writes)
 
     def read(self, namespace: str = "ns") -> NamespaceQueue:
@@ -160,7 +160,9 @@ def test_a_new_leader_takes_over_the_published_queue(desk: Desk) -> None:
 
 def test_a_follower_writes_nothing(desk: Desk) -> None:
     desk.leadership.leading = False
-    assert desk.look("a/one") == []
+    with pytest.raises(NotLeading):
+        desk.look("a/one")
+    assert desk.cluster.writes == []
     assert desk.confirmed == []
 
 
@@ -168,7 +170,7 @@ def test_before_the_first_decision_nothing_is_known_and_nothing_is_taken_away(de
     desk.look("a/one")
     desk.decided, desk.publisher = None, desk.another()
     desk.cluster.writes.clear()
-    desk.publisher.run_once(leading=True)
+    desk.publisher.lead()
     assert desk.cluster.writes == []
 
 
@@ -196,7 +198,7 @@ def test_nothing_is_published_in_a_namespace_that_is_being_deleted(desk: Desk) -
     state = desk.decided.state
     jobs = (replace(state.jobs[0], problem=reasons.NAMESPACE_TERMINATING), state.jobs[1])
     desk.decided = replace(desk.decided, state=replace(state, jobs=jobs))
-    desk.publisher.run_once(leading=True)
+    desk.publisher.lead()
     assert desk.cluster.writes == ["create b"]
 
 
@@ -276,7 +278,7 @@ def full() -> LastDecision:
 
 def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
     desk.decided, desk.insight_clock.seconds = full(), 0.0
-    desk.publisher.run_once(leading=True)
+    desk.publisher.lead()
     (job,) = desk.read().items
     assert job.start is not None
     assert [one.type for one in job.start.blockers] == ["TooLarge"]

@@ -4,7 +4,6 @@ from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta, ObjectKey
@@ -30,8 +29,17 @@ def test_a_node_forgets_the_shares_of_pods_that_are_gone() -> None:
     index = NodeUsageIndex()
 
     def pod(hold: GpuAllocation | None) -> PodFacts:
-        facts = PodFacts("n", "p", "node", Shape(Resources()), *[False] * 3, 0)
-        return replace(facts, hold=hold)
+        return PodFacts(
+            namespace="n",
+            name="p",
+            node="node",
+            shape=Shape(Resources()),
+            ended=False,
+            leaving=False,
+            asking=False,
+            priority=0,
+            hold=hold,
+        )
 
     index.pod(pod(None), 1)
     for number in range(10):
