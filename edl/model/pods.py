@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from edl import contract
-from edl.model.causes.reason_codes import Reason
+from edl.model.causes.reason_codes import Code, Reason
 from edl.model.failures import FailedAttempt
 from edl.model.quotas import QuotaCharge
 from edl.quantities import Resources
@@ -204,13 +204,21 @@ class PodContainers(msgspec.Struct, frozen=True):
     """How often the kubelet has restarted its containers and init containers; 0 once it is over."""
 
 
+class DisruptionMark(NamedTuple):
+    """The condition `DisruptionTarget` that a decision has set on a pod that it ends."""
+
+    reason: Code
+    at: datetime
+
+
 class PodDeletion(msgspec.Struct, frozen=True):
-    """What the deletion of a pod waits for."""
+    """What the deletion of a pod waits for, and its announcement."""
 
     finalizers: tuple[str, ...] | None = None
     """None if they are not known, as in a simulation."""
     due_at: datetime | None = None
     """When its grace period ends (`deletionTimestamp`); None if unknown, or if it stays."""
+    mark: DisruptionMark | None = None
 
 
 class Pod(msgspec.Struct, frozen=True):

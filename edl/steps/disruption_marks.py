@@ -7,14 +7,20 @@ action FailJob has that code (docs/kubernetes.md 32). A rule before it that igno
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from edl import messages
 from edl.model import JobKey, ObjectRef, Pod, Reason, Role
+from edl.model.pods import DisruptionMark
 from edl.spec.failure_policy import FAILS
 from edl.steps.pod_removal import pods_to_remove
 from edl.steps.preconditioned_patches import timestamp
 from edl.writes import Disrupt
+
+_RUNS_ON: Final = "the pod is not ended after all"
+_SETTLED_AFTER: Final = timedelta(seconds=30)
+"""By then the write that followed the mark is known, and its pods are terminating."""
 
 
 def marks_for_stop(
@@ -43,6 +49,41 @@ def marks_for_size(
         if pod.name not in names and (pod.index >= size if role.spec.indexed else chooses)
     )
     return tuple(_marks(key, (*named, *above), reason, now))
+
+
+def withdrawn_marks(key: JobKey, role: Role, now: datetime) -> tuple[Disrupt, ...]:
+    """Withdraws the marks of pods that run on: their stop failed, or others were chosen.
+
+    A marked pod that fails by itself would be spared by its `podFailurePolicy`.
+    """
+    return tuple(
+        Disrupt(
+            ObjectRef("Pod", key.namespace, pod.name),
+            pod.version,
+            mark.reason,
+            _RUNS_ON,
+            timestamp(now),
+            withdrawn=True,
+        )
+        for pod, mark in _marked(role)
+        if now - mark.at >= _SETTLED_AFTER
+    )
+
+
+def withdrawal_due(role: Role, now: datetime) -> timedelta | None:
+    """The time until a mark of a pod that runs on is withdrawn."""
+    return min((_SETTLED_AFTER - (now - mark.at) for _, mark in _marked(role)), default=None)
+
+
+def _marked(role: Role) -> Iterator[tuple[Pod, DisruptionMark]]:
+    """Marked pods that the role keeps at its present size."""
+    if role.status.suspended or not _spares_marked(role):
+        return
+    size, spare = role.status.size, _active(role) > role.status.size
+    for pod in role.status.pods:
+        leaves = pod.index >= size if role.spec.indexed else spare
+        if pod.deletion.mark and pod.active and not leaves:
+            yield pod, pod.deletion.mark
 
 
 def _active(role: Role) -> int:

@@ -12,6 +12,7 @@ from edl.planner.plan import Resize
 from edl.steps import host_lists, pod_removal
 from edl.steps.backoff_limit import raise_backoff_limit
 from edl.steps.dependents import dependents_of, missed_keys
+from edl.steps.disruption_marks import withdrawal_due, withdrawn_marks
 from edl.steps.finish import finish, resume_unrecorded_ends
 from edl.steps.host_lists import Publication, leaves_no_worker, publish
 from edl.steps.preconditioned_patches import job_patch, timestamp
@@ -87,6 +88,7 @@ def _change(
         raise_backoff_limit(job, role, now)
         or pod_removal.restore_reason(job, role)
         or record_below_min(job, role, now)
+        or withdrawn_marks(job.key, role, now)
     )
 
 
@@ -101,5 +103,6 @@ def record_below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:
     limits = [scale_deadline.time_left(role, now) for role in job.live if role.request.scaling]
-    times = (published.wait, published.recheck, *limits)
+    marks = [withdrawal_due(role, now) for role in job.live]
+    times = (published.wait, published.recheck, *limits, *marks)
     return min((time for time in times if time is not None and time > timedelta()), default=None)

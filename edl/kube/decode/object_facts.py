@@ -171,12 +171,11 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None
     provisional = _is_provisional(found) and not (job or alone)
-    held_back = ours or provisional or ended or leaving or _unseen(found)
     identity = shapes.identity(found.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), found.metadata.annotations
     shape = shapes.of(_own(found, ours=ours), identity, share, _claims(found))
     hold = gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory)
-    asking = not (found.spec.node_name or held_back)
+    asking = not (found.spec.node_name or ours or provisional or ended or leaving or _unseen(found))
     return PodFacts(
         namespace=identity.namespace,
         name=found.metadata.name,

@@ -20,10 +20,11 @@ from edl.kube.decode.schemas import (
     PodAnnotations,
     PodObject,
 )
-from edl.model import Pod, PodPhase
+from edl.model import Code, Pod, PodPhase
 from edl.model.pods import (
     CRASH_LOOP,
     ContainerWait,
+    DisruptionMark,
     PlannedNode,
     PodContainers,
     PodDeletion,
@@ -33,10 +34,11 @@ from edl.model.pods import (
 )
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
-from edl.spec.job_spec import JobSpec
+from edl.spec.job_spec import DISRUPTION_TARGET, JobSpec
 from edl.writes import Json
 
 _TRUE: Final = "True"
+_CODES: Final = {str(code): code for code in Code}
 _SCHEDULED: Final = SchedulingStatus()
 _UNREMARKABLE: Final = PodContainers()
 _DONE: Final = frozenset({PodPhase.SUCCEEDED.value, PodPhase.FAILED.value})
@@ -92,7 +94,13 @@ def pod(found: PodObject, alone: BarePod | None, hold: GpuAllocation | None) -> 
 
 def _deletion(found: PodObject) -> PodDeletion:
     finalizers = tuple(map(intern, found.metadata.finalizers or ()))
-    return PodDeletion(finalizers, found.metadata.deletion_timestamp)
+    marks = (
+        DisruptionMark(_CODES[one.reason], one.last_transition_time)
+        for one in found.status.conditions or ()
+        if one.type == DISRUPTION_TARGET and one.status == _TRUE
+        if one.reason in _CODES and one.last_transition_time
+    )
+    return PodDeletion(finalizers, found.metadata.deletion_timestamp, next(marks, None))
 
 
 def _published(annotations: PodAnnotations) -> PublishedHosts:

@@ -6,7 +6,6 @@ Consecutive writes to different pods of one step run in parallel as well.
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from itertools import chain, groupby
 from operator import itemgetter
 from time import sleep
@@ -17,7 +16,7 @@ import msgspec
 from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, Invalid, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
-from edl.kube.writer.disruption_condition import only_marks, set_condition, withdrawals
+from edl.kube.writer.disruption_condition import set_condition
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step, Write
@@ -138,16 +137,10 @@ class ClusterWriter:
 
     def _written_all(self, step: Step, ours: dict[ObjectRef, str]) -> EdlError | None:
         """Performs the writes; adds the version of each object in a response to `ours`."""
-        marks: list[Disrupt] = []
-        """Those whose pods no write has ended yet."""
         try:
             for chains in _at_once(step.writes):
-                marks = (begun := only_marks(chains)) or marks
                 self._write_chains(chains, ours)
-                marks = begun
         except ClusterError as error:
-            with suppress(ClusterError):
-                self._write_chains(withdrawals(marks, ours, error), ours)
             return error
         except Exception as error:  # noqa: BLE001 - one step must not stop all others
             defect = WriteDefect(f"{type(error).__name__}: {error}")

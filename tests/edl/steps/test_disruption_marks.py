@@ -4,10 +4,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from edl.model import ExitCodeRule, FailureRules, ResizePolicy, Role, TrainingJob
+from edl.model import (
+    Code,
+    ExitCodeRule,
+    FailureRules,
+    Pod,
+    ResizePolicy,
+    Role,
+    TrainingJob,
+)
+from edl.model.pods import DisruptionMark
 from edl.planner.plan import Resize, Suspension
 from edl.steps.running_jobs import upkeep
 from edl.steps.sizes.start import stop
+from edl.steps.step_collector import DueSteps
 from edl.writes import Disrupt, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, pod, pods, role, seconds, training
 from tests.reasons import because
@@ -103,3 +113,53 @@ def test_all_pods_of_a_job_that_restarts_for_a_new_size_are_marked() -> None:
     resize = Resize(KEY, "worker", 3, 4, WHY, restart=True)
     (step,), _ = upkeep(training(found, framework="mxnet"), [resize], NOW)
     assert sorted(marked(step)) == names(0, 1, 2)
+
+
+def kept(*found: Pod, **fields: object) -> DueSteps:
+    """The upkeep of a worker with these pods."""
+    return upkeep(training(worker(FAILS, pods=found, **fields)), [], NOW)
+
+
+def marked_pod(index: int, age: float) -> Pod:
+    return pod("worker", index, mark=DisruptionMark(Code.RECLAIMED, NOW - seconds(age)))
+
+
+def withdrawn(due: DueSteps) -> list[str]:
+    (step,) = due.steps
+    marks = [write for write in step.writes if isinstance(write, Disrupt)]
+    assert all(mark.withdrawn for mark in marks)
+    return [mark.target.name for mark in marks]
+
+
+def test_a_pod_that_runs_on_loses_its_mark() -> None:
+    """The stop that followed the mark got no answer, or its leader has ended."""
+    due = kept(marked_pod(0, age=30), pod("worker", 1), marked_pod(2, age=31))
+    assert withdrawn(due) == names(0, 2)
+
+
+def test_a_mark_stays_until_the_write_that_followed_it_is_known() -> None:
+    due = kept(marked_pod(0, age=20), marked_pod(1, age=25), pod("worker", 2))
+    assert withdrawn(due) == []
+    assert due.recheck_after == seconds(5)
+
+
+@pytest.mark.parametrize("leaving", [{"size": 2}, {"suspended": True}])
+def test_pods_that_leave_keep_their_marks(leaving: dict[str, object]) -> None:
+    found = [pod("worker", index) for index in range(2)]
+    assert withdrawn(kept(*found, marked_pod(2, age=60), **leaving)) == []
+
+
+def test_of_work_items_the_pods_that_remain_lose_their_marks() -> None:
+    def due(size: int) -> DueSteps:
+        found = tuple(marked_pod(index, age=60) for index in range(3))
+        items = worker(FAILS, pods=found, size=size, indexed=False, resizing=ResizePolicy.ITEMS)
+        return upkeep(training(items, framework="none"), [], NOW)
+
+    assert withdrawn(due(size=2)) == []
+    assert withdrawn(due(size=3)) == names(0, 1, 2)
+
+
+def test_a_pod_that_a_plan_ends_now_keeps_its_mark() -> None:
+    found = tuple(marked_pod(index, age=60) for index in range(3))
+    step = smaller(training(worker(FAILS, pods=found)), 1)
+    assert [write for write in step.writes if isinstance(write, Disrupt) and write.withdrawn] == []

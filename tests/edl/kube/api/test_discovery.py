@@ -27,6 +27,6 @@ def test_only_a_list_without_the_kind_is_a_no(
 
 
 @pytest.mark.parametrize("answer", [status(503, "starting"), Answer(200, "<html>")])
-def test_a_server_that_lists_nothing_is_no_answer(answer: Answer) -> None:
+def test_without_a_list_of_groups_a_kind_is_neither_served_nor_not(answer: Answer) -> None:
     with serving(answer) as (_, address), pytest.raises(Unreachable):
         api(address).serves("NodePool")

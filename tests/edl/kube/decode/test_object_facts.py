@@ -10,9 +10,9 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.node_selector import NODE_NAME
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.training_pods import container_wait
-from edl.model import ClaimRef, Node, Pod, PodPhase, Requirement, Taint, Toleration
+from edl.model import ClaimRef, Code, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.model.nodes import CORDONED
-from edl.model.pods import ContainerWait
+from edl.model.pods import ContainerWait, DisruptionMark
 from edl.parsing.yaml_values import timestamp
 from edl.patches.merge_patch import merged
 from edl.quantities import Resources
@@ -542,3 +542,27 @@ def test_the_shape_of_a_pod_of_others_names_its_node_whatever_is_written_on_it()
 def test_a_pod_placed_at_no_time_still_has_its_node() -> None:
     found = placeable(assigned_node="n1", placed_at="soon")
     assert (found.planned.node, found.planned.placed_at) == ("n1", None)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({}, DisruptionMark(Code.RECLAIMED, datetime(2026, 1, 1, tzinfo=UTC))),
+        ({"status": "False"}, None),
+        ({"reason": "PreemptionByScheduler"}, None),
+        ({"type": "PodScheduled"}, None),
+        ({"lastTransitionTime": None}, None),
+    ],
+)
+def test_only_our_own_mark_of_a_disruption_is_read(
+    condition: dict[str, str | None], expected: DisruptionMark | None
+) -> None:
+    mark = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "Reclaimed",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    found = pod_facts(job_pod("p", 0, "j", status={"conditions": [mark | condition]})).pod
+    assert found
+    assert found.deletion.mark == expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unreachable, is_refusal
+from edl.errors import Conflict, Forbidden, NotFound, Unreachable, is_refusal
 from edl.kube.cluster import ListOptions
 from edl.kube.writer import event_recorder
 from edl.kube.writer.event_recorder import (
@@ -548,52 +548,6 @@ def marks_of(fake: FakeCluster, *names: str) -> list[Disrupt]:
 def conditions(fake: FakeCluster, target: ObjectRef) -> dict[str, str]:
     found = fake.get(target)["status"].get("conditions", [])
     return {one["type"]: one["status"] for one in found}
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (Conflict("changed", 409), "False"),
-        (Forbidden("quota", 403), "False"),
-        (NotFound("gone", 404), "True"),
-        (Unreachable("no answer"), "True"),
-        (Invalid("an admission webhook sets spec.parallelism to 4 instead of 3"), "True"),
-    ],
-    ids=["conflict", "refusal", "deleted", "lost", "stored otherwise"],
-)
-def test_a_mark_is_withdrawn_where_its_pod_certainly_runs_on(
-    fake: FakeCluster, cluster: FaultyCluster, error: ClusterError, status: str
-) -> None:
-    """With a lost answer, or a deleted Job, the pod may be about to end."""
-    mark = marks_of(fake, "worker")
-    cluster.fails["patch train"] = [error]
-    ClusterWriter(cluster).act([Step(KEY, (*mark, resize(fake, 3)))])
-    assert conditions(fake, mark[0].target) == {"DisruptionTarget": status}
-
-
-def test_marks_stay_once_a_job_of_their_step_has_been_stopped(
-    fake: FakeCluster, cluster: FaultyCluster
-) -> None:
-    """Pods of the other Jobs may fail without its pods."""
-    chief = ObjectRef("Job", "web", "chief")
-    fake.create(chief, {"spec": {}})
-    (mark,) = marks_of(fake, "worker")
-    step = Step(KEY, (mark, resize(fake, 0, chief), resize(fake, 3)))
-    cluster.fails["patch train"] = [Conflict("changed", 409)]
-    assert ClusterWriter(cluster).act([step]).conflicts == (step,)
-    assert conditions(fake, mark.target) == {"DisruptionTarget": "True"}
-
-
-def test_the_marks_that_were_made_before_a_mark_in_conflict_are_withdrawn(
-    fake: FakeCluster, cluster: FaultyCluster
-) -> None:
-    marks = marks_of(fake, "first", "second")
-    first, second = (mark.target for mark in marks)
-    fake.patch(second, {"status": {"phase": "Succeeded"}})
-    step = Step(KEY, (*marks, resize(fake, 3)))
-    assert ClusterWriter(cluster, threads=1).act([step]).conflicts == (step,)
-    assert conditions(fake, first) == {"DisruptionTarget": "False"}
-    assert conditions(fake, second) == {}
 
 
 def test_a_withdrawal_leaves_a_pod_alone_that_has_changed_since(fake: FakeCluster) -> None:
