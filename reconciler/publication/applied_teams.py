@@ -16,7 +16,7 @@ from reconciler.leader_only_cluster import NotLeading
 _log: Final = logging.getLogger(__name__)
 AFTER_ERROR: Final = 30.0
 """Seconds."""
-_INVALID: Final = "ConfigMap %s/%s is invalid, keeping the previous teams: %s"
+_INVALID: Final = "ConfigMap %s/%s is invalid, %s: %s"
 
 
 class AppliedTeams:
@@ -75,7 +75,8 @@ class AppliedTeams:
             self._logged = None
         elif self._logged is None or self._logged.version != reading.version:
             if reading.findings:
-                place = self._ref.namespace, contract.TEAMS_CONFIG_MAP
+                instead = "keeping the previous teams" if reading.data else "no teams are in effect"
+                place = self._ref.namespace, contract.TEAMS_CONFIG_MAP, instead
                 _log.warning(_INVALID, *place, " | ".join(map(str, reading.findings)))
             elif self._logged and self._logged.findings:
                 _log.info("the teams document is valid again")

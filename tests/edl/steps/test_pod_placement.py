@@ -326,6 +326,7 @@ def test_a_pod_that_lost_its_node_ends_uncounted_and_an_event_says_so() -> None:
     assert isinstance(freed, Patch)
     assert freed.body == {"metadata": {"finalizers": []}}
     assert freed.version == lost.version
+    assert freed.optional, "a pod that has succeeded meanwhile is counted"
     assert ended == Delete(ObjectRef("Pod", KEY.namespace, lost.name))
     (event,) = step.events
     assert (event.action, event.reason) == (Action.REPLACED, Code.NODE_FULL)

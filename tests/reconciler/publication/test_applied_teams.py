@@ -94,10 +94,14 @@ def test_what_others_wrote_there_is_written_again_by_the_next_leader(keeper: Kee
     assert keeper.reads(TeamsReading(data=ONE, version="1")) == ONE
 
 
-def test_what_was_kept_and_cannot_be_read_now_is_not_lost(keeper: Keeper) -> None:
+def test_what_was_kept_and_cannot_be_read_now_is_not_lost(
+    keeper: Keeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without the right to read it, or if newer rules forbid it; guarantees then end."""
     keeper.reads(TeamsReading(data=ONE, version="1"))
     keeper.teams = keeper.another()
     assert keeper.reads(TeamsReading(findings=WRONG, version="2")) == ONE
+    assert "is invalid, no teams are in effect: data" in caplog.text
 
 
 def test_a_process_that_leads_no_more_does_not_call_the_document_read(
