@@ -14,7 +14,7 @@ from edl.kube.cache.team_source import TeamSource
 from edl.kube.cache.watched_kinds import Stores, informers
 from edl.kube.cluster import Cluster
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.writer.event_recorder import EventRecorder, EventYieldingExecutor
+from edl.kube.writer.event_recorder import EventRecorder
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
@@ -135,8 +135,7 @@ class Manager:
         autoscaler = AutoscalerEvents(cluster, self._trigger.ring)
         pipeline = self._pipeline(decide, autoscaler)
         decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.record)
-        executor = EventYieldingExecutor(self._writer, self._recorder)
-        self._controller = Controller(pipeline, executor, decisions, clocks)
+        self._controller = Controller(pipeline, self._writer, decisions, clocks)
         self._stopping = Event()
         self._threads = [
             Thread(target=self._run_controller, name="loop", daemon=True),

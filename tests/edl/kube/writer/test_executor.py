@@ -1,7 +1,6 @@
 import base64
-import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from threading import Barrier
@@ -10,23 +9,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import Conflict, Forbidden, NotFound, Unreachable, is_refusal
+from edl.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable, is_refusal
 from edl.kube.cluster import ListOptions
-from edl.kube.writer import event_recorder
 from edl.kube.writer.event_recorder import (
     EventRecorder,
-    EventYieldingExecutor,
-    WrittenEvent,
     event_manifest,
     write_event,
 )
-from edl.kube.writer.executor import ClusterWriter, StepFailure, StepReport, WriteDefect, never
+from edl.kube.writer.executor import ClusterWriter, StepFailure, WriteDefect
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
-from tests.waiting import until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
@@ -201,63 +196,6 @@ def test_the_same_words_are_one_event_that_is_counted(fake: FakeCluster) -> None
     }
 
 
-def counted(fake: FakeCluster) -> int:
-    name = event_manifest(NOTE, NOW)["metadata"]["name"]
-    return int(fake.get(ObjectRef("Event", "web", name))["count"])
-
-
-def test_repeating_a_remembered_event_takes_no_second_creation(
-    fake: FakeCluster, cluster: FaultyCluster
-) -> None:
-    recorder = EventRecorder(cluster, lambda: NOW)
-    recorder.record(NOTE)
-    until(lambda: fake.list(ListOptions("Event")).items)
-    cluster.fails["create"] = [Forbidden("no", 403)] * 2
-    recorder.record(NOTE)
-    recorder.record(NOTE)
-    recorder.close(10)
-    assert counted(fake) == 3
-
-
-def test_an_event_that_was_changed_or_deleted_since_is_read_or_created_again(
-    fake: FakeCluster,
-) -> None:
-    written = dict[ObjectRef, WrittenEvent]()
-    write_event(fake, NOTE, NOW, written)
-    write_event(fake, NOTE, NOW)
-    write_event(fake, NOTE, NOW, written)
-    assert counted(fake) == 3
-    fake.delete(next(iter(written)))
-    write_event(fake, NOTE, NOW, written)
-    assert counted(fake) == 1
-
-
-def test_the_events_that_were_written_last_are_remembered(
-    fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(event_recorder, "_REMEMBERED", 2)
-    written = dict[ObjectRef, WrittenEvent]()
-    notes = [JobEvent(JOB, f"uid-{at}", Action.SCALED_UP, Code.IDLE_CAPACITY, "x") for at in "abac"]
-    targets = []
-    for note in notes:
-        write_event(fake, note, NOW, written)
-        targets.append(next(reversed(written)))
-    assert list(written) == [targets[0], targets[3]]
-
-
-def test_an_event_whose_repetition_failed_is_read_again(
-    fake: FakeCluster, cluster: FaultyCluster
-) -> None:
-    written = dict[ObjectRef, WrittenEvent]()
-    write_event(cluster, NOTE, NOW, written)
-    cluster.fails["patch"] = [Unreachable("away")]
-    with pytest.raises(Unreachable):
-        write_event(cluster, NOTE, NOW, written)
-    assert not written
-    write_event(cluster, NOTE, NOW, written)
-    assert counted(fake) == 2
-
-
 def test_other_words_are_another_event(fake: FakeCluster) -> None:
     for note in (
         NOTE,
@@ -321,47 +259,6 @@ def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
         recorder.record(JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
     recorder.close(10)
     assert len(fake.list(ListOptions("Event")).items) == 3
-
-
-class Busy:
-    """An executor that has something told at once, and is not through yet."""
-
-    def __init__(
-        self, fake: FakeCluster, recorder: EventRecorder, until: Callable[[], bool]
-    ) -> None:
-        self.meanwhile = -1
-        self._fake = fake
-        self._recorder = recorder
-        self._until = until
-
-    def act(self, steps: Sequence[Step], _enough: Callable[[], bool] = never) -> StepReport:
-        self._recorder.record(NOTE)
-        for _ in range(1000):
-            self.meanwhile = len(self._fake.list(ListOptions("Event")).items)
-            if self._until() or self.meanwhile:
-                break
-            time.sleep(0.01)
-        return StepReport(done=tuple(steps))
-
-
-def test_events_are_written_when_the_writes_that_they_tell_of_are_through(
-    fake: FakeCluster,
-) -> None:
-    recorder = EventRecorder(fake, lambda: NOW, patience=600)
-    moments = count()
-    busy = Busy(fake, recorder, until=lambda: next(moments) > 20)
-    report = EventYieldingExecutor(busy, recorder).act([Step(KEY, ())])
-    recorder.close(10)
-    assert report.done == (Step(KEY, ()),)
-    assert (busy.meanwhile, len(fake.list(ListOptions("Event")).items)) == (0, 1)
-
-
-def test_where_writes_never_end_events_have_their_turn_too(fake: FakeCluster) -> None:
-    recorder = EventRecorder(fake, lambda: NOW, patience=0.01)
-    busy = Busy(fake, recorder, until=lambda: False)
-    EventYieldingExecutor(busy, recorder).act([])
-    recorder.close(10)
-    assert busy.meanwhile == 1
 
 
 def test_what_was_not_begun_when_it_was_enough_is_left(
