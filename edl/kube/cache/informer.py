@@ -121,6 +121,8 @@ class Informer(Generic[T]):
         kind = RESOURCES[self.selection.kind]
         known = self.store.synced and self.store.served
         if isinstance(error, NotFound) and kind.optional:
+            if not self.store.served:
+                return True
             self._missing = self._missing + 1 if self._is_unlisted() else 0
             return self._missing >= (MISSING if known else 1)
         return _may_not(error) and kind.dispensable and not known
@@ -128,7 +130,9 @@ class Informer(Generic[T]):
     def _is_unlisted(self) -> bool:
         try:
             return not self._cluster.serves(self.selection.kind)
-        except ClusterError:
+        except Forbidden:  # in few clusters, which have no other answer at the start
+            return not self.store.synced
+        except Exception:  # noqa: BLE001 - as in `_attempt`
             return False
 
     def _absent(self, error: Exception) -> None:

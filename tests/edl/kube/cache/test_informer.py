@@ -252,10 +252,24 @@ def test_a_kind_is_not_removed_while_nothing_confirms_it() -> None:
     pools = Pools()
     pools.cluster.fails = {
         "list": [KindNotServed("404", 404)] * 3,
-        "serves": [Unreachable("overloaded", 503)] * 3,
+        "serves": [Unreachable("overloaded", 503), Unreachable("away"), UnicodeError("a bug")],
     }
     pools.after(3)
     assert not pools.store.synced
+
+
+def test_without_the_right_to_ask_for_its_kinds_the_first_answer_counts() -> None:
+    pools = Pools()
+    pools.cluster.fails = {
+        "list": [KindNotServed("404", 404)] * 4,
+        "serves": [Forbidden("may not", 403)] * 2,
+    }
+    assert pools.after(4) == [0] * 4
+    assert (pools.store.synced, pools.store.served) == (True, False)
+    assert pools.cluster.asked["serves"] == 1, "not again, until the kind is served"
+    pools.sync()
+    pools.cluster.fails["watch"] = [KindNotServed("404", 404)]
+    assert pools.after(1) == [1]
 
 
 class CutWatches(FaultyCluster):
