@@ -6,7 +6,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
@@ -19,6 +18,7 @@ from edl.kube.dra.dra_facts import (
     ResourceClaimFacts,
     ResourceSliceFacts,
 )
+from edl.kube.tally import Tally
 from edl.model import Node, Shape
 from edl.quantities import DEVICE_CLASS
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
+from edl.kube.tally import Tally
 from edl.model import Demand, PodConstraints, Selector, Selectors, TrainingJob
 
 

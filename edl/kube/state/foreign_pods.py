@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from edl.kube.cache.sorted_map import SortedMap
-from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
+from edl.kube.tally import Tally
 from edl.model import ForeignPods, PodConstraints, Selectors
 
 _Alike: TypeAlias = tuple[str, int, int]

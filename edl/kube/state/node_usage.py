@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from edl.kube.cache.sorted_map import SortedMap
-from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode import gpu_sharing
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.device_inventory import DeviceInventory
 from edl.kube.dra.node_devices import with_devices
+from edl.kube.tally import Tally
 from edl.model import Node
 from edl.quantities import Resources
 

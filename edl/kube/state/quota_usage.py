@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.kube.cache.sorted_map import SortedMap
-from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
+from edl.kube.tally import Tally
 from edl.model import Code, Quota, QuotaCharge, Role, TrainingJob
 from edl.model.quotas import GPUS, MOST_EXCEEDED, Excess
 from edl.quantities import SHARED_GPU

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from edl.kube.cache.tally import Tally
 from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.kube.tally import Tally
 from edl.model import JobKey
 from edl.model.teams import DEFAULT_TEAM, Teams
 from edl.quantities import Resources

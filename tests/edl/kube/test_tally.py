@@ -5,12 +5,12 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl.kube.cache.tally import Tally
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.gpu_sharing import GpuAllocation
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.team_usage import NamespaceTeams
+from edl.kube.tally import Tally
 from edl.model import Shape, Team, Teams
 from edl.quantities import Resources
 
