@@ -188,7 +188,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         preempts=found.spec.preemption_policy != _NEVER,
         scheduler=_scheduler(found) if asking else contract.DEFAULT_SCHEDULER,
         job=next((owner.uid for owner in jobs), "") if provisional else job,
-        pod=training_pods.pod(found, alone, hold) if job or alone else None,
+        pod=training_pods.pod(found, alone, hold.uuids if hold else ()) if job or alone else None,
         bare=alone,
         labels=identity.labels,
         hold=hold,

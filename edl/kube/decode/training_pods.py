@@ -11,7 +11,6 @@ from edl.annotations import leaving_workers
 from edl.annotations.failed_attempts import quoted
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
-from edl.kube.decode.gpu_sharing import GpuAllocation
 from edl.kube.decode.schemas import (
     SCHEDULING_GATED,
     Condition,
@@ -65,7 +64,7 @@ def bare_pod(raw: bytes) -> BarePod | None:
     )
 
 
-def pod(found: PodObject, alone: BarePod | None, hold: GpuAllocation | None) -> Pod:
+def pod(found: PodObject, alone: BarePod | None, devices: tuple[str, ...]) -> Pod:
     annotations = found.metadata.annotations
     rank = alone.spec.rank if alone else None
     conditions = found.status.conditions or ()
@@ -88,7 +87,7 @@ def pod(found: PodObject, alone: BarePod | None, hold: GpuAllocation | None) -> 
         ready_since=ready.last_transition_time if ready else None,
         containers=_of_containers(found),
         deletion=_deletion(found),
-        devices=hold.uuids if hold else (),
+        devices=devices,
     )
 
 
