@@ -40,6 +40,9 @@ _SLOWER: Final = 3
 decision may be slow, and another process would be no faster."""
 _DEAD_AFTER: Final = 600.0
 """Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
+_UNANSWERED: Final = 3600.0
+"""Seconds without an answer about any kind after which liveness fails: certificates of the API
+server may have been replaced, and only a new process reads their files again."""
 _TASK_ENDS: Final = 2.0
 """Seconds that `stop` waits for each background task."""
 _YOUNG: Final = 100_000
@@ -248,7 +251,10 @@ class Manager:
         return self._has_progressed_within(min(max(_HANGS_AFTER, slow), _DEAD_AFTER))
 
     def _alive(self) -> bool:
-        return not self._stores.synced or self._has_progressed_within(_DEAD_AFTER)
+        if not self._stores.synced:
+            return True
+        age = min(map(self._seconds_since_event, self._received_at))
+        return age < _UNANSWERED and self._has_progressed_within(_DEAD_AFTER)
 
     def _has_progressed_within(self, seconds: float) -> bool:
         """Whether the current round is younger than `seconds`."""

@@ -552,6 +552,30 @@ def test_readiness_names_missing_caches_and_the_leader(fake: FakeCluster) -> Non
         process.stop()
 
 
+def test_a_process_that_gets_no_answers_for_an_hour_is_started_again(fake: FakeCluster) -> None:
+    """The CA of the API server may be another one, which only a new process reads."""
+    fake.unserved = frozenset()
+    time = Time()
+    process = Manager(fake, PLAN, time.clocks)
+    port = process.start(ProbeAddress("127.0.0.1", 0))
+
+    def next_round() -> None:
+        begun = process._controller.beat  # noqa: SLF001
+        process._trigger.ring()  # noqa: SLF001
+        until(lambda: process._controller.beat > begun)  # noqa: SLF001
+
+    try:
+        until(lambda: get(port, "/readyz")[0] == 200)
+        time.seconds += 3599
+        next_round()
+        assert get(port, "/healthz")[0] == 200
+        time.seconds += 2
+        next_round()
+        assert get(port, "/healthz")[0] == 503
+    finally:
+        process.stop()
+
+
 def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:
     process = Manager(fake, PLAN, CLOCKS)
     port = process.start(ProbeAddress("127.0.0.1", 0, debug=True))
