@@ -97,8 +97,6 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
     pods = [(role, request.pods) for role, request in pairs]
     roles, requests = [role for role, _ in pairs], [request for _, request in pairs]
     quota_request = snapshot.quotas.request_of(job, pods)
-    if returns and quota_request.team:
-        quota_request = replace(quota_request, returns=True)
     return Gang(job, tuple(roles), tuple(requests), returns, quota_request)
 
 

@@ -54,8 +54,6 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     amounts: tuple[tuple[QuotaLine, int], ...]
     team: TeamCharge | None = None
     """What the pods count in their team; None without teams."""
-    returns: bool = False
-    """Its job was stopped to resize: what teams do not lend, but it used, is not kept from it."""
 
     @property
     def is_bounded(self) -> bool:
@@ -91,13 +89,13 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def lending_bound(self) -> LendingBound | None:
         """What bounds these pods if teams do not lend; None without a bound."""
-        return self.team.lending_bound() if self.team and not self.returns else None
+        return self.team.lending_bound() if self.team else None
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
         """Whether no quota is exceeded by `pods` more. Growth asks this for each replica."""
         if self.exceeded_beside_lending(horizon, pods):
             return False
-        return self.returns or self.team is None or self.team.lends(pods)
+        return self.team is None or self.team.lends(pods)
 
     def within_quota(self) -> bool:
         """Whether none of its quotas is exceeded once terminating pods are gone."""

@@ -4,7 +4,6 @@ import yaml
 
 from edl import contract
 from edl.model import Code
-from edl.planner.decision_limits import Limits
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 from tests.edl.provisioning.requested_cluster import RequestedCluster
 
@@ -14,15 +13,11 @@ def kept(
 ) -> AutoscaledCluster:
     """A cluster in which team nlp has no job and keeps so much CPU."""
     world = of(most)
-    keep(world, cpu)
-    return world
-
-
-def keep(world: AutoscaledCluster, cpu: int) -> None:
     nlp = {"name": "nlp", "namespaces": ["nlp"], "guaranteed": {"cpu": cpu}, "lend": False}
     data = {contract.TEAMS_KEY: yaml.safe_dump({"teams": [nlp]})}
     name = contract.TEAMS_CONFIG_MAP
     world.create("ConfigMap", contract.SYSTEM_NAMESPACE, {"metadata": {"name": name}, "data": data})
+    return world
 
 
 def test_from_zero_nodes_a_gang_of_another_team_starts_whole() -> None:
@@ -102,14 +97,3 @@ def test_of_a_maximum_no_more_is_requested_than_it_may_use() -> None:
     world.gang("gang", 4, most=8, annotations={"provision": "maximum"})
     world.settle(300)
     assert (world.running("gang"), world.made, world.provisional()) == (4, 2, [])
-
-
-def test_it_restarts_on_the_nodes_that_were_added_for_it() -> None:
-    world = AutoscaledCluster(limits=Limits(load_ceiling=1.0))
-    world.gang("gang", 4, most=8, annotations={"provision": "maximum"})
-    world.settle(300)
-    assert (world.running("gang"), world.made) == (8, 4)
-    keep(world, 20)
-    world.annotate("gang", {contract.REPLICAS: "6"})
-    world.settle(300)
-    assert (world.running("gang"), world.made, world.provisional()) == (6, 4, [])

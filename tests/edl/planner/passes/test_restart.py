@@ -14,7 +14,6 @@ from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
-from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.ways import wait
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
@@ -156,19 +155,6 @@ def test_its_room_is_kept_while_its_pods_leave() -> None:
     plan = plan_for(cluster(node("a", 4), stopped(pods=leaving), other))
     assert held(plan)["mnist"] == reasons.PODS_TERMINATING
     assert sizes(plan) == {}
-
-
-@pytest.mark.parametrize("leaving", [0, 2])
-def test_it_returns_though_a_team_keeps_its_guarantee_from_queued_jobs(leaving: int) -> None:
-    """Its nodes may have been added for it beside that team."""
-    pods = tuple(pod(index, "a", terminating=True) for index in range(leaving))
-    queued = worker("queued", 1, 1, gated=True)
-    state = cluster(node("a", 4), *of("b", stopped(pods=pods), queued))
-    plan = plan_for(with_teams(state, team("k", 4, lend=False), team("b")))
-    found = {name: reason.code for name, reason in held(plan).items()}
-    back = {} if leaving else {"mnist": {"worker": 3}}
-    waits = {"mnist": Code.PODS_TERMINATING} if leaving else {}
-    assert (started(plan), found) == (back, waits | {"queued": Code.QUOTA_EXCEEDED})
 
 
 @pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
