@@ -5,7 +5,16 @@ Amounts are `Resources` (integers, see edl/quantities.py); times are timezone-aw
 
 from edl.model.causes.reason_codes import Code, Reason, Restart
 from edl.model.cluster_state import ClusterState, Demand
-from edl.model.devices import Caveat, CaveatCode, ClaimRef, Device, DeviceTemplate, GpuUsage, Share
+from edl.model.devices import (
+    Caveat,
+    CaveatCode,
+    ClaimedDevices,
+    ClaimRef,
+    Device,
+    DeviceTemplate,
+    GpuUsage,
+    Share,
+)
 from edl.model.failures import (
     ExitCodeRule,
     FailedAttempt,
@@ -20,6 +29,7 @@ from edl.model.nodes import (
     Domain,
     Node,
     NodePoolHeadroom,
+    NodeStateTimes,
     Shape,
     Taint,
     Toleration,

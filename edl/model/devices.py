@@ -1,9 +1,12 @@
 """Devices: GPUs that several pods share, and ResourceClaims of pods (DRA)."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 import msgspec
+
+from edl.quantities import Resources
 
 _WHOLE: Final = 1000
 
@@ -76,6 +79,19 @@ class ClaimRef(msgspec.Struct, frozen=True, gc=False, order=True):
     namespace: str
     name: str
     template: bool = False
+
+
+class ClaimedDevices(msgspec.Struct, frozen=True):
+    """The devices of one node that are allocated by claims (DRA).
+
+    A device counts in each resource that stands for a DeviceClass or a selector that chooses it.
+    """
+
+    kinds: tuple[tuple[str, ...], ...] = ()
+    """The combinations of resources in which its devices count; sorted."""
+    held: Mapping[tuple[str, str], Resources] = msgspec.field(default_factory=dict)
+    """By namespace and name of a pod, what the devices of its own claims count as. Deleting the
+    pod frees that. Devices that other pods hold as well are left out."""
 
 
 class DeviceTemplate(msgspec.Struct, frozen=True):

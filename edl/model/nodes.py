@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl.model.devices import ClaimRef, Device, Share
+from edl.model.devices import ClaimedDevices, ClaimRef, Device, Share
 from edl.model.pod_constraints import PodConstraints
 from edl.model.selectors import Requirement, compares
 from edl.quantities import Amount, Resources
@@ -103,6 +103,13 @@ class Assignment(msgspec.Struct, frozen=True):
         return self.nodes[place] if 0 <= place < len(self.nodes) else ""
 
 
+class NodeStateTimes(msgspec.Struct, frozen=True):
+    """Since when a node is in a state that keeps pods away; None if it is not, or if unknown."""
+
+    cordoned: datetime | None = None
+    unready: datetime | None = None
+
+
 class Node(msgspec.Struct, frozen=True):
     """A node and its used capacity.
 
@@ -115,16 +122,15 @@ class Node(msgspec.Struct, frozen=True):
     used: Resources
     releasing: Resources
     cordoned: bool = False
-    cordoned_since: datetime | None = None
-    """None if it is not, or if its taint does not say."""
     ready: bool = True
     """Whether its kubelet reports that it is ready; a cordon does not change that."""
-    unready_since: datetime | None = None
-    """None while it is ready, or if the node does not say."""
+    since: NodeStateTimes = NodeStateTimes()
     labels: Mapping[str, str] | None = None
     taints: tuple[Taint, ...] = ()
     devices: tuple[Device, ...] = ()
     """Its GPUs, under KubeShare, where each GPU is counted on its own."""
+    claimed: ClaimedDevices = ClaimedDevices()
+    """Its devices of DRA: how their kinds overlap, and which pod holds which."""
     evictable_pods: int = 0
     """Pods that would have to go elsewhere if it were removed: bound, neither ended nor leaving, no
     DaemonSet's, not the node's own."""
@@ -141,8 +147,7 @@ class Node(msgspec.Struct, frozen=True):
     def restored(self) -> "Node":
         """The node once it is ready again and not cordoned, without the taints of these states."""
         taints = tuple(one for one in self.taints if one.key not in _STATES)
-        here = replace(self, cordoned=False, cordoned_since=None, taints=taints)
-        return replace(here, ready=True, unready_since=None)
+        return replace(self, cordoned=False, ready=True, since=NodeStateTimes(), taints=taints)
 
     @property
     def status(self) -> str:

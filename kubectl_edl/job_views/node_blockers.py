@@ -108,7 +108,7 @@ def node_state(node: Node) -> str:
     """Since when it is not ready, after `which`."""
     unreachable = any(taint.key == UNREACHABLE for taint in node.taints)
     kind = " (unreachable)" if unreachable else ""
-    since = f" since {node.unready_since:%Y-%m-%d %H:%M:%S} UTC" if node.unready_since else ""
+    since = f" since {node.since.unready:%Y-%m-%d %H:%M:%S} UTC" if node.since.unready else ""
     return f"is not ready{kind}{since}"
 
 

@@ -27,7 +27,7 @@ from edl.kube.decode.schemas import (
     PriorityClassObject,
 )
 from edl.model import ClaimRef, Labels, Node, ObjectRef, Pod, ProvisionalPod, Shape, Taint
-from edl.model.nodes import CORDONED
+from edl.model.nodes import CORDONED, NodeStateTimes
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
@@ -146,9 +146,11 @@ def node(raw: bytes) -> Node:
         releasing=Resources(),
         devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
         cordoned=found.spec.unschedulable,
-        cordoned_since=next((one.time_added for one in taints if one.key == CORDONED), None),
         ready=ready,
-        unready_since=None if ready or not states else states[0].last_transition_time,
+        since=NodeStateTimes(
+            cordoned=next((one.time_added for one in taints if one.key == CORDONED), None),
+            unready=None if ready or not states else states[0].last_transition_time,
+        ),
         labels={**_labels(found.metadata), NODE_NAME: name},
         taints=tuple(Taint(one.key, one.value, one.effect) for one in taints),
         kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),

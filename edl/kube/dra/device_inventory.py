@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.node_selector import selects
-from edl.kube.dra import device_partitions
 from edl.kube.dra.device_groups import DeviceGroups
 from edl.kube.dra.device_kinds import DeviceKinds
 from edl.kube.dra.device_partitions import Partition
@@ -21,12 +20,14 @@ from edl.kube.dra.dra_facts import (
     holders_of,
     name_of,
 )
-from edl.kube.dra.node_devices import NodeDevices
+from edl.kube.dra.node_devices import DeviceTally, NodeDevices
 from edl.kube.dra.pool_devices import PoolDevice, pool_devices
 from edl.model import Node, Shape
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from edl.kube.dra.device_partitions import CounterName
 
 _Pool = tuple[str, str]
 """(driver, name)."""
@@ -54,7 +55,7 @@ class DeviceInventory:
         """By node."""
         self._wide: dict[DeviceId, PoolDevice] = {}
         """Devices that several nodes can use: each of these nodes is offered all of them."""
-        self._counters: dict[device_partitions.CounterName, Decimal] = {}
+        self._counters: dict[CounterName, Decimal] = {}
         """Counters of the pools whose devices are partitions of others."""
         self._claims: dict[ObjectKey, ResourceClaimFacts] = {}
         """The allocated claims."""
@@ -156,28 +157,16 @@ class DeviceInventory:
     # -- queries ------------------------------------------------------------------------------
 
     def on(self, node: Node) -> NodeDevices:
-        has: Tally[str] = Tally()
-        used: Tally[str] = Tally()
-        leaving: Tally[str] = Tally()
-        parts: list[Partition] = []
+        tally = DeviceTally()
         for device, found in self._usable(node):
             claims = map(self._claims.__getitem__, self._held.get(device, ()))
             holders = [claim for claim in claims if not self._is_asked_for(claim)]
             leaves = bool(holders) and all(map(self._leaves, holders))
-            if found.takes:
-                parts.append(Partition(found.group.resources, found.takes, bool(holders), leaves))
-                continue
-            has.update(found.group.resources)
-            used.update(found.group.resources if holders else ())
-            leaving.update(found.group.resources if leaves else ())
-        if parts:
-            counted = device_partitions.count(parts, self._counters)
-            for total, more in zip((has, used, leaving), counted, strict=True):
-                total.update(more)
-        if has:
-            for held in self._coming.get(node.name, _NO_CLAIMS).values():
-                used.update(dict(self.wanted(held.shape)))
-        return NodeDevices(has, used, leaving)
+            pod = self._owner_on(node.name, holders[0]) if len(holders) == 1 else None
+            part = Partition(found.group.resources, found.takes, bool(holders), leaves)
+            tally.add(part, pod)
+        coming = self._coming.get(node.name, _NO_CLAIMS).values()
+        return tally.total(self._counters, (self.wanted(held.shape) for held in coming))
 
     def largest(self) -> Mapping[str, int]:
         """The most devices that one node has, by resource. Nodes share the devices of `_wide`."""
@@ -288,6 +277,11 @@ class DeviceInventory:
         """Whether the pod of the claim is unbound, and so requests these devices itself."""
         pods = (self._pods.get(pod) for pod in holders_of(claim)) if claim.owner else ()
         return any(pod and not pod.node for pod in pods)
+
+    def _owner_on(self, node: str, claim: ResourceClaimFacts) -> ObjectKey | None:
+        """The pod that the claim was created for, if it runs on this node."""
+        pod = ObjectKey(claim.namespace, claim.owner)
+        return pod if pod in self._pods and self._pods[pod].node == node else None
 
     def _leaves(self, claim: ResourceClaimFacts) -> bool:
         """Whether its pods have ended or are ending: the claim will be released."""

@@ -46,7 +46,7 @@ class Cordons(NamedTuple):
         overdue = frozenset(
             node.name
             for node in nodes
-            if patience and clock.elapsed_or_recheck(node.cordoned_since, patience)
+            if patience and clock.elapsed_or_recheck(node.since.cordoned, patience)
         )
         return cls(nodes_that_go(nodes).cordoned | overdue, overdue, patience, clock)
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from edl.model import JobKey, Taint, Toleration, TrainingJob
+from edl.model import JobKey, NodeStateTimes, Taint, Toleration, TrainingJob
 from edl.planner.plan import StayingPods
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.job_views.node_blockers import (
@@ -19,7 +19,7 @@ from tests.edl.planner.states import at, node, pod, shape, worker
 GONE: Final = node(
     "real-0",
     ready=False,
-    unready_since=at(-60),
+    since=NodeStateTimes(unready=at(-60)),
     taints=(Taint(UNREACHABLE, effect="NoExecute"), Taint(UNREACHABLE, effect="NoSchedule")),
 )
 AGAIN = "only when the node is ready again, deleted or tainted out-of-service"

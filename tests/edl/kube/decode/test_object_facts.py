@@ -57,10 +57,10 @@ def test_the_taint_of_a_cordon_says_since_when() -> None:
     since = "2026-01-01T00:05:00Z"
     taint = {"key": CORDONED, "effect": "NoSchedule"}
     node = node_facts(manifests.node(unschedulable=True, taints=[taint | {"timeAdded": since}]))
-    assert node.cordoned_since == datetime.fromisoformat(since)
+    assert node.since.cordoned == datetime.fromisoformat(since)
     assert node.taints == (Taint(CORDONED, "", "NoSchedule"),)
-    assert node.restored.cordoned_since is None
-    assert node_facts(manifests.node(taints=[taint])).cordoned_since is None
+    assert node.restored.since.cordoned is None
+    assert node_facts(manifests.node(taints=[taint])).since.cordoned is None
 
 
 def test_a_node_keeps_its_taints() -> None:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.messages import message
-from edl.model import Node, Pod, ResizePolicy, Taint, TrainingJob
+from edl.model import Node, NodeStateTimes, Pod, ResizePolicy, Taint, TrainingJob
 from edl.model.nodes import CORDONED
 from edl.model.pods import ContainerWait
 from edl.planner.passes.staying_pods import Cordons, staying_anyway
@@ -29,7 +29,7 @@ MOVES = job("live", LIVE, framework="pytorch")
 
 def cordoned(seconds: float | None) -> Node:
     since = None if seconds is None else at(-seconds)
-    return node("a", 9, taints=(CORDON,), cordoned=True, cordoned_since=since)
+    return node("a", 9, taints=(CORDON,), cordoned=True, since=NodeStateTimes(cordoned=since))
 
 
 def plan(seconds: float | None, mine: TrainingJob = RESTARTS) -> Plan:
@@ -71,7 +71,10 @@ def test_a_job_that_is_left_alone_keeps_its_budget() -> None:
     assert not found.unprotected
 
 
-FULL = (node("a", 2, taints=(CORDON,), cordoned=True, cordoned_since=at(-600)), node("b", 2))
+FULL = (
+    node("a", 2, taints=(CORDON,), cordoned=True, since=NodeStateTimes(cordoned=at(-600))),
+    node("b", 2),
+)
 ROOM, REMOVED = node("c", 9), node("c", 0, taints=(SPOT,))
 THERE = (pod(0, "a"), pod(1, "a"), pod(2, "b"), pod(3, "b"))
 CRASHES = (*THERE[:3], pod(3, "b", ready=False))
