@@ -12,6 +12,7 @@ from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Code, JobKey, Reason, Role
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.fit_errors.fit_error import one_pod_error
+from edl.planner.packing.placement import DONE, Placement
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.drain import drains
@@ -32,7 +33,7 @@ from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
-from edl.planner.snapshot.role_allocation import DONE, NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 from edl.spec.allowed_sizes import with_work
 

@@ -1,7 +1,7 @@
 """Extras of other teams that a gang's claim does not get because a guarantee covers them."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pack_order import pack_in_best_order
+from edl.planner.packing.placement import release_in, reserve_in
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
@@ -69,16 +70,12 @@ def _extras(sources: ClaimSources, scope: ReclaimScope) -> Mapping[int, list[Rol
 
 def _release(roles: Iterable[RoleAllocation], room: Ints) -> None:
     for one in roles:
-        one.pod_class.release_in(room, _extra_nodes(one))
+        release_in(one.pod_class, room, one.placements[one.min_replicas :])
 
 
 def _reserve(roles: Iterable[RoleAllocation], room: Ints) -> None:
     for one in roles:
-        one.pod_class.reserve_in(room, _extra_nodes(one))
-
-
-def _extra_nodes(role: RoleAllocation) -> Iterator[int]:
-    return (placement.node for placement in role.placements[role.min_replicas :])
+        reserve_in(one.pod_class, room, one.placements[one.min_replicas :])
 
 
 def _guarantors(

@@ -25,6 +25,7 @@ from edl.planner.explain.sufficient_ceiling import CEILING_PRECISION
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pack_order import pack_in_best_order
+from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -89,7 +90,7 @@ def most_beside_minimums(snapshot: Snapshot, allocation: RoleAllocation) -> int:
     room = snapshot.capacity_without_training_jobs.copy()
     for one in snapshot.allocations:
         kept = one.size if one.job.key == allocation.job.key else one.size - one.extras
-        one.pod_class.reserve_in(room, [each.node for each in one.placements[:kept]])
+        reserve_in(one.pod_class, room, one.placements[:kept])
     request = PodSetRequest(allocation.pod_class, allocation.role.spec.max)
     (more,) = pack_in_best_order(room, [request], Horizon.EMPTY)
     return allocation.size + more
@@ -121,8 +122,7 @@ def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
 def _reserve_own(snapshot: Snapshot, key: JobKey, room: Ints) -> None:
     for allocation in snapshot.allocations:
         if allocation.job.key == key:
-            nodes = [placement.node for placement in allocation.placements]
-            allocation.pod_class.reserve_in(room, nodes)
+            reserve_in(allocation.pod_class, room, allocation.placements)
 
 
 def _beside_others(snapshot: Snapshot, gang: Gang) -> Ints:

@@ -8,13 +8,14 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Domain, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.packing.placement import DONE, Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.growth_gates import cool_down_after_restart
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
-from edl.planner.snapshot.role_allocation import DONE, ROLES_PER_JOB, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation
 from edl.spec.allowed_sizes import manual_size, pods_at, start_size, with_unended, with_work
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Node
+from edl.planner.packing.device_claims import DeviceClaims
 from edl.quantities import CPU, MEMORY, SHARED_GPU, Resources
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class NodeCapacity:
         """The rows of extended resources, devices of DRA and shared GPUs."""
         self.unrequested_devices = _kinds((allocatable - used + releasing)[len(self.resources) :])
         """By node, the kinds of idle devices that no pod requests; None if no node offers any."""
+        self.device_claims = DeviceClaims(nodes, self.resources) or None
+        """None if no pod requests devices of DRA: the usual case."""
         self._idle = [memoryview(resource) for resource in self.idle]
         self._future_idle = [memoryview(resource) for resource in self.future_idle]
         self.topology = topology
@@ -181,7 +184,8 @@ class NodeCapacity:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""
         self.freed_nodes += nodes
         self.changed_nodes += nodes
-        if not pod_class.is_unconstrained:  # constraints and GPU shares must count the pods too
+        # Constraints and GPU shares must count the pods too, and devices in several resources.
+        if not pod_class.is_unconstrained or pod_class.beside:
             for node in nodes:
                 pod_class.reserve(node, IDLE, -1)
                 pod_class.reserve(node, FUTURE_IDLE)

@@ -1,6 +1,6 @@
 """The nodes on which pods of one shape fit, computed once per shape and updated pod by pod."""
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import reduce
 from typing import NamedTuple
@@ -13,7 +13,14 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
 from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
 from edl.planner.packing.constrained_fit import ConstrainedView
-from edl.planner.packing.node_capacity import Counts, NodeCapacity, by_scarcest_resource
+from edl.planner.packing.node_capacity import (
+    ALL_NODES,
+    Counts,
+    NodeCapacity,
+    ResourceAmounts,
+    ResourceCells,
+    by_scarcest_resource,
+)
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +32,12 @@ class PodClass:
         self.shape = shape
         self.amounts = capacity.amounts(shape.requests)
         self._cells = capacity.cells_to_change(self.amounts)
+        claims = capacity.device_claims
+        self.varies = claims is not None and claims.concern(self.amounts)
+        """Whether its pods may hold devices, which may count in other resources on each node."""
+        self.beside = claims.beside(self.amounts) if claims and self.varies else {}
+        """What one new pod may take besides its requests: by row, int64[nodes]."""
+        self._taking: dict[ResourceAmounts, PodClass] = {}
         requested = {row for row, _ in self.amounts}
         self._other_devices = [row for row in capacity.devices if row not in requested]
         totals = capacity.totals
@@ -91,11 +104,27 @@ class PodClass:
 
     def reserve(self, node: int, horizon: Horizon, pods: int = 1) -> None:
         """Reserve capacity for `pods` pods on a node; free it if negative."""
-        self._capacity.reserve(node, self._cells, horizon, pods)
+        cells = [*self._cells, *self._cells_beside(node)] if self.beside else self._cells
+        self._capacity.reserve(node, cells, horizon, pods)
         if self.constraints is not None:
             self.constraints.change(node, pods, horizon)
         if self.share_allocator is not None:
             self.share_allocator.change(node, pods, horizon)
+
+    def _cells_beside(self, node: int) -> list[ResourceCells]:
+        more = ((row, int(amounts[node])) for row, amounts in self.beside.items())
+        return self._capacity.cells_to_change(tuple(one for one in more if one[1]))
+
+    def taking(self, taken: ResourceAmounts | None) -> "PodClass":
+        """The same pod class, for pods that take other amounts than new ones; None: the same."""
+        if taken is None or (taken == self.amounts and not self.beside):
+            return self
+        if taken not in self._taking:
+            found = self._taking[taken] = copy(self)
+            found.amounts, found.beside = taken, {}
+            found._cells = self._capacity.cells_to_change(taken)  # noqa: SLF001 - of its own class
+            found.reset_cursors()
+        return self._taking[taken]
 
     def is_full(self) -> bool:
         """Whether no node has future idle capacity for one more; False if constrained."""
@@ -136,25 +165,31 @@ class PodClass:
         return found if found is not None and found.any() else None
 
     def release_in(self, room: Ints, nodes: Iterable[int] | Ints) -> None:
-        """Add the requests of one pod per entry of `nodes` to `room`, int64[resources, nodes].
+        """Add what one pod per entry of `nodes` takes to `room`, int64[resources, nodes].
 
         NO_NODE is skipped.
         """
-        there = _real(nodes)
-        for row, amount in self.amounts:
-            # `nodes` are usually few, so a bincount over all nodes would take longer.
-            np.add.at(room[row], there, amount)
+        self._change_in(room, nodes, np.add)
 
     def reserve_in(self, room: Ints, nodes: Iterable[int] | Ints) -> None:
         """Undo `release_in`."""
-        there = _real(nodes)
-        for row, amount in self.amounts:
-            np.subtract.at(room[row], there, amount)
+        self._change_in(room, nodes, np.subtract)
 
-    def subtract(self, room: Ints, pods: Ints) -> None:
-        """Subtract the requests of `pods`, int64[nodes], from `room`, int64[resources, nodes]."""
+    def _change_in(self, room: Ints, nodes: Iterable[int] | Ints, change: np.ufunc) -> None:
+        found: Ints = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
+        there = found[found != NO_NODE]
+        for row, amount in self.amounts:
+            # `nodes` are usually few, so a bincount over all nodes would take longer.
+            change.at(room[row], there, amount)
+        for row, amounts in self.beside.items():
+            change.at(room[row], there, amounts[there])
+
+    def subtract(self, room: Ints, pods: Ints, nodes: Ints | slice = ALL_NODES) -> None:
+        """Subtract what `pods`, int64[nodes], take from `room`, int64[resources, nodes]."""
         for row, amount in self.amounts:
             room[row] -= pods * amount
+        for row, amounts in self.beside.items():
+            room[row] -= pods * amounts[nodes]
 
     def defer(self, nodes: Sequence[int]) -> None:
         """Give back the idle capacity of pods; their future idle capacity stays reserved."""
@@ -221,15 +256,6 @@ class PodSetRequest(NamedTuple):
     pods: int
 
 
-def still_missing(
-    requests: Iterable[PodSetRequest], placed: Iterable[Sized | int]
-) -> list[PodSetRequest]:
-    """The requests less the pods that are placed; `placed`: per request their count or nodes."""
-    counts = (found if isinstance(found, int) else len(found) for found in placed)
-    pairs = zip(requests, counts, strict=True)
-    return [PodSetRequest(pod_class, max(pods - count, 0)) for (pod_class, pods), count in pairs]
-
-
 def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> list[int]:
     """How many pods of each request fit into `room`, placing requests in order; `room` is kept.
 
@@ -250,41 +276,10 @@ def pack(room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon) -> lis
     return placed
 
 
-def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]:
-    """The rows of `room` that lack capacity for some request, on its large enough nodes.
-
-    If each row suffices by itself, but not on the same nodes: all rows of that request.
-    """
-    found: set[int] = set()
-    for pod_class, pods in requests:
-        large, amounts = pod_class.large_enough, pod_class.amounts
-        short = {row for row, amount in amounts if not _suffices(room, large, pods, (row, amount))}
-        if not (short or _suffices(room, large, pods, *amounts)):
-            short = {row for row, _ in amounts}
-        found |= short
-    return found
-
-
-def _suffices(room: Ints, nodes: Mask, pods: int, *amounts: tuple[int, int]) -> bool:
-    """Whether these amounts of `room` suffice for this many pods on these nodes."""
-    for row, amount in amounts:
-        nodes = nodes & (room[row] >= amount)
-    if (there := np.count_nonzero(nodes)) >= pods or not there:
-        return bool(there >= pods)
-    most = by_scarcest_resource(room[row, nodes] // amount for row, amount in amounts)
-    return bool(most.sum() >= pods)
-
-
 def _is_ample(pod_class: PodClass, room: Ints, pods: int) -> bool:
     """Whether this many nodes, by amounts alone, have capacity for one pod each."""
     plain = pod_class.is_unconstrained and pods <= len(pod_class.nodes)
     return plain and int(np.count_nonzero(pod_class.nodes_for_one(room))) >= pods
-
-
-def _real(nodes: Iterable[int] | Ints) -> Ints:
-    found: Ints = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
-    real: Ints = found[found != NO_NODE]
-    return real
 
 
 def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
@@ -293,5 +288,10 @@ def _fill(room: Ints, pod_class: PodClass, capacity: Ints, count: int) -> None:
     before = np.cumsum(sorted_capacity) - sorted_capacity
     # np.clip takes four times as long on few nodes.
     filled = np.minimum(np.maximum(count - before, 0), sorted_capacity)
-    for row, amount in pod_class.amounts:
-        room[row, order] -= filled * amount
+    if not pod_class.beside:
+        for row, amount in pod_class.amounts:
+            room[row, order] -= filled * amount
+        return
+    pods = np.zeros_like(capacity)
+    pods[order] = filled
+    pod_class.subtract(room, pods)

@@ -6,14 +6,15 @@ node, the pods there are deleted, and the smaller size keeps the Job from recrea
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from edl.model import Pod
-from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
+from edl.planner.packing.placement import Placement, taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -21,7 +22,7 @@ from edl.planner.snapshot.existing_placements import keeping_order
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.extras.node_search import lacking_least
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ def move_last(allocation: RoleAllocation, position: int) -> None:
     """Make the replica at this position the last one, which is evicted next."""
     placements = allocation.placements
     placements[position], placements[-1] = placements[-1], placements[position]
+
+
+_Place: TypeAlias = tuple[int, ResourceAmounts | None]
+"""A node, and what a pod takes of it if that is known better than by its requests."""
 
 
 class _Extras(dict[int, dict[int, None]]):
@@ -77,7 +82,7 @@ class RemovalChoice:
         last = allocation.placements[-1]
         if last.is_new or not last.counts_in_quota:
             return
-        if _needs_more_than_one(missing.pod_class, allocation.pod_class):
+        if _needs_more_than_one(missing.pod_class, taken_by(allocation.pod_class, last)):
             self.reclaimable.named.add(allocation)
         extras = self._extras.get(allocation)
         if extras is None:
@@ -85,6 +90,10 @@ class RemovalChoice:
             extras = self._extras[allocation] = _Extras(allocation.placements, least)
         end, node = allocation.size - 1, self._leaves(allocation, last.node, extras, missing)
         position = end if node == last.node else next(reversed(extras[node]))
+        if allocation.pod_class.varies and node != NO_NODE:
+            on_node = reversed(extras[node])
+            helps = (at for at in on_node if self._helps(allocation, at, missing.pod_class))
+            position = next(helps, position)
         extras.leave(position, node)
         if position != end:
             extras.move(end, last.node, position)
@@ -95,14 +104,16 @@ class RemovalChoice:
     ) -> int:
         """The node from which to remove a replica; `last` if no other is better."""
         pod_class = missing.pod_class
-        if last != NO_NODE and self._makes_room(allocation, pod_class, last):
+        if last != NO_NODE and self._helps(allocation, -1, pod_class):
             return last
         if self._node not in extras or self._request != missing:
             self._node, self._request = self._best(pod_class, extras), missing
         return last if self._node == NO_NODE else self._node
 
-    def _makes_room(self, allocation: RoleAllocation, pod_class: PodClass, node: int) -> bool:
-        left = dict(allocation.pod_class.amounts)
+    def _helps(self, allocation: RoleAllocation, position: int, pod_class: PodClass) -> bool:
+        """Whether removing this replica suffices for one more pod of a class on its node."""
+        placement = allocation.placements[position]
+        node, left = placement.node, taken_by(allocation.pod_class, placement)
         soon = self.capacity.future_idle
         return bool(pod_class.eligible[node]) and all(
             soon[row, node] + left.get(row, 0) >= amount for row, amount in pod_class.amounts
@@ -115,9 +126,8 @@ class RemovalChoice:
         return lacking_least(self.capacity, room, pod_class, nodes)
 
 
-def _needs_more_than_one(pod_class: PodClass, evicted: PodClass) -> bool:
+def _needs_more_than_one(pod_class: PodClass, freed: Mapping[int, int]) -> bool:
     """Whether a pod needs more than what one evicted replica frees, wherever that was."""
-    freed = dict(evicted.amounts)
     return any(amount > freed.get(row, 0) for row, amount in pod_class.amounts)
 
 
@@ -141,9 +151,9 @@ class TakenNodes:
             placement.node, self._domains
         ):
             return True
-        return placement.node in self._nodes and not pod_class.at(placement.horizon).readmits(
-            placement.node, bound=not (placement.is_new or placement.holds_idle)
-        )
+        bound = not (placement.is_new or placement.holds_idle)
+        view = pod_class.taking(placement.taken).at(placement.horizon)
+        return placement.node in self._nodes and not view.readmits(placement.node, bound=bound)
 
 
 def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
@@ -153,22 +163,25 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
     """
     names, named = snapshot.capacity.index, snapshot.moves.named
     for allocation in snapshot.allocations:
-        by_name = leaves_by_name(allocation) and not allocation.role.request.removing
+        role = allocation.role
+        by_name = leaves_by_name(allocation) and not role.request.removing
         if not (by_name and allocation.reason and allocation.size > 0):
             continue
-        pods = keeping_order(allocation.role.status.pods)
-        stays = Counter(one.node for one in allocation.placements if not one.is_new)
-        last = Counter(names.get(pod.node, NO_NODE) for pod in pods[: stays.total()])
+        pods = [
+            (pod, (names.get(pod.node, NO_NODE), snapshot.taken(allocation.job, role, pod)))
+            for pod in keeping_order(role.status.pods)
+        ]
+        stays = Counter((one.node, one.taken) for one in allocation.placements if not one.is_new)
+        last = Counter(place for _, place in pods[: stays.total()])
         if len(pods) > stays.total() and (allocation in named or last != stays):
-            leaving = tuple(pod.name for pod in _beyond(pods, stays, names))
-            yield Drain(allocation.job.key, allocation.role.name, leaving, allocation.reason)
+            leaving = tuple(pod.name for pod in _beyond(pods, stays))
+            yield Drain(allocation.job.key, role.name, leaving, allocation.reason)
 
 
-def _beyond(pods: Iterable[Pod], stays: Counter[int], names: dict[str, int]) -> Iterator[Pod]:
-    """The pods on each node beyond the number that stays there; `pods` in keeping order."""
-    for pod in pods:
-        node = names.get(pod.node, NO_NODE)
-        if stays[node] > 0:
-            stays[node] -= 1
+def _beyond(pods: Iterable[tuple[Pod, _Place]], stays: Counter[_Place]) -> Iterator[Pod]:
+    """The pods at each place beyond the number that stays there; `pods` in keeping order."""
+    for pod, place in pods:
+        if stays[place] > 0:
+            stays[place] -= 1
         else:
             yield pod

@@ -9,12 +9,23 @@ from itertools import chain
 from math import inf
 
 from edl.feasibility.eligibility import Eligibility, Ints
-from edl.model import ClusterState, Demand, JobKey, Node, Pod, ProvisionalPod, Shape, TrainingJob
+from edl.model import (
+    ClusterState,
+    Demand,
+    JobKey,
+    Node,
+    Pod,
+    ProvisionalPod,
+    Role,
+    Shape,
+    TrainingJob,
+)
 from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
+from edl.planner.packing.missing_pods import lacking_resources
 from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
-from edl.planner.packing.pod_class import PodClass, PodSetRequest, lacking_resources
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.decision_clock import DecisionClock
 from edl.planner.snapshot.last_resizes import JobReference, latest_yields
@@ -236,9 +247,34 @@ class Snapshot:
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:
             for role, home in zip(job.roles, job.nodes_by_role, strict=True):
-                names = home or (pod.node for pod in role.status.pods if pod.node and pod.active)
-                found = nodes[self.pod_class(role.template.shape)]
-                found.extend(index.get(name, NO_NODE) for name in names)
+                pod_class = self.pod_class(role.template.shape)
+                if home and not pod_class.varies:
+                    nodes[pod_class].extend(index.get(name, NO_NODE) for name in home)
+                    continue
+                bound = (pod for pod in role.status.pods if pod.node and pod.active)
+                for taking, found in self.nodes_by_class(job, role, bound):
+                    nodes[taking].extend(found)
         for pod_class, found in nodes.items():
             pod_class.release_in(room, found)
         return room
+
+    def taken(self, job: TrainingJob, role: Role, pod: Pod) -> ResourceAmounts | None:
+        """What a bound pod takes of its node, if that is known better than by its requests."""
+        pod_class, claims = self.pod_class(role.template.shape), self.capacity.device_claims
+        if claims is None or not pod_class.varies:
+            return None
+        taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
+        return None if pod_class.taking(taken) is pod_class else taken
+
+    def nodes_by_class(
+        self, job: TrainingJob, role: Role, bound: Iterable[Pod]
+    ) -> Iterable[tuple[PodClass, list[int]]]:
+        """The nodes of bound pods of a role, by what the pods take there."""
+        pod_class, index = self.pod_class(role.template.shape), self.capacity.index
+        if not pod_class.varies:
+            return ((pod_class, [index.get(pod.node, NO_NODE) for pod in bound]),)
+        found: defaultdict[PodClass, list[int]] = defaultdict(list)
+        for pod in bound:
+            taking = pod_class.taking(self.taken(job, role, pod))
+            found[taking].append(index.get(pod.node, NO_NODE))
+        return found.items()

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from edl.contract import HOSTS_GATE
 from edl.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
+from edl.planner.packing.placement import DONE, Placement
 from edl.planner.snapshot import last_resizes
-from edl.planner.snapshot.role_allocation import DONE, NO_NODE, Placement, Unscheduled
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, Unscheduled
 from edl.spec.allowed_sizes import with_work
 
 if TYPE_CHECKING:
-    from edl.model import Shape
+    from edl.planner.packing.pod_class import PodClass
 
 _UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)
 _LONGEST_GATED: Final = timedelta(minutes=10)
@@ -36,23 +38,32 @@ class ExistingPlacements(NamedTuple):
 class PodsOnNodes:
     """Reads pods: placements of those that stay, and nodes of those that are to be deleted."""
 
-    def __init__(
-        self, nodes: Mapping[str, int], has_passed: Callable[[datetime, timedelta], bool]
-    ) -> None:
-        self._nodes = nodes
-        self.has_passed = has_passed
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._nodes = snapshot.capacity.index
+        self.has_passed = snapshot.clock.elapsed_or_recheck
         self.placement = cache(self._placement)
         """By node, the placement of a replica bound to it; all replicas there share it."""
-        self.leaving: defaultdict[Shape, list[int]] = defaultdict(list)
-        """By shape, the nodes of active pods that will be deleted."""
+        self.leaving: defaultdict[PodClass, list[int]] = defaultdict(list)
+        """By class, the nodes of active pods that will be deleted."""
+
+    def may_hold_devices(self, role: Role) -> bool:
+        """Whether its pods take different amounts, depending on the devices that they hold."""
+        return self._snapshot.pod_class(role.template.shape).varies
 
     def _placement(self, node: str) -> Placement:
         return Placement(self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False)
 
-    def release(self, role: Role, pods: Iterable[Pod]) -> None:
+    def of(self, job: TrainingJob, role: Role, pod: Pod) -> Placement:
+        """The placement of a bound replica, which may be known to hold devices."""
+        found, taken = self.placement(pod.node), self._snapshot.taken(job, role, pod)
+        return found if taken is None else found._replace(taken=taken)
+
+    def release(self, job: TrainingJob, role: Role, pods: Iterable[Pod]) -> None:
         """Record the nodes of these pods of a role as leaving; inactive pods do not count."""
-        if nodes := [self._nodes.get(pod.node, NO_NODE) for pod in pods if pod.node and pod.active]:
-            self.leaving[role.template.shape] += nodes
+        bound = [pod for pod in pods if pod.node and pod.active]
+        for pod_class, nodes in self._snapshot.nodes_by_class(job, role, bound) if bound else ():
+            self.leaving[pod_class] += nodes
 
 
 def is_lost(replica: Unscheduled) -> bool:
@@ -62,17 +73,17 @@ def is_lost(replica: Unscheduled) -> bool:
 
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """One placement per replica of a started role, in the order in which replicas are kept."""
-    if home := _nodes_of(job, role):
+    if (home := _nodes_of(job, role)) and not pods.may_hold_devices(role):
         return ExistingPlacements(list(map(pods.placement, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     kept, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
-    pods.release(role, surplus)
+    pods.release(job, role, surplus)
     found, waits = ExistingPlacements([], []), _Waits(job, role, pods.has_passed)
     for position in range(role.status.size):
         pod = kept.get(position)
         if pod is not None and pod.node:
-            found.placements.append(pods.placement(pod.node))
+            found.placements.append(pods.of(job, role, pod))
         elif position in done or job.namespace_terminating:
             found.placements.append(DONE)
         else:

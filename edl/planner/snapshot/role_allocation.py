@@ -1,15 +1,15 @@
 """One role while a plan is made: its placements, and how far the plan may resize it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
+from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.packing.placement import Placement, on_idle, pipelined
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
@@ -20,49 +20,6 @@ from edl.spec.allowed_sizes import RESIZABLE
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
 """More than any job's roles: a role's rank is its job's queue rank times this, plus its index."""
-
-
-class Placement(NamedTuple):
-    """The placement of one replica; on NO_NODE it uses no capacity."""
-
-    node: int
-    holds_idle: bool
-    """Evicting it frees idle capacity at once; False: future idle capacity only."""
-    is_new: bool
-    """The replica is created by this plan."""
-    counts_in_quota: bool = True
-    """Whether it counts in quotas; False if it has succeeded or has no work left."""
-
-    @property
-    def horizon(self) -> Horizon:
-        """The horizon from which its capacity is reserved, and to which eviction returns it."""
-        return IDLE if self.holds_idle else FUTURE_IDLE
-
-    @property
-    def quota_horizon(self) -> Horizon:
-        """The horizon to which eviction returns its quota: an existing pod counts until deleted."""
-        return IDLE if self.is_new and self.holds_idle else FUTURE_IDLE
-
-
-DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
-"""That of a replica whose rank has ended, and gets no further pod."""
-# Cached, because a plan may create 100,000 of them.
-_on_idle: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=True, is_new=True))
-_pipelined: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=False, is_new=True))
-
-
-def first_placement(
-    pod_class: PodClass,
-    nodes: Iterable[int] | None = None,
-    horizons: Sequence[Horizon] = (IDLE, FUTURE_IDLE),
-) -> Placement | None:
-    """The first of `nodes` (None: any) that fits an existing replica, at the first horizon."""
-    for horizon in horizons:
-        view = pod_class.at(horizon)
-        node = view.find() if nodes is None else next(filter(view.admits, nodes), NO_NODE)
-        if node != NO_NODE:
-            return Placement(node, horizon is IDLE, is_new=False)
-    return None
 
 
 class Unscheduled(NamedTuple):
@@ -212,7 +169,7 @@ class RoleAllocation:
         """Add a replica, and reserve capacity and quota for it."""
         self.changed = True
         self.pod_class.reserve(node, horizon)
-        self.placements.append((_on_idle if horizon is IDLE else _pipelined)(node))
+        self.placements.append((on_idle if horizon is IDLE else pipelined)(node))
         if horizon is IDLE:
             self.created += 1
         else:
@@ -228,7 +185,7 @@ class RoleAllocation:
     def place_pipelined(self, node: int) -> None:
         """Add a pipelined replica whose capacity a claim has reserved already."""
         self.changed = True
-        self.placements.append(_pipelined(node))
+        self.placements.append(pipelined(node))
         self.pipelined += 1
 
     def assign(self, position: int, placement: Placement) -> None:
@@ -239,8 +196,8 @@ class RoleAllocation:
     def move(self, position: int, to: Placement) -> int:
         """Move a replica's reservation. Returns the node that its pod leaves, or NO_NODE."""
         placement = self.placements[position]
-        self.pod_class.at(placement.horizon).release(placement.node)
-        self.pod_class.reserve(to.node, to.horizon)
+        self._taking(placement).at(placement.horizon).release(placement.node)
+        self._taking(to).reserve(to.node, to.horizon)
         self.assign(position, to)
         unbound = {one.position for one in self.unscheduled}
         return NO_NODE if position in unbound else placement.node
@@ -259,7 +216,7 @@ class RoleAllocation:
         places = [*islice(idle, count)]
         self.pod_class.defer([placements[at].node for at in places])
         for at in places:
-            placements[at] = _pipelined(placements[at].node)
+            placements[at] = pipelined(placements[at].node)
         self.quota_request.count_terminating(-count)
 
     def _count(self, placement: Placement, pods: int) -> None:
@@ -268,13 +225,16 @@ class RoleAllocation:
         elif placement.is_new:
             self.pipelined += pods
 
+    def _taking(self, placement: Placement) -> PodClass:
+        return self.pod_class if placement.taken is None else self.pod_class.taking(placement.taken)
+
     def evict(self) -> Placement:
         """Remove the last replica, and release its capacity and quota."""
         self.changed = True
         placement = self.placements.pop()
         self._count(placement, -1)
         if placement.node != NO_NODE:
-            self.pod_class.at(placement.horizon).release(placement.node)
+            self._taking(placement).at(placement.horizon).release(placement.node)
         if placement.counts_in_quota:
             self.quota_request.release(placement.quota_horizon)
         return placement
@@ -286,7 +246,7 @@ class RoleAllocation:
     def restore(self, placement: Placement) -> None:
         """Undo `evict` while its capacity is unused; placement constraints are not checked."""
         if placement.node != NO_NODE:
-            self.pod_class.reserve(placement.node, placement.horizon)
+            self._taking(placement).reserve(placement.node, placement.horizon)
         if placement.counts_in_quota:
             self.quota_request.reserve(placement.quota_horizon)
         self.placements.append(placement)

@@ -24,7 +24,7 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
     _keep_stuck(snapshot)
-    pods = PodsOnNodes(capacity.index, snapshot.clock.elapsed_or_recheck)
+    pods = PodsOnNodes(snapshot)
     for place, job in enumerate(snapshot.all_jobs):
         _stand(snapshot, job, place, pods)
     for job in snapshot.all_jobs:
@@ -47,12 +47,11 @@ def _keep_stuck(snapshot: Snapshot) -> None:
 
 def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
     """Add the capacity of pods that will be deleted to the future idle capacity."""
-    leaving = {snapshot.pod_class(shape): nodes for shape, nodes in pods.leaving.items()}
-    for pod_class, nodes in leaving.items():
+    for pod_class, nodes in pods.leaving.items():
         pod_class.release_in(snapshot.capacity.future_idle, nodes)
         snapshot.capacity.changed_nodes += nodes
     snapshot.capacity.sum_idle()
-    for pod_class, nodes in leaving.items():
+    for pod_class, nodes in pods.leaving.items():
         pod_class.count_leaving(nodes)
 
 
@@ -63,7 +62,7 @@ def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) 
     allocations = []
     for number, role in enumerate(job.roles):
         if role.status.ending is not None or role.status.suspended or (over and not stays_on):
-            pods.release(role, role.status.pods)
+            pods.release(job, role, role.status.pods)
             snapshot.quotas.count_pods(job, role, leaving=True)
         elif over:
             snapshot.quotas.count_pods(job, role, leaving=False)

@@ -15,6 +15,7 @@ from edl.lost_pods import why_leaves_domain
 from edl.model import TrainingJob
 from edl.planner.gangs.gang import gang_to_start
 from edl.planner.packing.pack_order import pack_in_best_order
+from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -60,9 +61,9 @@ def _holds_minimum(
     """Whether its domains could hold what its minimum lacks if no other training job ran."""
     room, requests = snapshot.capacity_without_training_jobs.copy(), []
     for one in allocations:  # pods stay where they are, also on cordoned nodes
-        nodes = [placement.node for placement in one.placements if placement.node != NO_NODE]
-        one.pod_class.reserve_in(room, nodes)
-        lacking = max(one.min_replicas - len(nodes), 0)
+        bound = [placement for placement in one.placements if placement.node != NO_NODE]
+        reserve_in(one.pod_class, room, bound)
+        lacking = max(one.min_replicas - len(bound), 0)
         requests.append(PodSetRequest(usable(one.pod_class), lacking))
     fitting = pack_in_best_order(room, requests, Horizon.EMPTY)
     return fitting == [request.pods for request in requests]

@@ -10,7 +10,8 @@ from edl.feasibility.eligibility import Ints
 from edl.model import NodePoolHeadroom
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.gangs.gang import Gang
-from edl.planner.packing.pod_class import PodSetRequest, still_missing
+from edl.planner.packing.missing_pods import still_missing
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.quantities import Resources
 
 

@@ -146,7 +146,7 @@ class Precedence:
             classes = [pod_class, *(one.pod_class for one in requests)]
             if may.any() and not all(one.is_unconstrained for one in classes):
                 return False
-            pod_class.subtract(left, count * may)
+            pod_class.subtract(left, count * may, nodes)
         return nodes.size > 0 and not (left < 0).any()
 
     def _harm(
@@ -210,6 +210,7 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
         return 1
     amounts = dict(pod_class.amounts)
     rows = [(row, amount) for row, amount in other.amounts if row in amounts]
+    rows += [(row, int(more.max())) for row, more in other.beside.items() if row in amounts]
     return max((-(-amount // amounts[row]) for row, amount in rows), default=0)
 
 

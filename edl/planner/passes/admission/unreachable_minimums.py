@@ -11,6 +11,7 @@ from edl.feasibility.horizon import Horizon
 from edl.model import Reason
 from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import scarcest
+from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
@@ -33,7 +34,7 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
     room = snapshot.capacity_without_training_jobs.copy()
     for one in snapshot.allocations:
         if one.queue_rank == below[0].queue_rank:
-            one.pod_class.reserve_in(room, [placement.node for placement in one.placements])
+            reserve_in(one.pod_class, room, one.placements)
     requests = [PodSetRequest(one.pod_class, _lacks(one)) for one in below]
     placed = pack(room, requests, Horizon.EMPTY)
     if placed == [request.pods for request in requests]:

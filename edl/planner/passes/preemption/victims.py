@@ -12,9 +12,10 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.frameworks import restarts_together
 from edl.model import TrainingJob
+from edl.planner.packing.placement import Placement, by_class
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation, by_job
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 from edl.spec.allowed_sizes import start_pods
 
@@ -59,6 +60,8 @@ class Victim:
         for held in self.holdings:
             for row, amount in held.pod_class.amounts:
                 room[row, held.nodes] += sign * amount * held.pods
+            for row, amounts in held.pod_class.beside.items():
+                room[row, held.nodes] += sign * amounts[held.nodes] * held.pods
 
 
 def victim_candidates(
@@ -73,7 +76,9 @@ def victim_candidates(
     for roles in by_job(started):
         if not any(role.status.suspended for role in roles[0].job.live):
             yield Victim(
-                roles[0].job, roles, [_held(one, reclaimable=one in movable) for one in roles]
+                roles[0].job,
+                roles,
+                [held for one in roles for held in _held(one, reclaimable=one in movable)],
             )
 
 
@@ -85,14 +90,13 @@ def _must_run_on(job: TrainingJob) -> bool:
     return job.keeps_running or (restarts_together(job) and has_succeeded_pods(job))
 
 
-def _held(allocation: RoleAllocation, *, reclaimable: bool) -> PodsByNode:
+def _held(allocation: RoleAllocation, *, reclaimable: bool) -> Iterator[PodsByNode]:
     placements = (
         allocation.placements[: allocation.min_replicas] if reclaimable else allocation.placements
     )
-    nodes = [placement.node for placement in placements if placement.node != NO_NODE]
-    return PodsByNode(
-        allocation.pod_class, *np.unique(np.array(nodes, dtype=np.int64), return_counts=True)
-    )
+    for pod_class, nodes in by_class(allocation.pod_class, placements):
+        there = np.array([node for node in nodes if node != NO_NODE], dtype=np.int64)
+        yield PodsByNode(pod_class, *np.unique(there, return_counts=True))
 
 
 class FreedCapacity:

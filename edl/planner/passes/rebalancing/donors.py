@@ -9,6 +9,7 @@ import numpy as np
 from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
+from edl.planner.packing.placement import taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.reclaiming.reservation import Reservation
@@ -31,11 +32,11 @@ class Donors:
         self.allocations = allocations
         self._share, self._after = np.empty(len(allocations)), np.empty(len(allocations))
         self._node = np.empty(len(allocations), dtype=np.int64)
+        self._amounts = self._needs()
         for place, one in enumerate(allocations):
             self._read(place, one)
         self._priority = np.array([found.job.priority for found in allocations], dtype=np.int64)
         self._rank = np.array([found.rank for found in allocations], dtype=np.int64)
-        self._amounts = self._needs()
         self._by_quota: dict[QuotaLine, Ints] = {}
         self._places = {allocation: place for place, allocation in enumerate(allocations)}
         self._helpful: dict[PodClass, Ints] = {}
@@ -43,7 +44,7 @@ class Donors:
         """By (pod class or None for any, priority), the highest satisfaction that a donor keeps."""
 
     def _needs(self) -> Ints:
-        """The requests of one replica of each role; int64[resources, roles]."""
+        """What one replica of each role requests; int64[resources, roles]."""
         numbers = {
             pod_class: number
             for number, pod_class in enumerate({one.pod_class for one in self.allocations})
@@ -66,6 +67,10 @@ class Donors:
         self._share[place] = self._snapshot.satisfaction(allocation)
         self._after[place] = self._snapshot.satisfaction(allocation, -1) if gives else -inf
         self._node[place] = allocation.placements[-1].node if gives else NO_NODE
+        if gives and allocation.pod_class.varies:
+            self._amounts[:, place] = 0
+            for row, amount in taken_by(allocation.pod_class, allocation.placements[-1]).items():
+                self._amounts[row, place] = amount
 
     def any_for(self, recipient: RoleAllocation, pod_class: PodClass | None = None) -> bool:
         """Whether a donor (that helps this pod class) stays more satisfied than the recipient."""
@@ -163,7 +168,7 @@ def replace_last(reservation: Reservation, donor: RoleAllocation) -> bool:
     plain = pod_class.is_unconstrained and donor.pod_class.is_unconstrained
     if node == NO_NODE or any_may_leave(donor) or not (plain and pod_class.eligible[node]):
         return False
-    if not clearing(reservation.capacity, pod_class, node, [(donor, 0)]):
+    if not clearing(reservation.capacity, pod_class, node, [(donor, -1)]):
         return False
     placement = donor.evict()
     pod_class.future_idle.reserve(node)

@@ -17,17 +17,18 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.model import ResizePolicy
 from edl.planner.packing.domain_ranking import TopologyDomains
+from edl.planner.packing.placement import Placement, release_in
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
-from edl.planner.snapshot.role_allocation import NO_NODE, Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _FAILURES: Final = 8
 """Attempts per decision that may fail: each reads all replicas that process work items."""
 
 
-_Nodes: TypeAlias = tuple[RoleAllocation, list[int]]
-"""A role, and nodes of replicas that are like its own."""
+_Replicas: TypeAlias = tuple[RoleAllocation, list[Placement]]
+"""A role, and replicas that are like its own."""
 
 
 class _Swap(NamedTuple):
@@ -69,7 +70,7 @@ class MinimumNodes:
         self._held: Ints | None = None
         """What their minimums hold. int64[resources, nodes]"""
         self._failures = 0
-        self._by_label: dict[str, tuple[list[int], list[_Nodes]]] = {}
+        self._by_label: dict[str, tuple[list[int], list[_Replicas]]] = {}
         """By label, what `_replaceable` has found, and the sizes of the roles at that time."""
 
     def gather(self, requests: Sequence[PodSetRequest], scope: ReclaimScope) -> list[int] | None:
@@ -114,14 +115,14 @@ class MinimumNodes:
         most = np.zeros_like(reach)
         for domains in labels:
             freed = np.zeros_like(reach)
-            for one, nodes in self._replaceable(domains):
+            for one, replicas in self._replaceable(domains):
                 if scope.includes(one.team, one.reclaim_priority):
-                    one.pod_class.release_in(freed, nodes)
+                    release_in(one.pod_class, freed, replicas)
             np.maximum(most, freed, out=most)
         return reach + most if most.any() else None
 
-    def _replaceable(self, domains: TopologyDomains) -> list[_Nodes]:
-        """The nodes of minimums that could be kept in other domains.
+    def _replaceable(self, domains: TopologyDomains) -> list[_Replicas]:
+        """The replicas of minimums that could be kept in other domains.
 
         One entry for all roles that claims reach together. Cached until a role has another size.
         """
@@ -130,7 +131,7 @@ class MinimumNodes:
         known = self._by_label.get(domains.label)
         if known is None or known[0] != sizes:
             of_nodes: list[int] = domains.of_nodes.tolist()
-            found = dict[Hashable, _Nodes]()
+            found = dict[Hashable, _Replicas]()
             for one in choices:
                 kind = (one.team, one.reclaim_priority, one.pod_class)
                 found.setdefault(kind, (one, []))[1].extend(
@@ -152,8 +153,7 @@ class MinimumNodes:
         if self._held is None:
             self._held = np.zeros_like(like)
             for one in self._choices():
-                kept = one.placements[: self._least(one)]
-                one.pod_class.release_in(self._held, (placement.node for placement in kept))
+                release_in(one.pod_class, self._held, one.placements[: self._least(one)])
         return self._held
 
     def _chosen(
@@ -198,15 +198,15 @@ class MinimumNodes:
 
 def _replaceable_outside(
     placements: Sequence[Placement], least: int, of_nodes: Sequence[int]
-) -> Iterator[int]:
-    """The nodes of replicas of a minimum that extras in other domains can replace."""
+) -> Iterator[Placement]:
+    """The replicas of a minimum that extras in other domains can replace."""
     extras = Counter(of_nodes[one.node] for one in placements[least:] if _is_bound(one))
     total, replaced = extras.total(), Counter[int]()
     for one in filter(_is_bound, placements[:least]):
         domain = of_nodes[one.node]
         if domain != NO_NODE and replaced[domain] < total - extras[domain]:
             replaced[domain] += 1
-            yield one.node
+            yield one
 
 
 def _is_bound(placement: Placement) -> bool:

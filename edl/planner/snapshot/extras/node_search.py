@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Ints, Mask
 from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.placement import taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
@@ -26,7 +27,7 @@ _NODES_COMPARED: Final = 32
 _DEEPEST: Final = 32
 """The most replicas of one role to evict for one that is on a chosen node."""
 _Extra: TypeAlias = tuple[RoleAllocation, int]
-"""A role, and the position of one of its extras or its distance from the last."""
+"""A role, and the position of one of its extras; negative: from the end."""
 
 
 def _lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[np.float64]:
@@ -59,7 +60,8 @@ def clearing(
     soon, found = capacity.future_idle, list[_Extra]()
     lacks = {row: amount - int(soon[row, node]) for row, amount in pod_class.amounts}
     for one in extras:
-        amounts = dict(one[0].pod_class.amounts)
+        allocation, position = one
+        amounts = taken_by(allocation.pod_class, allocation.placements[position])
         if any(lacks[row] > 0 for row in lacks.keys() & amounts):
             found.append(one)
             lacks = {row: amount - amounts.get(row, 0) for row, amount in lacks.items()}
@@ -151,14 +153,14 @@ class NodeSearch:
             first = max(self.reclaimable.min_replicas(one), one.size - _DEEPEST)
             for depth, placement in enumerate(reversed(one.placements[first:]), 1):
                 if placement.node in compared:
-                    by_node[placement.node].append((one, depth))
+                    by_node[placement.node].append((one, -depth))
         found = (
             dict(clearing(self.reclaimable.nodes, pod_class, node, sorted(extras, key=_shallowest)))
             for node, extras in sorted(by_node.items())
         )
-        depths = min(filter(None, found), key=lambda depths: sum(depths.values()), default={})
-        return [one for one, depth in depths.items() for _ in range(depth)]
+        lasts = min(filter(None, found), key=lambda lasts: -sum(lasts.values()), default={})
+        return [one for one, last in lasts.items() for _ in range(-last)]
 
 
 def _shallowest(extra: _Extra) -> tuple[int, int]:
-    return extra[1], -extra[0].rank
+    return -extra[1], -extra[0].rank

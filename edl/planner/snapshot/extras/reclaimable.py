@@ -8,6 +8,7 @@ import numpy as np
 
 from edl.feasibility.eligibility import Mask
 from edl.model import TrainingJob
+from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
@@ -16,7 +17,7 @@ from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
 from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder, YieldKey
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import (
     NONE_RECLAIMABLE,
     Margin,

@@ -3,22 +3,22 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from edl.feasibility.eligibility import Ints
 from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.placement import Placement, by_class
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
 
 if TYPE_CHECKING:
+    from edl.planner.packing.node_capacity import ResourceAmounts
     from edl.planner.teams.kept_capacity import Amounts
 
-_node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
 """Roles with their placements above the minimum."""
 _Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
@@ -42,8 +42,12 @@ class ReclaimableCapacity:
         self._since: defaultdict[tuple[int, _Kind], Counter[int]] = defaultdict(Counter)
         """By team and kind, the changes since by node. Claims evict and restore the same replicas
         many times, which cancels out."""
-        self._changes_of: dict[RoleAllocation, tuple[int, ReclaimPriority, Counter[int]]] = {}
-        """By role: its team, and the priority and the changes of its kind."""
+        self._changes_of: dict[
+            tuple[RoleAllocation, ResourceAmounts | None],
+            tuple[int, ReclaimPriority, PodClass, Counter[int]],
+        ] = {}
+        """By role, and what a replica takes if that is not usual: the role's team, and the
+        priority, the pod class and the changes of its kind."""
         self._reached = np.zeros_like(capacity.future_idle)
         self._read: tuple[ReclaimScope, int] | None = None
         """The scope for which `_reached` was computed, and the changes of its balance."""
@@ -52,19 +56,22 @@ class ReclaimableCapacity:
         self._most: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
-            kind = (allocation.reclaim_priority, allocation.pod_class)
-            self._nodes[allocation.team][kind].extend(map(_node, placements))
+            priority, team = allocation.reclaim_priority, self._nodes[allocation.team]
+            for pod_class, nodes in by_class(allocation.pod_class, placements):
+                team[priority, pod_class].extend(nodes)
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
-        known = self._changes_of.get(allocation)
+        known = self._changes_of.get((allocation, placement.taken))
         if known is None:
-            team, kind = allocation.team, (allocation.reclaim_priority, allocation.pod_class)
+            team, pod_class = allocation.team, allocation.pod_class.taking(placement.taken)
+            kind = (allocation.reclaim_priority, pod_class)
             self._nodes[team].setdefault(kind, [])
-            known = self._changes_of[allocation] = team, kind[0], self._since[team, kind]
-        team, priority, since = known
+            known = team, kind[0], pod_class, self._since[team, kind]
+            self._changes_of[allocation, placement.taken] = known
+        team, priority, pod_class, since = known
         since[placement.node] += sign
         if priority <= self._most.get(team, NONE_RECLAIMABLE):
-            self._changed[allocation.pod_class][placement.node] += sign
+            self._changed[pod_class][placement.node] += sign
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
         """Future idle capacity if all extras within reach were evicted; int64[resources, nodes]."""

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from edl.model import JobKey
-from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+from edl.planner.packing.placement import Placement
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import TeamBalance, TeamCharge
 

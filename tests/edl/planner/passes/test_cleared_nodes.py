@@ -37,7 +37,8 @@ from tests.edl.planner.states import (
 from tests.edl.planner.teams import of, team, with_teams
 
 if TYPE_CHECKING:
-    from edl.planner.snapshot.role_allocation import Placement, RoleAllocation
+    from edl.planner.packing.placement import Placement
+    from edl.planner.snapshot.role_allocation import RoleAllocation
 
 SECOND = timedelta(seconds=1)
 

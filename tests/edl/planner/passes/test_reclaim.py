@@ -12,6 +12,7 @@ from edl.messages import message
 from edl.model import ClusterState, PodPhase, ResizePolicy, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
+from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
@@ -19,7 +20,6 @@ from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import keeping_order
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
-from edl.planner.snapshot.role_allocation import Placement
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from tests.edl.planner.acting import act

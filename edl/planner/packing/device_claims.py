@@ -1,0 +1,104 @@
+"""Devices of DRA that count in several resources, and what pods hold of them.
+
+A new pod gets whichever matching device kube-scheduler picks, so on each node it is counted in all
+resources that one of these devices counts in. A bound pod is counted as what it holds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from edl.feasibility.eligibility import Ints, Mask
+from edl.model import Node, Pod
+
+if TYPE_CHECKING:
+    from edl.planner.packing.node_capacity import ResourceAmounts
+
+
+class _Holding(NamedTuple):
+    node: str
+    amounts: "ResourceAmounts"
+    counted: frozenset[int]
+    """The rows of all devices of its node."""
+
+
+class DeviceClaims:
+    """Rows and columns are those of the capacity arrays."""
+
+    def __init__(self, nodes: Sequence[Node], resources: Sequence[str]) -> None:
+        self._rows = {name: row for row, name in enumerate(resources)}
+        self._number = len(nodes)
+        self._kinds: dict[tuple[int, ...], list[int]] = {}
+        """By combination of resources in which some device counts: the nodes with such devices."""
+        self._holdings: dict[tuple[str, str], _Holding] = {}
+        for at, node in enumerate(nodes):
+            if node.claimed.kinds:
+                self._read(at, node)
+        self.rows = sorted({row for kind in self._kinds for row in kind})
+        """The rows of devices."""
+        self._overlaps: dict[tuple[int, int], Mask] = {}
+
+    def __bool__(self) -> bool:
+        """Whether pods request any such device."""
+        return bool(self.rows)
+
+    def _read(self, at: int, node: Node) -> None:
+        for names in node.claimed.kinds:
+            if kind := tuple(row for name, row in self._rows.items() if name in names):
+                self._kinds.setdefault(kind, []).append(at)
+        counted = frozenset(
+            self._rows[name] for names in node.claimed.kinds for name in names if name in self._rows
+        )
+        for pod, held in node.claimed.held.items():
+            found = ((self._rows[name], amount) for name, amount in held if name in self._rows)
+            self._holdings[pod] = _Holding(node.name, tuple(sorted(found)), counted)
+
+    def concern(self, amounts: "ResourceAmounts") -> bool:
+        """Whether pods that request this may hold devices."""
+        return any(row in self.rows for row, _ in amounts)
+
+    def taken(
+        self, namespace: str, pod: Pod, amounts: "ResourceAmounts"
+    ) -> "ResourceAmounts | None":
+        """What a bound pod that requests `amounts` takes of its node; None if it is not known."""
+        held = self._holdings.get((namespace, pod.name))
+        if held is None or held.node != pod.node:
+            return None
+        others = (one for one in amounts if one[0] not in held.counted)
+        return tuple(sorted((*others, *held.amounts)))
+
+    def beside(self, amounts: "ResourceAmounts") -> dict[int, Ints]:
+        """What one new pod may take besides what it requests: by row, int64[nodes]."""
+        requested = {row: amount for row, amount in amounts if row in self.rows}
+        widest, found = [*self._widest(requested)], dict[int, Ints]()
+        for other in self.rows if widest else ():
+            most = np.zeros(self._number, dtype=np.int64)
+            for row in widest:
+                most += requested[row] * (1 if row == other else self._overlap(row, other))
+            more = np.maximum(most - requested.get(other, 0), 0)
+            if more.any():
+                found[other] = more
+        return found
+
+    def _overlap(self, row: int, other: int) -> Mask:
+        """The nodes with a device that counts in both; bool[nodes]."""
+        pair = (min(row, other), max(row, other))
+        if pair not in self._overlaps:
+            found = self._overlaps[pair] = np.zeros(self._number, dtype=np.bool_)
+            for kind, nodes in self._kinds.items():
+                if row in kind and other in kind:
+                    found[nodes] = True
+        return self._overlaps[pair]
+
+    def _widest(self, requested: Mapping[int, int]) -> Iterable[int]:
+        """The requested rows without those whose devices all count in another of them."""
+        kinds = {row: {kind for kind in self._kinds if row in kind} for row in requested}
+        for row, own in kinds.items():
+            within = (
+                own < others or (own == others and other < row)
+                for other, others in kinds.items()
+                if other != row
+            )
+            if not any(within):
+                yield row
