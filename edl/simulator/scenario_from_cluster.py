@@ -22,6 +22,7 @@ from edl.model import (
 from edl.planner.counted_demands import with_counted_demands
 from edl.planner.decision_limits import Limits
 from edl.quantities import Resources
+from edl.simulator.cluster.pod_usage import PodUsage
 from edl.simulator.cluster.work_and_speedup import ENDLESS, Work
 from edl.simulator.scenario import Scenario, Service, Training
 
@@ -86,16 +87,18 @@ def _service(demand: Demand) -> Service:
     return Service(name, demand.shape, steps, demand.priority, namespace, preempts=demand.preempts)
 
 
-def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, ...]:
+def _without(nodes: Sequence[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, ...]:
     """The nodes with other owners' usage only; simulated pods are added one by one."""
     held: defaultdict[str, Resources] = defaultdict(Resources)
     leaving: defaultdict[str, Resources] = defaultdict(Resources)
     shares: defaultdict[str, list[tuple[Share, Pod]]] = defaultdict(list)
     evictable_pods: Counter[str] = Counter()
-    for shape, pod in _bound(jobs):
-        held[pod.node] += shape.requests
+    usage = PodUsage(nodes)
+    for namespace, shape, pod in _bound(jobs):
+        taken = usage.of(namespace, shape, pod)
+        held[pod.node] += taken
         if pod.terminating:
-            leaving[pod.node] += shape.requests
+            leaving[pod.node] += taken
         else:
             evictable_pods[pod.node] += 1
         if shape.share is not None:
@@ -109,6 +112,7 @@ def _without(nodes: Iterable[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, 
             used=_positive(node.used - held[node.name]),
             releasing=_positive(node.releasing - leaving[node.name]),
             devices=_vacated(node.devices, shares[node.name]),
+            claimed=replace(node.claimed, held={}),
             evictable_pods=max(node.evictable_pods - evictable_pods[node.name], 0),
         )
         for node in nodes
@@ -143,11 +147,13 @@ def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:
     return device._replace(used=used, releasing=left.at_least(_NOTHING))
 
 
-def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[Shape, Pod]]:
+def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[str, Shape, Pod]]:
     for job in jobs:
         for role in job.roles:
             yield from (
-                (role.template.shape, pod) for pod in role.status.pods if pod.node and not pod.ended
+                (job.key.namespace, role.template.shape, pod)
+                for pod in role.status.pods
+                if pod.node and not pod.ended
             )
 
 

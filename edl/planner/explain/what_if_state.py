@@ -111,6 +111,7 @@ class DecisionInput(msgspec.Struct, frozen=True):
                 used=Resources(),
                 releasing=Resources(),
                 labels=_labels(like, name),
+                claimed=replace(like.claimed, held={}),
                 evictable_pods=0,
             )
             for name in new

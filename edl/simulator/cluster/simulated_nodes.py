@@ -17,6 +17,7 @@ from edl.model import Device, Node, Shape
 from edl.planner.packing.node_capacity import resource_names
 from edl.quantities import Resources
 from edl.simulator.cluster.bound_pod_constraints import PodRules
+from edl.simulator.cluster.pod_usage import PodUsage
 
 
 class Place(NamedTuple):
@@ -50,6 +51,8 @@ class SimulatedNodes:
         self._needs: dict[Shape, Ints] = {}
         self._masks: dict[Shape, Mask] = {}
         self._eligible = Eligibility(())
+        self._usage: PodUsage | None = None
+        """None if no node has devices that claims allocate."""
         self.add(nodes)
 
     # -- nodes -------------------------------------------------------------------------------
@@ -87,6 +90,7 @@ class SimulatedNodes:
         self.allocatable = self._columns([one.allocatable for one in nodes])
         self._eligible = Eligibility(nodes)
         self._rules.set_nodes(nodes, self._eligible)
+        self._usage = PodUsage(nodes) if any(node.claimed.kinds for node in nodes) else None
         self._masks = {}
 
     def _columns(self, amounts: Sequence[Resources]) -> Ints:
@@ -135,8 +139,13 @@ class SimulatedNodes:
     def _change(self, table: Ints, shape: Shape, name: str, sign: int) -> None:
         column = self.columns.get(name)
         if column is not None:
-            table[:, column] += sign * self.need(shape)
+            more = self._taken(shape, name) if self._usage else self.need(shape)
+            table[:, column] += sign * more
             self._stale.add(column)
+
+    def _taken(self, shape: Shape, node: str) -> Ints:
+        found = self._usage.of_new(shape, node) if self._usage else shape.requests
+        return np.array([found.get(name) for name in self.names], dtype=np.int64)
 
     def _hold(self, shape: Shape, place: Place, used: int = 0, leaving: int = 0) -> None:
         if shape.share is not None and place.devices and place.node in self._devices:

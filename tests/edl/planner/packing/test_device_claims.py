@@ -139,7 +139,9 @@ def test_a_new_pod_may_get_any_device_that_matches() -> None:
     first = worker("first", 1, 1, shape=needs(ANY), queued=-90)
     second = worker("second", 1, 1, shape=needs(ANY, BIG), queued=-60)
     state = cluster(devices("a", BIG_DEVICE, SMALL_DEVICE), first, second)
-    assert started(plan_for(state)).keys() == {"first"}
+    plan = plan_for(state)
+    assert started(plan).keys() == {"first"}
+    assert "Insufficient devices of DeviceClass big" in told(plan)["second"]
     later = replace(first, queued_at=second.queued_at + timedelta(seconds=9))
     assert started(plan_for(replace(state, jobs=(second, later)))).keys() == {"second"}
 
@@ -158,7 +160,9 @@ def test_classes_that_overlap_on_some_nodes_only() -> None:
     nodes = devices("a", (BIG, OLD)), devices("b", (BIG,)), devices("c", (OLD,))
     first = worker("first", 1, 1, shape=needs(BIG, name="a"), queued=-90)
     second = worker("second", 1, 1, shape=needs(OLD, name="a"), queued=-60)
-    assert started(plan_for(cluster(*nodes, first, second))).keys() == {"first"}
+    plan = plan_for(cluster(*nodes, first, second))
+    assert started(plan).keys() == {"first"}
+    assert "Insufficient devices of DeviceClass old" in told(plan)["second"]
 
 
 def test_a_pod_displaces_pods_whose_class_chooses_the_same_devices() -> None:
