@@ -89,6 +89,13 @@ class Shape(msgspec.Struct, frozen=True, cache_hash=True):
     """Its share of a GPU, under KubeShare; usually None."""
     claims: tuple[ClaimRef, ...] = ()
     """Its ResourceClaims, until `requests` contain their devices."""
+    implied: Resources = Resources()
+    """What its devices count as besides, in other names and wider kinds of the same devices."""
+
+    @property
+    def counted(self) -> Resources:
+        """What a pod counts in teams."""
+        return self.requests + self.implied if self.implied else self.requests
 
 
 class Assignment(msgspec.Struct, frozen=True):

@@ -96,6 +96,6 @@ def _minimum_and_rest(job: TrainingJob) -> tuple[Resources, Resources]:
     for role in job.roles:
         pods = running_pods(role)
         needed = min(pods, role.spec.min)
-        minimum += role.template.shape.requests * needed
-        rest += role.template.shape.requests * (pods - needed)
+        minimum += role.template.shape.counted * needed
+        rest += role.template.shape.counted * (pods - needed)
     return minimum, rest

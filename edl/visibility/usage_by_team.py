@@ -23,7 +23,7 @@ def team_balance(state: ClusterState) -> TeamBalance:
         team = state.team_of(job.key.namespace)
         for role in job.roles:
             if pods := running_pods(role):
-                own[team] = own.get(team, _NONE) + role.template.shape.requests * pods
+                own[team] = own.get(team, _NONE) + role.template.shape.counted * pods
     ready = (one.allocatable for one in state.nodes if one.schedulable)
     totals = {name: 0 for used in own.values() for name, _ in used} | dict(sum(ready, _NONE))
     return TeamBalance(state.teams, own, totals)

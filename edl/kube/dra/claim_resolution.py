@@ -38,6 +38,7 @@ class _Resolved(NamedTuple):
     """What the pods of one template request."""
 
     amounts: Tally[str]
+    implied: Tally[str]
     problems: list[str]
     caveats: list[Caveat]
 
@@ -105,8 +106,13 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
     rest = Resources.of(
         {name: amount for name, amount in shape.requests.items if name not in amounts}
     )
+    both_ways = found.implied.keys() & found.amounts
+    found.amounts.update({name: found.implied.pop(name) for name in both_ways})
     resolved = replace(
-        shape, requests=rest + Resources.of(found.amounts), affinity=shape.affinity, claims=()
+        shape,
+        requests=rest + Resources.of(found.amounts),
+        implied=Resources.of(found.implied),
+        claims=(),
     )
     for nodes in found.nodes:
         resolved = replace(resolved, affinity=both(resolved.affinity, nodes))
@@ -121,6 +127,8 @@ class _Resolution:
         self._view = view
         self._pods = pods
         self.amounts: Tally[str] = Tally()
+        self.implied: Tally[str] = Tally()
+        """Amounts by other names of the same devices, and in other kinds in which all count."""
         self.nodes: list[Affinity] = []
         self.problems: list[str] = []
         self.caveats: list[Caveat] = []
@@ -141,11 +149,12 @@ class _Resolution:
         if name not in known:
             found = _Resolution(self._view, self._pods)
             found._request(name.name, requested)
-            known[name] = _Resolved(found.amounts, found.problems, found.caveats)
+            known[name] = _Resolved(found.amounts, found.implied, found.problems, found.caveats)
         return known[name]
 
     def _take(self, found: _Resolved) -> None:
         self.amounts.update(found.amounts)
+        self.implied.update(found.implied)
         self.problems += found.problems
         self.caveats += found.caveats
 
@@ -198,10 +207,11 @@ class _Resolution:
         self.count(name, count)
 
     def count(self, name: str, amount: int) -> None:
-        """Counts devices under their resource, and under others in which all of them count."""
-        names = self._view.names
-        for one in {names.get(one, one) for one in (name, *self._view.within.get(name, ()))}:
-            self.amounts[one] += amount
+        """Counts devices under their resource; others in which all of them count are implied."""
+        own = self._view.names.get(name, name)
+        self.amounts[own] += amount
+        for one in {name, *self._view.within.get(name, ())} - {own}:
+            self.implied[one] += amount
 
 
 def _missing(kind: str, name: str) -> str:

@@ -73,10 +73,9 @@ class DeviceIndex:
 
     def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
         """The devices that a pod requests, without those of named claims, which pods may share."""
-        found = Counter(dict(resolve(shape, self._view, _SEVERAL).shape.requests.items))
+        found = Counter(dict(resolve(shape, self._view, _SEVERAL).shape.counted.items))
         for name, device_class in self._extended.items():
-            own = shape.requests.get(name) if self._native[name] else found[name]
-            found[DEVICE_CLASS + device_class] += own
+            found[DEVICE_CLASS + device_class] += shape.requests.get(name)
         yield from found.items()
 
     def apply(self, changes: DeviceChanges) -> set[ObjectKey] | None:

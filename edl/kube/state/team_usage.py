@@ -75,7 +75,7 @@ class _Held:
     def total(self, view: DeviceView | None) -> Mapping[str, int]:
         total = Counter(self.amounts)
         for shape, pods in self.claiming.items():
-            for name, amount in resolve(shape, view, 1).shape.requests.items:
+            for name, amount in resolve(shape, view, 1).shape.counted.items:
                 total[name] += amount * pods
         return total
 

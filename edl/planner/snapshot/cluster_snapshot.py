@@ -182,7 +182,7 @@ class Snapshot:
         """What one pod of a demand counts in its team. ValueError without teams."""
         if self.teams is None:
             raise ValueError("no teams are configured")
-        return self.teams.charge(self.teams.number(demand.team), demand.shape.requests.items)
+        return self.teams.charge(self.teams.number(demand.team), demand.shape.counted.items)
 
     def is_stuck(self, pod: Pod) -> bool:
         """Whether a deleted pod is still there `queue_patience` after its grace period.
@@ -207,6 +207,7 @@ class Snapshot:
             return ReclaimScope(priority)
         names, covered = self.capacity.resources, charge.covered_by(pods)
         lacking = {names[row] for row in lacking_resources(self.capacity.future_idle, requests)}
+        lacking.update(name for one, _ in requests for name, _ in one.shape.implied)
         scarce = charge.places(lacking)
         return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
 

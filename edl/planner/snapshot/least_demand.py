@@ -18,7 +18,7 @@ def least_demand(
     """Amounts by resource. `totals`: sums of schedulable nodes; `largest`: maximum of any node."""
     found: Counter[str] = Counter()
     for shape, pods in _pods_by_shape(state, totals, largest):
-        for resource, amount in shape.requests:
+        for resource, amount in shape.counted:
             found[resource] += amount * pods
     for amounts in state.team_usage.values():
         for resource, amount in amounts:

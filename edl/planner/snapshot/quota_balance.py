@@ -167,7 +167,7 @@ class QuotaUsage:
         template = role.template
         if not (self.teams or (template.charges and self.lines)):
             return NOT_COUNTED
-        requests = template.shape.requests if self.teams else None
+        requests = template.shape.counted if self.teams else None
         # Namespaces of one team count alike where they have no quota.
         key = (
             job.key.namespace if template.charges else self.state.team_of(job.key.namespace),
@@ -190,7 +190,7 @@ class QuotaUsage:
             return QuotaRequest(self._in_order(costs)) if costs else NOT_COUNTED
         total: dict[str, int] = {}
         for role, count in pods:
-            for name, amount in role.template.shape.requests.items if count else ():
+            for name, amount in role.template.shape.counted.items if count else ():
                 total[name] = total.get(name, 0) + amount * count
         team = teams.number(self.state.team_of(job.key.namespace))
         costs |= {key: total[key[2]] for key in self._limits[team] if total.get(key[2])}

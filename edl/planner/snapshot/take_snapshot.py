@@ -93,4 +93,4 @@ def _asked(state: ClusterState) -> set[str]:
     """The names of all resources that any pod requests."""
     shapes = {role.template.shape for job in state.jobs for role in job.roles}
     shapes.update(demand.shape for demand in state.demands)
-    return {name for shape in shapes for name, _ in shape.requests}
+    return {name for shape in shapes for name, _ in (*shape.requests, *shape.implied)}

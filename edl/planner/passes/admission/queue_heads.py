@@ -87,7 +87,8 @@ class QueueHeads:
         ]
         if not any(own.competes_with(other) for own, other in pairs):
             return False
-        unshared = frozenset(_rows(head).difference(_rows(gang)))
+        taken = {row for one in gang.requests for row in one.pod_class.beside}
+        unshared = frozenset(_rows(head) - _rows(gang) - taken)
         constrained = not all(pod_class.is_unconstrained for pair in pairs for pod_class in pair)
         return not unshared or constrained or not self._leaves_enough(head, waiting, gang, unshared)
 

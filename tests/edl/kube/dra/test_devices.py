@@ -91,9 +91,14 @@ class Cluster:
         return node.allocatable.get(resource), node.used.get(resource), node.releasing.get(resource)
 
     def asked(self) -> dict[str, int]:
-        """What the one pod that waits asks for, of devices."""
+        """What the one pod that waits counts as, of devices."""
         (demand,) = self.state.demands
-        return {n: amount for n, amount in demand.shape.requests.items if n not in ("cpu", "pods")}
+        return {n: amount for n, amount in demand.shape.counted if n not in ("cpu", "pods")}
+
+    def requested(self) -> dict[str, int]:
+        """The same without other kinds and names of the same devices."""
+        (demand,) = self.state.demands
+        return {n: amount for n, amount in demand.shape.requests if n not in ("cpu", "pods")}
 
 
 # -- nodes -----------------------------------------------------------------------------------------
@@ -308,11 +313,57 @@ def test_an_extended_resource_is_the_name_of_its_class() -> None:
     cluster.tell(devices.device_class(extended="example.com/gpu"))
     cluster.node("n1", *gpus(4))
     cluster.pod("p1", claiming("gpu"))
-    assert cluster.asked() == {"example.com/gpu": 1}
+    assert cluster.requested() == {"example.com/gpu": 1}
     cluster.node("n2", **{"example.com/gpu": "8"})
-    assert cluster.asked() == {GPU: 1, "example.com/gpu": 1}
+    assert cluster.requested() == {GPU: 1}
     cluster.gone("Node", "n2")
-    assert cluster.asked() == {"example.com/gpu": 1}
+    assert cluster.requested() == {"example.com/gpu": 1}
+    assert cluster.asked() == {GPU: 1, "example.com/gpu": 1}
+
+
+def test_a_request_is_for_each_device_once() -> None:
+    """Whatever else chooses the same devices, and whoever writes such a selector."""
+    cluster = Cluster(devices.template("gpu", asking(2)))
+    cluster.tell(devices.device_class(extended="example.com/gpu"))
+    cluster.tell(devices.device_class("big", BIG))
+    cluster.node("n1", *gpus(4, "80Gi"))
+    cluster.pod("p1", claiming("gpu"))
+    cluster.tell(devices.template("all", asking(0, BIG), namespace="other"))
+    assert cluster.requested() == {"example.com/gpu": 2}
+    assert cluster.asked() == {"example.com/gpu": 2, GPU: 2, DEVICE_CLASS + "big": 2, of(BIG): 2}
+    cluster.tell(devices.template("gpu", asking(2), asking(1, of="big")))
+    assert cluster.requested() == {"example.com/gpu": 3, DEVICE_CLASS + "big": 3}
+
+
+def test_pods_hold_what_their_devices_count_as() -> None:
+    cluster = Cluster(devices.device_class("big", BIG))
+    small, large = gpus(2), gpus(4, "80Gi")[2:]
+    cluster.node("n1", *small, *large)
+    for name, device in (("p1", "gpu-0"), ("p2", "gpu-3")):
+        cluster.pod(name, claiming("gpu"), node="n1", phase="Running")
+        own = devices.claim(f"{name}-gpu", asking(1), owner=name)
+        cluster.tell(devices.allocated(own, "n1", device, pods=(name,)))
+    shared = devices.allocated(devices.claim("shared", asking(1)), "n1", "gpu-2", pods=("p1", "p2"))
+    cluster.tell(shared)
+    found = cluster.on("n1").claimed
+    assert found.kinds == ((DEVICE_CLASS + "big", GPU), (GPU,))
+    held = {name: dict(amounts) for (_, name), amounts in found.held.items()}
+    assert held == {"p1": {GPU: 1}, "p2": {GPU: 1, DEVICE_CLASS + "big": 1}}
+    assert cluster.figures("n1", DEVICE_CLASS + "big") == (2, 2, 0)
+    cluster.gone("Pod", "p2")
+    assert cluster.on("n1").claimed.held.keys() == {("web", "p1")}
+
+
+def test_a_pod_whose_claim_is_not_seen_may_hold_any_device() -> None:
+    cluster = Cluster(devices.device_class("big", BIG), devices.template("gpu", asking(1)))
+    cluster.node("n1", *gpus(2), *gpus(4, "80Gi")[2:])
+    cluster.node("n2", *gpus(2))
+    for node in ("n1", "n2"):
+        cluster.pod(f"p-{node}", claiming("gpu"), node=node, phase="Running")
+    assert cluster.figures("n1") == (4, 1, 0)
+    assert cluster.figures("n1", DEVICE_CLASS + "big") == (2, 1, 0)
+    assert cluster.figures("n2", DEVICE_CLASS + "big") == (0, 0, 0)
+    assert not cluster.on("n1").claimed.held
 
 
 def test_an_extended_resource_of_a_class_is_one_more_name_for_its_devices() -> None:
@@ -353,7 +404,7 @@ def role(
     cluster.tell(job("alone", **fields), kind="Job")
     (found,) = cluster.state.jobs
     (only,) = found.roles
-    return dict(only.template.shape.requests.items), only.template.caveats, problem_of(found)
+    return dict(only.template.shape.counted), only.template.caveats, problem_of(found)
 
 
 def test_a_training_job_asks_for_the_devices_of_its_templates() -> None:

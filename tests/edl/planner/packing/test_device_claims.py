@@ -24,8 +24,11 @@ SMALL_DEVICE, BIG_DEVICE = (ANY,), (BIG, ANY)
 
 
 def needs(*names: str, count: int = 1, **labels: str) -> Shape:
+    """Pods of one or more devices; all devices of the other classes are of class ANY."""
     plain = shape(0.1, node_selector=tuple(labels.items()))
-    return replace(plain, requests=plain.requests + Resources.of(dict.fromkeys(names, count)))
+    wanted = Resources.of(dict.fromkeys(names, count))
+    implied = Resources.of({ANY: count} if ANY not in names else {})
+    return replace(plain, requests=plain.requests + wanted, implied=implied)
 
 
 def devices(name: str, *found: Sequence[str], others: Iterable[int] = (), **fields: str) -> Node:
@@ -72,7 +75,7 @@ def named(job: TrainingJob) -> TrainingJob:
 def full(priority: int = 0, low: int = 1) -> ClusterState:
     """A node of four small devices and one of four big ones, all held by a job; a job waits."""
     grows = named(worker("grows", low, 20, on=["b"] * 4 + ["a"] * 4, shape=needs(ANY)))
-    waits = worker("waits", 2, 2, shape=needs(ANY, BIG), priority=priority, queued=-60)
+    waits = worker("waits", 2, 2, shape=needs(BIG), priority=priority, queued=-60)
     nodes = devices("a", *[BIG_DEVICE] * 4), devices("b", *[SMALL_DEVICE] * 4)
     held = {f"grows_{at}": BIG_DEVICE if at > 3 else SMALL_DEVICE for at in range(8)}
     return holding(cluster(*nodes, grows, waits), **held)
@@ -87,7 +90,7 @@ def test_extras_yield_to_a_job_whose_class_chooses_their_devices(priority: int) 
 
 def test_extras_yield_to_a_pending_pod_whose_class_chooses_their_devices() -> None:
     state = full()
-    state = replace(state, jobs=state.jobs[:1], demands=(demand("pod", needs(ANY, BIG)),))
+    state = replace(state, jobs=state.jobs[:1], demands=(demand("pod", needs(BIG)),))
     assert sizes(plan_for(state)) == {"grows": 7}
 
 
@@ -99,7 +102,7 @@ def test_a_job_of_lower_priority_is_stopped_for_one_whose_class_chooses_its_devi
 def mixed(*held: Sequence[str]) -> ClusterState:
     """A node with two big and two small devices, which four pods of a job hold; a job waits."""
     grows = named(worker("grows", 1, 20, on=["a"] * 4, shape=needs(ANY)))
-    waits = worker("waits", 1, 1, shape=needs(ANY, BIG), queued=-60)
+    waits = worker("waits", 1, 1, shape=needs(BIG), queued=-60)
     state = cluster(devices("a", *[BIG_DEVICE] * 2, *[SMALL_DEVICE] * 2), grows, waits)
     return holding(state, **{f"grows_{at}": found for at, found in enumerate(held)})
 
@@ -120,7 +123,7 @@ def test_a_pod_frees_what_its_devices_count_as(held: list[Sequence[str]], left: 
 def test_extras_do_not_yield_in_vain() -> None:
     """The pod of the minimum holds the only big device."""
     grows = named(worker("grows", 1, 20, on=["a"] * 3, shape=needs(ANY)))
-    waits = worker("waits", 1, 1, shape=needs(ANY, BIG), queued=-60)
+    waits = worker("waits", 1, 1, shape=needs(BIG), queued=-60)
     state = cluster(devices("a", BIG_DEVICE, *[SMALL_DEVICE] * 2), grows, waits)
     held = {"grows_0": BIG_DEVICE, "grows_1": SMALL_DEVICE, "grows_2": SMALL_DEVICE}
     plan = plan_for(holding(state, **held))
@@ -129,7 +132,7 @@ def test_extras_do_not_yield_in_vain() -> None:
 
 
 def test_devices_of_others_stay_held() -> None:
-    waits = worker("waits", 1, 1, shape=needs(ANY, BIG))
+    waits = worker("waits", 1, 1, shape=needs(BIG))
     state = cluster(devices("a", BIG_DEVICE, SMALL_DEVICE, others=[0]), waits)
     assert "even if no training job ran" in told(plan_for(state))["waits"]
 
@@ -137,7 +140,7 @@ def test_devices_of_others_stay_held() -> None:
 def test_a_new_pod_may_get_any_device_that_matches() -> None:
     """Which one is kube-scheduler's choice, so a later pod cannot count on the big one."""
     first = worker("first", 1, 1, shape=needs(ANY), queued=-90)
-    second = worker("second", 1, 1, shape=needs(ANY, BIG), queued=-60)
+    second = worker("second", 1, 1, shape=needs(BIG), queued=-60)
     state = cluster(devices("a", BIG_DEVICE, SMALL_DEVICE), first, second)
     plan = plan_for(state)
     assert started(plan).keys() == {"first"}
@@ -148,7 +151,7 @@ def test_a_new_pod_may_get_any_device_that_matches() -> None:
 
 def test_alike_devices_are_shared_exactly() -> None:
     first = worker("first", 2, 2, shape=needs(ANY), queued=-90)
-    second = worker("second", 2, 2, shape=needs(ANY, BIG), queued=-60)
+    second = worker("second", 2, 2, shape=needs(BIG), queued=-60)
     state = cluster(devices("a", *[BIG_DEVICE] * 4), first, second)
     assert started(plan_for(state)).keys() == {"first", "second"}
     third = worker("third", 1, 1, shape=needs(ANY), queued=-30)
@@ -173,7 +176,7 @@ def test_a_pod_displaces_pods_whose_class_chooses_the_same_devices() -> None:
 
 def test_a_pod_with_two_requests_takes_at_most_its_devices_of_each_kind() -> None:
     state = cluster(
-        devices("a", BIG_DEVICE, BIG_DEVICE, SMALL_DEVICE), worker("w", 1, 1, shape=needs(ANY, BIG))
+        devices("a", BIG_DEVICE, BIG_DEVICE, SMALL_DEVICE), worker("w", 1, 1, shape=needs(BIG))
     )
     snapshot = take_snapshot(state, POLICIES["fair"], Limits())
     pair = snapshot.pod_class(replace(shape(0.1), requests=Resources.of({ANY: 2, BIG: 1})))
@@ -193,7 +196,7 @@ def random_state(draw: random.Random) -> tuple[ClusterState, dict[str, list[Sequ
         found = [draw.choice(kinds) for _ in range(draw.randint(1, 5))]
         nodes.append(devices(name, *found))
         free[name] = draw.sample(found, len(found))
-    asks = [(ANY,), (ANY, BIG), (ANY, OLD)]
+    asks = [(ANY,), (BIG,), (OLD,)]
     for number in range(draw.randint(1, 3)):
         asked = draw.choice(asks)
         on: list[str] = []
