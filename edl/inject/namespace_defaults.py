@@ -123,8 +123,11 @@ def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...
     """The manifest with the namespace's defaults for absent settings, and warnings for misfits."""
     if manifest.get("kind") != "Job":
         return manifest, ()
-    classed = _with_provision(_with_gpu_class(manifest, policy), policy)
-    return _with_bounds(_with_priority(classed, policy), policy)
+    classed, misfits = _with_gpu_class(manifest, policy)
+    bounded, warnings = _with_bounds(
+        _with_priority(_with_provision(classed, policy), policy), policy
+    )
+    return bounded, (*misfits, *warnings)
 
 
 def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
@@ -134,13 +137,19 @@ def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
     return annotated(manifest, {contract.PROVISION: policy.default_provision})
 
 
-def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> Json:
+def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
     """The manifest with the default DeviceClass, if it requests whole GPUs and names no class."""
-    own = annotations(manifest)
-    if not policy.default_gpu_class or contract.GPU_CLASS in own:
-        return manifest
-    classed = annotated(manifest, {contract.GPU_CLASS: policy.default_gpu_class})
-    return classed if _readable(classed) else manifest
+    own, found = annotations(manifest), policy.default_gpu_class
+    spec = None if not found or contract.GPU_CLASS in own else _readable(manifest)
+    if spec is None or spec.resources.gpu is None or not spec.resources.gpu.whole:
+        return manifest, ()
+    classed = annotated(manifest, {contract.GPU_CLASS: found})
+    try:
+        parse(classed)
+    except Denied as misfit:
+        setting = f"{contract.DEFAULT_GPU_CLASS}: {found} of the namespace is not applied"
+        return manifest, tuple(f"{setting}: {one.problem}" for one in misfit.findings)
+    return classed, ()
 
 
 def _with_priority(manifest: Json, policy: NamespacePolicy) -> Json:

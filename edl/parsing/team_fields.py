@@ -201,7 +201,10 @@ class TeamReader:
         for name, text in value.items():
             path = f"{field}[{name[:_LONGEST]}]"
             if not is_resource(name):
-                allowed = f"cpu, memory, {SHARES}, or an extended resource such as nvidia.com/gpu"
+                allowed = (
+                    f"cpu, memory, {SHARES}, an extended resource such as nvidia.com/gpu, or "
+                    f"{DEVICE_CLASS}NAME for a DeviceClass"
+                )
                 self._found(path, "unknown resource", allowed)
             elif (amount := self._amount(path, name, text)) is not None:
                 found[SHARED_GPU if name == SHARES else name] = amount

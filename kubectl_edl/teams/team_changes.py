@@ -1,6 +1,7 @@
 """Changes the teams' ConfigMap: validates the result before writing it, and retries conflicts."""
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from http import HTTPStatus
 from typing import Final
 
@@ -9,6 +10,7 @@ from edl.errors import Denied, Forbidden, NotFound
 from edl.kube.auth.user_roles import EDITOR, VIEWER
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.kube.decode.object_facts import node
+from edl.kube.dra.dra_facts import DeviceClassFacts, device_class
 from edl.messages.scarcity_messages import listed
 from edl.model import NamespacePattern, Node, ObjectRef, Teams
 from edl.parsing.team_config_map import overlaps, teams_of
@@ -90,19 +92,32 @@ def _warnings(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[s
     nodes, _ = read_if_allowed(
         lambda: [node(raw) for raw in cluster.list(ListOptions("Node")).items], ""
     )
+    classes, unread = read_if_allowed(lambda: _device_classes(cluster), "")
+    if nodes and not unread:
+        extended = {one.extended for one in classes if one.extended}
+        yield from _unknown_resources(nodes, extended, before, after)
     if nodes:
-        yield from _unknown_resources(nodes, before, after)
         yield from _above_nodes(nodes, before, after)
     yield from _overlaps(before, after)
     yield from _absent_namespaces(cluster, before, after)
 
 
-def _unknown_resources(nodes: Sequence[Node], before: Teams, after: Teams) -> Iterator[str]:
+def _device_classes(cluster: PluginCluster) -> Sequence[DeviceClassFacts]:
+    try:
+        return [device_class(raw) for raw in cluster.list(ListOptions("DeviceClass")).items]
+    except NotFound:  # an API server without DRA
+        return ()
+
+
+def _unknown_resources(
+    nodes: Sequence[Node], classes: AbstractSet[str], before: Teams, after: Teams
+) -> Iterator[str]:
     """Warnings about resources that teams name only now, and that no node has.
 
-    They are allowed, as nodes come and go.
+    They are allowed, as nodes come and go. `classes`: extended resources of DeviceClasses.
     """
-    named, there = _resources(before), {name for one in nodes for name, _ in one.allocatable}
+    named = _resources(before)
+    there = classes | {name for one in nodes for name, _ in one.allocatable}
     new = sorted(
         one for one in _resources(after) - named if one != SHARED_GPU and DEVICE_CLASS not in one
     )

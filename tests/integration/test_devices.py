@@ -36,8 +36,11 @@ class Driver:
             self._made.append(target)
         return self.stage.api.create(target, body)
 
-    def publish(self, node: str, count: int) -> None:
-        body = devices.resource_slice(node, gpus(count), driver=self.name)
+    def publish(self, node: str, count: int, large: int = 0) -> None:
+        """`large`: how many of these devices have more memory than the others; the last ones."""
+        small = count - large
+        found = [*gpus(small), *gpus(count, "80Gi")[small:]]
+        body = devices.resource_slice(node, found, driver=self.name)
         body["metadata"]["name"] = f"{node}-{self.name}"
         self.create(body)
 
@@ -74,6 +77,13 @@ class Driver:
         name = name or self.name
         expression = f'device.driver == "{self.name}"'
         self.create(devices.device_class(name, expression, extended=extended))
+        return name
+
+    def serve_large(self) -> str:
+        """A DeviceClass of its devices with much memory."""
+        memory = f'device.capacity["{self.name}"].memory.compareTo(quantity("80Gi")) >= 0'
+        name = f"large.{self.name}"
+        self.create(devices.device_class(name, f'device.driver == "{self.name}"', memory))
         return name
 
     def template(self, name: str, *requests: Json) -> None:
@@ -151,6 +161,27 @@ def test_a_job_grows_into_idle_devices_and_gives_them_back(driver: Driver) -> No
     stage.until(lambda: stage.size("grows") == 4, "one replica yields its device")
     stage.until(lambda: _phase(stage, "late") == "Running", "the pod of others runs")
     assert stage.running("grows") == 4
+
+
+def test_extras_yield_devices_that_another_class_chooses_too(driver: Driver) -> None:
+    """All devices are held by a job of the wide class; a job and a pod need large ones.
+
+    The second node has small ones, too, so that it matters which pod holds which device.
+    """
+    stage, wide, large = driver.stage, driver.serve(), driver.serve_large()
+    driver.template("any", asking(1, of=wide))
+    driver.template("large", asking(1, of=large))
+    driver.publish(driver.nodes[0], 2, large=2)
+    driver.publish(driver.nodes[1], 6, large=3)
+    stage.apply(train("grows", 1, 16, claiming("any")))
+    stage.until_runs("grows", 8)
+    stage.apply(train("needs", 3, 3, claiming("large")))
+    stage.until_runs("needs", 3)
+    stage.until_runs("grows", 5)
+    stage.apply(other("late", claiming("large")))
+    stage.until(lambda: _phase(stage, "late") == "Running", "the pod of others runs")
+    stage.until_runs("grows", 4)
+    assert driver.allocated() == 8
 
 
 def test_an_extended_resource_of_a_class_is_counted(driver: Driver) -> None:

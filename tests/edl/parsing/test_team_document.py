@@ -95,6 +95,16 @@ def test_no_teams_are_none(text: str) -> None:
             ],
         ),
         (
+            "teams: [{name: a, guaranteed: {big.example.com: 4}}]",
+            [
+                (
+                    "teams[0] (a).guaranteed[big.example.com]: unknown resource; cpu, memory, "
+                    "sharedgpu/gpu_request, an extended resource such as nvidia.com/gpu, or "
+                    "deviceclass.resource.kubernetes.io/NAME for a DeviceClass"
+                ),
+            ],
+        ),
+        (
             "teams: [{name: a, guaranteed: {gpu: 1, cpu: x, memory: -1, x.y/b: 1.5, x.y/c: 2Ei}}]",
             [
                 "teams[0] (a).guaranteed[gpu]: unknown resource; cpu, memory, sharedgpu/",

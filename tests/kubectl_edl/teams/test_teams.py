@@ -8,6 +8,7 @@ import yaml
 from edl import contract
 from edl.errors import NotFound
 from edl.model import ObjectRef
+from tests import devices
 from tests.kubectl_edl.cluster_wrappers import fenced, hidden, overtaken, refusing
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
@@ -245,6 +246,26 @@ def test_a_resource_that_no_node_has_and_no_other_team_names_is_warned_of(
     assert (found.code, found.err) == (0, warning)
     assert stage.run(*change, "--weight", "3").err == "", "it is known now"
     assert stage.run("teams", "set", "new", option, "cpu=1,nvidia.com/gpu=4").err == ""
+
+
+def test_the_extended_resource_of_a_device_class_is_known(stage: Stage) -> None:
+    put(stage)
+    stage.create(node("gpus"))
+    stage.create(devices.device_class(extended="example.com/gpu"))
+    found = stage.run("teams", "set", "vision", "--guaranteed", "example.com/gpu=8", "--yes")
+    assert (found.code, found.err) == (0, "")
+    found = stage.run("teams", "set", "vision", "--guaranteed", "example.com/gpus=8", "--yes")
+    assert ": did you mean example.com/gpu?" in found.err
+
+
+def test_without_the_right_to_list_device_classes_resources_are_not_warned_of(
+    stage: Stage,
+) -> None:
+    put(stage)
+    stage.create(node("gpus"))
+    stage.wrapped = fenced("DeviceClass")
+    found = stage.run("teams", "set", "vision", "--guaranteed", "example.com/gpu=8", "--yes")
+    assert (found.code, found.err) == (0, "")
 
 
 def test_a_pattern_that_no_namespace_matches_is_a_hint(stage: Stage) -> None:

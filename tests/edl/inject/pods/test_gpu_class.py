@@ -102,6 +102,27 @@ def test_a_namespace_names_the_class_of_jobs_that_ask_for_whole_gpus() -> None:
         assert "resourceClaims" not in pod_spec(created_by(net(gpu), lab))
 
 
+@pytest.mark.parametrize(
+    ("gpu", "metadata", "why"),
+    [
+        ("2", {"generateName": "net-"}, "metadata.name, or the label edl.dev/job"),
+        ("33", {"name": "net"}, "a ResourceClaim holds no more than 32"),
+        ("0.5", {"generateName": "net-"}, ""),
+    ],
+)
+def test_a_default_class_that_does_not_fit_is_named_in_a_warning(
+    gpu: str, metadata: dict[str, str], why: str
+) -> None:
+    manifest = net(gpu)
+    del manifest["metadata"]["name"]
+    manifest["metadata"] |= metadata
+    manifest["metadata"]["labels"][contract.FRAMEWORK] = "none"
+    found = create(manifest, saying(default_gpu_class=CLASS)).warnings
+    named = [one for one in found if contract.DEFAULT_GPU_CLASS in one]
+    assert [why in one for one in named] == [True] * bool(why)
+    assert all("of the namespace is not applied" in one for one in named)
+
+
 def test_gpus_of_a_class_count_in_a_budget_of_gpus() -> None:
     lab = saying(gpu_budget=Decimal(3))
     created_by(net(gpu_class=CLASS), lab)
