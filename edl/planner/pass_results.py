@@ -188,6 +188,7 @@ class PassResults:
         for allocation, placement in chain.from_iterable(kept):
             if placement.counts_in_quota:
                 allocation.quota_request.reserve(placement.quota_horizon)
+                allocation.charge_devices(placement, 1)
         self.held[key] = reason
 
     def held_jobs(self) -> tuple[Held, ...]:
@@ -233,6 +234,7 @@ def _keep(allocation: RoleAllocation, replicas: Sequence[Placement]) -> None:
     for placement in replicas:
         if placement.counts_in_quota:
             allocation.quota_request.reserve(placement.quota_horizon)
+            allocation.charge_devices(placement, 1)
 
 
 def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> None:

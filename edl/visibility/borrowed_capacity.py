@@ -13,6 +13,7 @@ import msgspec
 
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.quantities import Resources
+from edl.visibility.held_devices import HeldDevices
 from edl.visibility.team_lending import apportion
 from edl.visibility.usage_by_team import lending, running_pods, team_balance
 
@@ -86,16 +87,16 @@ def _holders(state: ClusterState, team: str) -> Iterator[_Holder]:
     yield _Holder(None, state.team_usage.get(team, _NONE))
     jobs = [job for job in state.jobs if state.team_of(job.key.namespace) == team]
     jobs.sort(key=lambda job: (-job.priority, job.queued_at, job.key))
-    split = [(job.key, *_minimum_and_rest(job)) for job in jobs]
+    devices = HeldDevices(state.nodes)
+    split = [(job.key, *_minimum_and_rest(job, devices)) for job in jobs]
     yield from (_Holder(key, minimum) for key, minimum, _ in split)
     yield from (_Holder(key, rest) for key, _, rest in split)
 
 
-def _minimum_and_rest(job: TrainingJob) -> tuple[Resources, Resources]:
+def _minimum_and_rest(job: TrainingJob, devices: HeldDevices) -> tuple[Resources, Resources]:
     minimum, rest = _NONE, _NONE
     for role in job.roles:
         pods = running_pods(role)
-        needed = min(pods, role.spec.min)
-        minimum += role.template.shape.counted * needed
-        rest += role.template.shape.counted * (pods - needed)
+        minimum += devices.counted(job, role, pods[: role.spec.min])
+        rest += devices.counted(job, role, pods[role.spec.min :])
     return minimum, rest

@@ -3,27 +3,29 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl.model import ClusterState, Role
+from edl.model import ClusterState, Pod, Role
 from edl.planner.teams.team_balance import TeamBalance
 from edl.quantities import Resources
+from edl.visibility.held_devices import HeldDevices
 from edl.visibility.team_lending import ResourceLending
 
 _NONE: Final = Resources()
 
 
-def running_pods(role: Role) -> int:
-    """The number of bound pods that are neither terminating nor ended."""
-    return sum(1 for one in role.status.pods if one.node and one.active)
+def running_pods(role: Role) -> list[Pod]:
+    """The bound pods that are neither terminating nor ended."""
+    return [one for one in role.status.pods if one.node and one.active]
 
 
 def team_balance(state: ClusterState) -> TeamBalance:
     """What teams use now; without guarantees, also of resources that no schedulable node has."""
     own: dict[str, Resources] = dict(state.team_usage if state.teams else {})
+    devices = HeldDevices(state.nodes)
     for job in state.jobs if state.teams else ():
         team = state.team_of(job.key.namespace)
         for role in job.roles:
             if pods := running_pods(role):
-                own[team] = own.get(team, _NONE) + role.template.shape.counted * pods
+                own[team] = own.get(team, _NONE) + devices.counted(job, role, pods)
     ready = (one.allocatable for one in state.nodes if one.schedulable)
     totals = {name: 0 for used in own.values() for name, _ in used} | dict(sum(ready, _NONE))
     return TeamBalance(state.teams, own, totals)

@@ -54,7 +54,7 @@ class PodClass:
         """Its placement constraints (spread, pod affinity, ports), if any apply to it."""
         self.share_allocator = shares.allocator_of(shape) if shares else None
         """Assigns its pods to shared GPUs, if they request GPU shares."""
-        self._capacity = capacity
+        self._capacity, self.resources = capacity, capacity.resources
         self._large: Mask | None = None
         self.reset_cursors()
 

@@ -261,8 +261,8 @@ class Snapshot:
 
     def taken(self, job: TrainingJob, role: Role, pod: Pod) -> ResourceAmounts | None:
         """What a bound pod takes of its node, if that is known better than by its requests."""
-        pod_class, claims = self.pod_class(role.template.shape), self.capacity.device_claims
-        if claims is None or not pod_class.varies:
+        claims = self.capacity.device_claims
+        if claims is None or not (pod_class := self.pod_class(role.template.shape)).varies:
             return None
         taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
         return None if pod_class.taking(taken) is pod_class else taken

@@ -49,7 +49,9 @@ class PodsOnNodes:
 
     def may_hold_devices(self, role: Role) -> bool:
         """Whether its pods take different amounts, depending on the devices that they hold."""
-        return self._snapshot.pod_class(role.template.shape).varies
+        snapshot = self._snapshot
+        claims = snapshot.capacity.device_claims
+        return claims is not None and snapshot.pod_class(role.template.shape).varies
 
     def _placement(self, node: str) -> Placement:
         return Placement(self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False)
@@ -73,7 +75,7 @@ def is_lost(replica: Unscheduled) -> bool:
 
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """One placement per replica of a started role, in the order in which replicas are kept."""
-    if (home := _nodes_of(job, role)) and not pods.may_hold_devices(role):
+    if not pods.may_hold_devices(role) and (home := _nodes_of(job, role)):
         return ExistingPlacements(list(map(pods.placement, home)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)

@@ -206,6 +206,8 @@ class QuotaUsage:
         if quota_request is not NOT_COUNTED:
             counted = map(attrgetter("counts_in_quota"), allocation.placements)
             quota_request.reserve(IDLE, sum(counted))
+            for placement in allocation.placements if allocation.pod_class.varies else ():
+                allocation.charge_devices(placement, 1)
             if quota_request.amounts:
                 quota_request.count_terminating(_leaving(allocation.role))
 

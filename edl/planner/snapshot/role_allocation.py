@@ -198,6 +198,7 @@ class RoleAllocation:
         placement = self.placements[position]
         self._taking(placement).at(placement.horizon).release(placement.node)
         self._taking(to).reserve(to.node, to.horizon)
+        self.charge_devices(placement, -1)
         self.assign(position, to)
         unbound = {one.position for one in self.unscheduled}
         return NO_NODE if position in unbound else placement.node
@@ -225,8 +226,19 @@ class RoleAllocation:
         elif placement.is_new:
             self.pipelined += pods
 
+    def charge_devices(self, placement: Placement, pods: int) -> None:
+        """Count in its team what the devices of a replica count as beyond its requests."""
+        charge = self.quota_request.team
+        if charge is None or placement.taken is None:
+            return
+        counted, names = dict(self.role.template.shape.counted), self.pod_class.resources
+        taken = dict.fromkeys((row for row, _ in self.pod_class.amounts), 0) | dict(placement.taken)
+        more = ((names[row], amount - counted.get(names[row], 0)) for row, amount in taken.items())
+        found = [(name, amount) for name, amount in more if amount]
+        charge.balance.charge(charge.team, found).reserve(pods)
+
     def _taking(self, placement: Placement) -> PodClass:
-        return self.pod_class if placement.taken is None else self.pod_class.taking(placement.taken)
+        return self.pod_class.taking(placement.taken)
 
     def evict(self) -> Placement:
         """Remove the last replica, and release its capacity and quota."""
@@ -234,9 +246,12 @@ class RoleAllocation:
         placement = self.placements.pop()
         self._count(placement, -1)
         if placement.node != NO_NODE:
-            self._taking(placement).at(placement.horizon).release(placement.node)
+            taking = self.pod_class if placement.taken is None else self._taking(placement)
+            taking.at(placement.horizon).release(placement.node)
         if placement.counts_in_quota:
             self.quota_request.release(placement.quota_horizon)
+            if placement.taken is not None:
+                self.charge_devices(placement, -1)
         return placement
 
     def forget_evicted_pods(self) -> None:
@@ -246,9 +261,12 @@ class RoleAllocation:
     def restore(self, placement: Placement) -> None:
         """Undo `evict` while its capacity is unused; placement constraints are not checked."""
         if placement.node != NO_NODE:
-            self._taking(placement).reserve(placement.node, placement.horizon)
+            taking = self.pod_class if placement.taken is None else self._taking(placement)
+            taking.reserve(placement.node, placement.horizon)
         if placement.counts_in_quota:
             self.quota_request.reserve(placement.quota_horizon)
+            if placement.taken is not None:
+                self.charge_devices(placement, 1)
         self.placements.append(placement)
         self._count(placement, 1)
 

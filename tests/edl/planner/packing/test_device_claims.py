@@ -8,15 +8,27 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClaimedDevices, ClusterState, Node, Shape, TrainingJob
+from edl.model import (
+    ClaimedDevices,
+    ClusterState,
+    JobKey,
+    Node,
+    Reclaim,
+    Shape,
+    Team,
+    TrainingJob,
+)
 from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.passes.admission.precedence import max_displaced
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import DEVICE_CLASS, Resources
+from edl.visibility.borrowed_capacity import job_capacity
+from edl.visibility.usage_by_team import team_balance
 from tests.edl.planner.plans import ALL, plan_for, sizes, started, told
 from tests.edl.planner.states import cluster, demand, node, shape, worker
+from tests.edl.planner.teams import with_teams
 
 ANY, BIG, OLD = (f"{DEVICE_CLASS}{name}.example.com" for name in ("gpu", "big", "old"))
 SMALL_DEVICE, BIG_DEVICE = (ANY,), (BIG, ANY)
@@ -182,6 +194,48 @@ def test_a_pod_with_two_requests_takes_at_most_its_devices_of_each_kind() -> Non
     pair = snapshot.pod_class(replace(shape(0.1), requests=Resources.of({ANY: 2, BIG: 1})))
     rows = {name: row for row, name in enumerate(snapshot.capacity.resources)}
     assert {row: amounts.tolist() for row, amounts in pair.beside.items()} == {rows[BIG]: [1]}
+
+
+# -- teams -----------------------------------------------------------------------------------------
+
+
+def in_teams(state: ClusterState, owed: dict[str, int], others: dict[str, int]) -> ClusterState:
+    """The job that waits is in a team of its own, which may stop whole jobs of borrowers."""
+    grows, waits = state.jobs
+    jobs = grows, replace(waits, key=JobKey("owner", waits.key.name))
+    owner = Team("a", namespaces=("owner",), guaranteed=Resources.of(owed), reclaim=Reclaim.JOBS)
+    borrower = Team("b", namespaces=("ns",), guaranteed=Resources.of(others))
+    return with_teams(replace(state, jobs=jobs), owner, borrower)
+
+
+@pytest.mark.parametrize(
+    ("owed", "others"),
+    [({BIG: 4}, {}), ({ANY: 4}, {}), ({BIG: 4, ANY: 4}, {ANY: 4}), ({BIG: 2}, {BIG: 2})],
+)
+def test_a_team_gets_devices_that_borrowers_hold_by_another_class(
+    owed: dict[str, int], others: dict[str, int]
+) -> None:
+    assert sizes(plan_for(in_teams(full(), owed, others))) == {"grows": 6}
+
+
+def test_a_guarantee_covers_devices_that_are_held_by_another_class() -> None:
+    """The other team holds no more big devices than it is guaranteed."""
+    assert sizes(plan_for(in_teams(full(), {BIG: 0}, {BIG: 4}))) == {}
+
+
+def test_a_whole_job_that_borrows_devices_by_another_class_is_stopped_for_their_owner() -> None:
+    plan = plan_for(in_teams(full(low=8), {BIG: 4}, {}))
+    assert [one.job.name for one in plan.suspensions] == ["grows"]
+
+
+def test_teams_use_what_the_devices_of_their_pods_count_as() -> None:
+    state = in_teams(full(), {BIG: 4}, {})
+    balance = team_balance(state)
+    at, number = balance.resources.index(BIG), balance.numbers["b"]
+    assert balance.used[number][at] == 4
+    found = job_capacity(state, state.jobs[0])
+    assert found
+    assert found.borrowed == (("a", Resources.of({BIG: 4})),)
 
 
 # -- laws ------------------------------------------------------------------------------------------
