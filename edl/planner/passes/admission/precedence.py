@@ -210,7 +210,8 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
         return 1
     amounts = dict(pod_class.amounts)
     rows = [(row, amount) for row, amount in other.amounts if row in amounts]
-    rows += [(row, int(more.max())) for row, more in other.beside.items() if row in amounts]
+    if other.beside:
+        rows += [(row, int(more.max())) for row, more in other.beside.items() if row in amounts]
     return max((-(-amount // amounts[row]) for row, amount in rows), default=0)
 
 

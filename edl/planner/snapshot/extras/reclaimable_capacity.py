@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from edl.planner.packing.node_capacity import ResourceAmounts
     from edl.planner.teams.kept_capacity import Amounts
 
+_node: Final = attrgetter("node")
 Extras: TypeAlias = Iterable[tuple[RoleAllocation, Sequence[Placement]]]
 """Roles with their placements above the minimum."""
 _Kind: TypeAlias = tuple[ReclaimPriority, PodClass]
@@ -57,6 +59,9 @@ class ReclaimableCapacity:
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
             priority, team = allocation.reclaim_priority, self._nodes[allocation.team]
+            if not allocation.pod_class.varies:  # fast path: there may be thousands of roles
+                team[priority, allocation.pod_class].extend(map(_node, placements))
+                continue
             for pod_class, nodes in by_class(allocation.pod_class, placements):
                 team[priority, pod_class].extend(nodes)
 
