@@ -8,7 +8,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from tests import devices
 from tests.devices import DRIVER, asking, claiming, gpus
-from tests.kubectl_edl.stage import Stage, job, lease, node
+from tests.kubectl_edl.stage import Stage, job, lease, node, pod
 
 ODD = 'device.attributes["gpu.example.com"].model.matches("a.*")'
 
@@ -74,6 +74,54 @@ def test_a_template_that_is_missing_is_named(stage: Stage) -> None:
         'ResourceClaimTemplate "gpu" does not exist: create it, or recreate the Jobs with another'
         in found
     )
+
+
+BIG = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'
+
+
+def running(stage: Stage, pods: int) -> None:
+    """An elastic job whose pods hold one device of the node each."""
+    manifest = job("runs", framework="none", min="1", max="9")
+    manifest["spec"]["template"]["spec"] |= claiming("one")
+    stage.create(devices.template("one", asking(1), namespace="default"))
+    stage.put(manifest, suspend=False, parallelism=pods)
+    stored = stage.patch("runs", {"status": {"startTime": "2026-01-01T00:00:00Z"}})
+    for index in range(pods):
+        found = pod(stored, index)
+        found["spec"] |= claiming("one")
+        stage.create(found)
+        name = found["metadata"]["name"]
+        own = devices.claim(f"{name}-one", asking(1), namespace="default", owner=name)
+        stage.create(devices.allocated(own, "node-1", f"gpu-{index}", pods=(name,)))
+
+
+@pytest.fixture
+def large(stage: Stage) -> Stage:
+    """The devices of its node count in a second class, too."""
+    stage.create(devices.device_class("big.example.com", BIG, extended="example.com/big"))
+    stage.cluster.delete(ObjectRef("ResourceSlice", "", f"node-1-{DRIVER}"))
+    stage.create(devices.resource_slice("node-1", gpus(4, "80Gi")))
+    return stage
+
+
+def test_devices_that_a_job_of_another_class_holds_are_not_missing(large: Stage) -> None:
+    """They come back as it scales down; the device of another node is too small."""
+    large.create(node("node-2"))
+    large.create(devices.resource_slice("node-2", gpus(1)))
+    running(large, 4)
+    train(large, asking(1, of="big.example.com"))
+    found = large.run("explain", "train").out
+    assert "  1. 2 pods wait for others to terminate: default/runs\n" in found
+
+
+def test_devices_of_several_classes_are_named_once(large: Stage) -> None:
+    """Nor does it matter who else selects among them."""
+    large.create(devices.template("all", asking(0, BIG), namespace="other"))
+    train(large, asking(3, of="big.example.com"))
+    found = large.run("explain", "train").out
+    assert "Insufficient example.com/big for 1 of 2 worker (2 CPU, 3 example.com/big each)" in found
+    assert "a new node like node-1 with room for 2 CPU, 3 example.com/big\n" in found
+    assert "DeviceClass" not in found
 
 
 def test_a_cluster_without_dynamic_resource_allocation_is_explained_as_before(stage: Stage) -> None:

@@ -132,7 +132,7 @@ def test_a_pod_frees_what_its_devices_count_as(held: list[Sequence[str]], left: 
     assert sizes(plan_for(mixed(*held))) == {"grows": left}
 
 
-def test_extras_do_not_yield_in_vain() -> None:
+def test_extras_stay_where_they_would_free_too_little() -> None:
     """The pod of the minimum holds the only big device."""
     grows = named(worker("grows", 1, 20, on=["a"] * 3, shape=needs(ANY)))
     waits = worker("waits", 1, 1, shape=needs(BIG), queued=-60)
