@@ -18,15 +18,13 @@ from edl.quantities import SHARED_GPU, Resources
 
 _SHARE: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
 _COUNT: Final = re.compile(r"[0-9]{1,6}")
-_COUNT_LABEL: Final = "nvidia.com/gpu.count"
+GPU_COUNT_LABEL: Final = "nvidia.com/gpu.count"
 """Set by NVIDIA's GPU feature discovery, even if no device plugin counts GPUs."""
 _MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 """MiB of one GPU, set by GPU feature discovery as well."""
 _WHOLE: Final = 1000
 _MOST_DEVICES: Final = 64
 """GPUs of a node that are tracked one by one; for a node with more only the sum counts."""
-_UNKNOWN: Final = 2**40
-"""The capacity of a node whose number of GPUs only KubeShare knows."""
 
 
 def held(request: str) -> int:
@@ -35,12 +33,16 @@ def held(request: str) -> int:
 
 
 def offered(labels: Mapping[str, str], allocatable: Resources) -> Resources:
-    """The capacity that KubeShare shares on a node; nothing on nodes that are not its own."""
+    """The capacity that KubeShare shares on a node; nothing on nodes that are not its own.
+
+    KubeShare counts GPUs by metrics of its collector (`gpu_capacity`). A node that reports none in
+    the API may have none: nothing is planned there.
+    """
     if labels.get(contract.SHARED_GPU_NODE) != contract.TRUE:
         return Resources()
-    label = labels.get(_COUNT_LABEL, "")
+    label = labels.get(GPU_COUNT_LABEL, "")
     gpus = allocatable.get(contract.GPU_RESOURCE) or (int(label) if _COUNT.fullmatch(label) else 0)
-    return Resources.of({SHARED_GPU: gpus * 1000 or _UNKNOWN})
+    return Resources.of({SHARED_GPU: gpus * _WHOLE})
 
 
 def share(labels: Mapping[str, str]) -> Share | None:
@@ -90,7 +92,7 @@ def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
 
 
 def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
-    """A node's GPUs, all free; empty if their number is unknown."""
+    """A node's GPUs, all free; empty if the node reports none."""
     count = offered(labels, allocatable).get(SHARED_GPU) // _WHOLE
     label = labels.get(_MEMORY_LABEL, "")
     memory = int(label) * 2**20 if _COUNT.fullmatch(label) else 0

@@ -80,6 +80,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("nodes", stuck_jobs.on_lost_nodes),
             Check("terminating", stuck_pods.terminating),
             Check("scheduler", stuck_pods.ignored),
+            Check("shared-gpus", stuck_pods.uncounted_gpus),
             Check("budgets", eviction_budgets.overlaps),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),

@@ -1,4 +1,7 @@
-"""Finds pods that do not terminate, that no scheduler processes, or that fit nowhere."""
+"""Finds pods that do not terminate, that no scheduler processes, or that fit nowhere.
+
+Also nodes of KubeShare that report no GPUs, on which no share fits.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,6 +12,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
+from edl.kube.decode.gpu_sharing import GPU_COUNT_LABEL
 from edl.kube.decode.object_facts import node
 from edl.kube.decode.schemas import SCHEDULING_GATED
 from edl.messages import message
@@ -16,6 +20,7 @@ from edl.messages.scarcity_messages import listed
 from edl.model import Code, Node, TrainingJob
 from edl.parsing.yaml_values import timestamp
 from edl.phases import waits_to_start
+from edl.quantities import SHARED_GPU
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
 from kubectl_edl.doctor.checks.check import (
     CheckContext,
@@ -227,3 +232,22 @@ def _lacks_nodes(job: TrainingJob, now: datetime) -> bool:
         return False
     pods = [pod for role in job.live for pod in role.status.pods if pod.active and not pod.node]
     return any(now - pod.created_at > _PLACED for pod in pods)
+
+
+def uncounted_gpus(context: CheckContext) -> CheckResults:
+    """Nodes of KubeShare that report no GPUs."""
+    nodes = (_nodes(context) or {}).values()
+    found = [
+        one.name for one in nodes if _is_kubeshares(one) and not one.allocatable.get(SHARED_GPU)
+    ]
+    if found:
+        label = f"{contract.SHARED_GPU_NODE}={contract.TRUE}"
+        what = f"report {contract.GPU_RESOURCE} neither as a resource nor by {GPU_COUNT_LABEL}"
+        yield warning(
+            f"nodes with {label} {what}, so that no share of a GPU starts there: {listed(found)}",
+            by_administrator(f"kubectl label node {found[0]} {GPU_COUNT_LABEL}=NUMBER"),
+        )
+
+
+def _is_kubeshares(found: Node) -> bool:
+    return (found.labels or {}).get(contract.SHARED_GPU_NODE) == contract.TRUE

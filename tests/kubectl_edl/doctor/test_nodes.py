@@ -1,7 +1,7 @@
 """Checks of nodes: their topology labels, drains that pods block, and nodes that are not ready."""
 
 from edl import contract
-from tests.kubectl_edl.doctor.findings import checked, only
+from tests.kubectl_edl.doctor.findings import ASK, checked, only
 from tests.kubectl_edl.stage import Stage, job, mnist, node
 
 
@@ -111,3 +111,21 @@ def test_a_job_that_a_controller_suspended_is_named_with_that_controller(stage: 
     )
     shown = stage.run("status", "mnist").out
     assert f"it is paused: {kueue} suspended it\n" in shown
+
+
+def test_nodes_of_kubeshare_that_report_no_gpus_are_named(stage: Stage) -> None:
+    for name, labels in (
+        ("node-1", {"SharedGPU": "true", "nvidia.com/gpu.count": "2"}),
+        ("node-2", {"SharedGPU": "false"}),
+    ):
+        stage.create(node(name) | {"metadata": {"name": name, "labels": labels}})
+    assert "shared-gpus" not in checked(stage)
+    stage.create(node("node-3") | {"metadata": {"name": "node-3", "labels": {"SharedGPU": "true"}}})
+    assert only(stage, "shared-gpus") == (
+        "warning",
+        (
+            "nodes with SharedGPU=true report nvidia.com/gpu neither as a resource nor by "
+            "nvidia.com/gpu.count, so that no share of a GPU starts there: node-3"
+        ),
+        f"{ASK}kubectl label node node-3 nvidia.com/gpu.count=NUMBER",
+    )

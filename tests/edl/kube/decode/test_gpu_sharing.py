@@ -36,8 +36,10 @@ def test_without_a_device_plugin_gpus_are_counted_by_nvidias_label() -> None:
 
 
 @pytest.mark.parametrize("count", ["", "many", "9" * 60])
-def test_a_node_without_a_gpu_count_offers_any_number(count: str) -> None:
-    assert offered({"SharedGPU": "true", "nvidia.com/gpu.count": count}) > 10**9
+def test_a_node_that_reports_no_gpus_offers_no_shares(count: str) -> None:
+    labels = {"SharedGPU": "true", "nvidia.com/gpu.count": count}
+    assert offered(labels) == 0
+    assert gpu_sharing.devices(labels, Resources()) == ()
 
 
 @pytest.mark.parametrize(
