@@ -5,6 +5,7 @@ reported. Any other document passes through unchanged. Queues become teams, and 
 refer to each other, `edl.convert.queues` reads all of them together.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from edl import contract
@@ -23,6 +24,7 @@ from edl.convert.sources import (
     pytorchjob,
     tfjob,
     unsupported_kinds,
+    workload_priorities,
 )
 from edl.convert.tracked_object import ConversionReport, Fields
 from edl.parsing.parser import parse
@@ -40,19 +42,21 @@ SOURCES: Final[tuple[SourceKind, ...]] = (
     paddlejob.SOURCE,
     kubeshare_pods.SHARE_POD,
     kubeshare_pods.POD,
+    workload_priorities.SOURCE,
 )
 
 
-def convert(document: Json) -> Converted | None:
+def convert(document: Json, priority_classes: Collection[str] = ()) -> Converted | None:
     """The Jobs that replace `document`; None for a kind that needs no conversion.
 
-    Raises Malformed with every reason for which it cannot be converted.
+    `priority_classes` are known to exist where the Jobs will be applied. Raises Malformed with
+    every reason for which it cannot be converted.
     """
     group, _, version = str(document.get("apiVersion") or "").rpartition("/")
     kind = str(document.get("kind"))
     source = _source_of((group, kind), document)
     if source and version in source.versions:
-        return _read(source, document)
+        return _read(source, document, priority_classes)
     if not version:
         remark = _unversioned(kind)
     else:
@@ -93,18 +97,20 @@ def _unversioned(kind: str) -> Remark | None:
     return Remark(("apiVersion",), "is missing: left as it is", f"known of {kind}: {ways}")
 
 
-def _read(source: SourceKind, document: Json) -> Converted:
+def _read(source: SourceKind, document: Json, priority_classes: Collection[str]) -> Converted:
     report = ConversionReport()
     fields = Fields(document, (), report)
     fields.value("apiVersion")
     fields.value("kind")
-    manifests = tuple(source.read(fields))
+    manifests, lost = workload_priorities.moved(source.read(fields), priority_classes)
     for manifest in manifests if not report.wrong else ():
         if contract.FRAMEWORK in labels(manifest):
             report.wrong.extend(refusals(manifest, parse))
     if report.wrong:
         raise Malformed(report.wrong)
+    report.dropped.extend(lost)
     report.finish()
     name = str(metadata(document).get("name") or "")
-    report.notes.extend(hostname_hints.remarks(name, manifests))
+    jobs = [manifest for manifest in manifests if manifest["kind"] == "Job"]
+    report.notes.extend(hostname_hints.remarks(name, jobs))
     return Converted(manifests, tuple(report.dropped), tuple(report.notes))

@@ -3,7 +3,7 @@
 Queues refer to each other across documents: they are collected, and their teams come last.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -12,6 +12,7 @@ from edl import contract
 from edl.convert import convert
 from edl.convert.diagnostics import FieldPath, Malformed, Remark, refusals
 from edl.convert.queues.queue_conversion import is_queue, teams_of_queues
+from edl.convert.sources import workload_priorities
 from edl.convert.sources.unsupported_kinds import unread_resource
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.writes import Json
@@ -35,6 +36,8 @@ class DocumentStream:
     """Whether any document is converted."""
     empty: bool = True
     """Whether no document was found."""
+    priority_classes: frozenset[str] = frozenset()
+    """PriorityClasses that the documents are or become."""
     queues: "list[_Queue]" = field(default_factory=list)
     """Documents of queues, collected until all are read."""
 
@@ -55,18 +58,33 @@ def converted(
     The teams' ConfigMap is in `system_namespace`, where kubectl-edl is installed.
     """
     stream = DocumentStream()
-    for source in sources:
-        try:
-            for document in documents(source):
-                stream.empty = False
-                stream.manifests += _with_items(document, stream)
-        except Unreadable as error:
-            stream.empty = False
-            stream.errors.append(str(error))
+    found = [one for source in sources for one in _read(source)]
+    stream.empty = not found
+    stream.priority_classes = workload_priorities.classes(_objects(found))
+    for one in found:
+        if isinstance(one, Unreadable):
+            stream.errors.append(str(one))
+        else:
+            stream.manifests += _with_items(one, stream)
     if stream.queues:
         _add_teams(stream, system_namespace)
     (stream.notes if stream.converts else stream.dropped).extend(stream.unread)
     return stream
+
+
+def _read(source: ManifestSource) -> Iterator[Document | Unreadable]:
+    """A file's documents, up to the first that is unreadable."""
+    try:
+        yield from documents(source)
+    except Unreadable as error:
+        yield error
+
+
+def _objects(found: Iterable[Document | Unreadable]) -> Iterator[Json]:
+    """The documents and the items of their lists."""
+    for one in found:
+        if not isinstance(one, Unreadable):
+            yield from (item for _, item in _items(one.value) if isinstance(item, dict))
 
 
 def _add_teams(stream: DocumentStream, system_namespace: str) -> None:
@@ -82,21 +100,27 @@ def _add_teams(stream: DocumentStream, system_namespace: str) -> None:
 
 def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
     """Convert each item of a list; a list in which nothing changes is kept as it is."""
-    items = document.value.get("items")
-    kind = str(document.value.get("kind") or "")
-    if not kind.endswith("List") or not isinstance(items, list):
+    items = _items(document.value)
+    if items and items[0][0] == ():
         return _one(document, document.value, (), stream)
-    named = [_named(item, document.value) for item in items]
     results = [
-        _one(document, item, ("items", index), stream) if isinstance(item, dict) else [item]
-        for index, item in enumerate(named)
+        _one(document, item, place, stream) if isinstance(item, dict) else [item]
+        for place, item in items
     ]
     changed = [item for result in results for item in result]
-    if changed == named:
+    if changed == [item for _, item in items]:
         return [document.value]
     if not changed:
         return []
     return [{"apiVersion": "v1", "kind": "List", "items": changed}]
+
+
+def _items(value: Json) -> list[tuple[FieldPath, Any]]:
+    """A list's items, each with its path and kind; other documents are one item."""
+    items = value.get("items")
+    if not str(value.get("kind") or "").endswith("List") or not isinstance(items, list):
+        return [((), value)]
+    return [(("items", index), _named(item, value)) for index, item in enumerate(items)]
 
 
 def _named(item: Any, listing: Json) -> Any:  # noqa: ANN401 - JSON
@@ -114,7 +138,7 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
         return []
     lines = partial(_lines, document, value, place)
     try:
-        found = convert(value)
+        found = convert(value, stream.priority_classes)
     except Malformed as malformed:
         stream.errors += lines(malformed.remarks)
         return []
@@ -125,6 +149,8 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
     converts = found.manifests != (value,)
     stream.converts |= converts
     for manifest in found.manifests if converts else ():
+        if manifest["kind"] != "Job":
+            continue
         stream.errors += lines(refusals(manifest, _review))
     stream.dropped += lines(found.dropped)
     stream.notes += lines(found.notes)

@@ -458,3 +458,16 @@ def test_a_queue_that_cannot_be_a_team_prints_nothing() -> None:
 def test_teams_are_written_for_the_system_namespace() -> None:
     (found,) = documents(piped(QUEUE, "--system-namespace", "training").out)
     assert found["metadata"] == {"name": "edl-teams", "namespace": "training"}
+
+
+def test_a_priority_of_kueue_is_carried_whichever_document_comes_first() -> None:
+    labels = "metadata: {name: prod}"
+    kueue = f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\n{labels}\nvalue: 9\n"
+    name, label = "  name: mnist\n", "  labels: {kueue.x-k8s.io/priority-class: prod}\n"
+    labelled = TFJOB.replace(name, name + label)
+    for text in (f"{labelled}---\n{kueue}", f"{kueue}---\n{labelled}"):
+        found = piped(text)
+        assert found.code == 0
+        by_kind = {one["kind"]: one for one in documents(found.out)}
+        assert by_kind["PriorityClass"]["value"] == 9
+        assert by_kind["Job"]["spec"]["template"]["spec"]["priorityClassName"] == "prod"
