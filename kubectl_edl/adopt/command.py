@@ -24,7 +24,8 @@ labelled, with JOB only the one of that name; everything else is printed unchang
 
 Without -f, JOB is a Job in the cluster. Its spec.template is immutable, so --recreate deletes the
 Job and creates it again with labels: its pods end, and it starts from the beginning or from its
-checkpoint. You are asked for confirmation, unless --yes is given.
+checkpoint. You are asked for confirmation, unless --yes is given. For a Job that has ended, --yes
+needs --rerun: all of it would run again.
 
 \b
 Examples:
@@ -82,7 +83,7 @@ def adopt(
             "--recreate and --yes are for a Job that exists: leave them out, or -f."
         )
     if named.filenames:
-        print_documents(cli, adopt_files(cli.stdin, named, labels))
+        print_documents(cli, adopt_files(cli, named, labels))
     elif named.name:
         adopt_job(cli, cli.connect(scope), named.name, labels, recreation)
     else:

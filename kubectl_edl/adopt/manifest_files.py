@@ -1,11 +1,13 @@
 """Adds labels to the Jobs, CronJobs and pods in manifest files, or removes what is ours there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from edl import contract
+from edl.convert.parts import other_schedulers
 from edl.errors import Denied, Finding, refuse
 from edl.writes import Json
+from kubectl_edl.adopt.finished_work import repeated
 from kubectl_edl.adopt.job_labels import LabelOptions, labelled
 from kubectl_edl.adopt.release_job import unlabelled, without_labels
 from kubectl_edl.cli.command_errors import Refused, no_such_job_in
@@ -13,14 +15,16 @@ from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.output.serialize import json_stream
 from kubectl_edl.output.yaml_writer import joined
-from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of, prefixed
+from kubectl_edl.resources.manifest_items import JOB_KINDS, misshapen, name_of, prefixed, titled
 from kubectl_edl.resources.manifest_sources import Named, sources
 from kubectl_edl.resources.source_manifest import as_written
 from kubectl_edl.resources.yaml_rewriter import Rewritten, hints, rewrite
 
 
-def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewritten]:
+def adopt_files(cli: CliContext, named: Named, labels: LabelOptions) -> list[Rewritten]:
     """The files' documents (`-` is stdin), with labels on all Jobs, CronJobs and pods or on one.
+
+    Hints on stderr tell what would run again, and which settings are another scheduler's.
 
     Raises Denied with all findings, Missing if the named object is not in the files, Refused when
     there is nothing to label, Unreadable for a file that does not contain manifests.
@@ -30,15 +34,29 @@ def adopt_files(stdin: TextIO, named: Named, labels: LabelOptions) -> list[Rewri
         if manifest.get("kind") not in JOB_KINDS:
             return manifest
         refuse(misshapen(manifest, where))
+        told.extend(_hints(manifest, where))
         try:
             return labelled(as_written(manifest), labels)
         except Denied as denied:
             raise Denied(prefixed(f"{where}: ", denied.findings)) from None
 
-    documents, found = _edited(stdin, named, adopted)
+    told = list[str]()
+    documents, found = _edited(cli.stdin, named, adopted)
     if not found.names:
         raise Refused(f"{found.where} has no Job, CronJob or Pod to label")
+    for hint in told:
+        cli.warn(hint)
     return documents
+
+
+def _hints(manifest: Json, where: str) -> Iterator[str]:
+    """What would run again if the manifest replaces its Job, and settings of other schedulers."""
+    whose = f"hint: {where}: {titled(manifest)}"
+    if manifest["kind"] == "Job" and (work := repeated(manifest)):
+        instead = "leave it out if that must not run again"
+        yield f"{whose} {work}: kubectl replace --force starts all of it again; {instead}"
+    for remark in other_schedulers.of_workload(manifest):
+        yield f"{whose}: {remark}"
 
 
 def release_files(stdin: TextIO, named: Named) -> list[Rewritten]:

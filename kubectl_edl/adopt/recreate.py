@@ -31,6 +31,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.adopt.finished_work import completed, end_of, repeated
 from kubectl_edl.adopt.job_labels import LabelOptions, changes, labelled
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.completion_candidates import object_name, plain
@@ -42,6 +43,7 @@ from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.create.create_jobs import check_completed
 from kubectl_edl.create.prerequisites import hints
+from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.yaml_writer import dump
 from kubectl_edl.resources.source_manifest import as_applied, controller_of, source_of
 
@@ -54,6 +56,7 @@ class RecreateOptions:
     """Whether to recreate a live Job; `timeout` limits the wait for the deletion of the old one."""
 
     recreate: bool = option(help="Delete the Job and create it again.")
+    rerun: bool = option(help="With --yes, also recreate a Job that has ended: it runs again.")
     yes: bool = shared_option(YES, fallback=False)
     timeout: timedelta = shared_option(TIMEOUT, TIME_LIMIT)
     dry_run: str = option(
@@ -101,15 +104,30 @@ def adopt_job(
         cli.out.write(dump(replacement.fresh))
         return
     _check_accepted(connection, replacement)
-    active = (replacement.found.get("status") or {}).get("active") or 0
-    question = f'Job "{target.name}" has {active} active pods: delete it and create it again?'
-    if how.yes or confirmed(cli, question):
+    if _is_agreed(cli, replacement.found, how):
         fresh = _recreate(cli, connection, target, labels, how.timeout)
         for hint in _hints(cli, connection, fresh):
             cli.warn(hint)
         _print_created(cli, target.name, fresh, connection.scope.job_flags)
     else:
         cli.warn(f"{target.name} stays as it is")
+
+
+def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
+    """Ask, unless `--yes` is given. Raises Refused if it has ended and `--rerun` is not given."""
+    name, again = job["metadata"]["name"], repeated(job)
+    if end_of(job):
+        if how.yes and not how.rerun:
+            raise Refused(f'Job "{name}" {again}, and all of it would run again: add --rerun')
+        question = f'Job "{name}" {again}: delete it and run all of it again?'
+    else:
+        active = counted((job.get("status") or {}).get("active") or 0, "active pod")
+        work = completed(job)
+        done = f" and {work}, which would run again" if work else ""
+        question = f'Job "{name}" has {active}{done}: delete it and create it again?'
+        if how.yes and work:
+            cli.warn(f"warning: {name} had {work}, which run again")
+    return how.yes or confirmed(cli, question)
 
 
 def _is_adopted(replacement: Replacement, labels: LabelOptions) -> bool:
@@ -162,9 +180,20 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
     if controller := controller_of(found):
         raise Refused(
             f'Job "{target.name}" is created by {controller}, which does not set the labels: '
-            "adopt its manifest: kubectl edl adopt -f …"
+            + _adopt_controller(connection, target.namespace, controller, labels)
         )
     return Replacement(target, found, labelled(source_of(found), labels))
+
+
+def _adopt_controller(
+    connection: ClusterConnection, namespace: str, controller: str, labels: LabelOptions
+) -> str:
+    """How the Jobs of a controller are labelled."""
+    kind, _, name = controller.partition("/")
+    if kind != "CronJob":
+        return f"set {contract.FRAMEWORK} where it takes the labels of its Jobs"
+    command = adopt_cron_job(namespace, name, f"{labels.flags} ".lstrip())
+    return with_flags(command, connection.scope)
 
 
 def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> None:

@@ -440,3 +440,15 @@ def test_a_live_cron_job_loses_server_fields(
     found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "4")
     (fresh,) = documents(found.out)
     assert (fresh["metadata"], fresh.keys() & {"status"}) == ({"name": "nightly"}, set())
+
+
+def test_settings_of_another_scheduler_are_hints(tmp_path: Path) -> None:
+    manifest = job("mnist")
+    manifest["spec"]["template"]["spec"]["schedulerName"] = "volcano"
+    file = write(tmp_path, dump(manifest))
+    found = Stage().run("adopt", "-f", file, "--framework", "none", "--max", "1")
+    assert found.code == 0
+    assert found.err == (
+        f"hint: {file}: document 1: job.batch/mnist: spec.template.spec.schedulerName: "
+        '"volcano" has queues of its own; leave it out: kubectl-edl queues the Job\n'
+    )

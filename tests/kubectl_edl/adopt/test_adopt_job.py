@@ -310,7 +310,18 @@ def test_a_job_of_a_cron_job_is_not_made_anew(stage: Stage) -> None:
     assert found.code == 1
     assert found.err == (
         'error: Job "resnet" is created by CronJob/nightly, which does not set the labels: '
-        "adopt its manifest: kubectl edl adopt -f …\n"
+        "kubectl get cronjob nightly -n default -o yaml | kubectl edl adopt -f - "
+        "--framework none --min 1 --max 4 | kubectl apply -f -\n"
+    )
+
+
+def test_a_job_of_another_controller_is_not_made_anew(stage: Stage) -> None:
+    owner = {"kind": "JobSet", "name": "nightly", "controller": True, "uid": "7"}
+    stage.patch("resnet", {"metadata": {"ownerReferences": [owner]}})
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
+    assert found.err == (
+        'error: Job "resnet" is created by JobSet/nightly, which does not set the labels: '
+        "set edl.dev/framework where it takes the labels of its Jobs\n"
     )
 
 
