@@ -5,11 +5,11 @@ reported. Any other document passes through unchanged. Queues become teams, and 
 refer to each other, `edl.convert.queues` reads all of them together.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import labels, metadata
+from edl.contract.manifest_parts import annotations, is_paused, labels, metadata
 from edl.convert.diagnostics import Malformed, Remark, refusals
 from edl.convert.parts import hostname_hints
 from edl.convert.queues.queue_conversion import unread_version
@@ -27,7 +27,9 @@ from edl.convert.sources import (
     workload_priorities,
 )
 from edl.convert.tracked_object import ConversionReport, Fields
+from edl.frameworks import FRAMEWORKS
 from edl.parsing.parser import parse
+from edl.spec import index_rules
 from edl.writes import Json
 
 SOURCES: Final[tuple[SourceKind, ...]] = (
@@ -63,8 +65,8 @@ def convert(document: Json, priority_classes: Collection[str] = ()) -> Converted
         remark = _unknown(source, group, version) if source else _unread(document)
     if remark:
         return Converted((document,), dropped=(remark,))
-    note = unsupported_kinds.queued_by_kueue(group, document)
-    return Converted((document,), notes=(note,)) if note else None
+    notes = tuple(unsupported_kinds.queued_elsewhere(group, document))
+    return Converted((document,), notes=notes) if notes else None
 
 
 def _unread(document: Json) -> Remark | None:
@@ -113,4 +115,23 @@ def _read(source: SourceKind, document: Json, priority_classes: Collection[str])
     name = str(metadata(document).get("name") or "")
     jobs = [manifest for manifest in manifests if manifest["kind"] == "Job"]
     report.notes.extend(hostname_hints.remarks(name, jobs))
+    report.notes.extend(_ended_pods(jobs))
+    if contract.KUEUE_QUEUE in labels(document) and any(map(is_paused, jobs)):
+        report.notes.append(_suspended_by_kueue(name))
     return Converted(manifests, tuple(report.dropped), tuple(report.notes))
+
+
+def _ended_pods(jobs: Iterable[Json]) -> Iterator[Remark]:
+    """Pods that the source's clean-up policy keeps, and that end with their own Job here."""
+    for job in jobs:
+        if annotations(job).get(contract.CLEAN_UP) == contract.CleanUp.NONE:
+            spec = parse(job)
+            needs = FRAMEWORKS[spec.framework].describe(spec)
+            decides = needs.first_decides or needs.any_decides
+            if index_rules.ends_its_own_pods(job, spec, decides=decides):
+                yield Remark((), f"cleanPodPolicy: {index_rules.OWN_PODS}")
+
+
+def _suspended_by_kueue(name: str) -> Remark:
+    what = "Kueue suspends what waits in its queues, and here it means paused"
+    return Remark(("spec", "runPolicy", "suspend"), what, f"it starts by kubectl edl resume {name}")

@@ -129,7 +129,11 @@ class Fields:
 
     def note(self, name: str, what: str, instead: str = "") -> None:
         """Report a note that loses nothing; an empty name is the object itself."""
-        self._report.notes.append(Remark(self._at(name), what, instead))
+        self.note_at((name,) if name else (), what, instead)
+
+    def note_at(self, steps: FieldPath, what: str, instead: str = "") -> None:
+        """The same on a part of a field."""
+        self._report.notes.append(Remark((*self.place, *steps), what, instead))
 
     def wrong(self, name: str, what: str, allowed: str) -> None:
         """Report an error: the document cannot be converted."""

@@ -8,6 +8,10 @@ from edl.errors import Finding
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
+OWN_PODS: Final = (
+    "None keeps pods of other Jobs alone: when spec.successPolicy completes this Job, the Job "
+    "controller ends its other pods; a succeededCount of all of them waits for each"
+)
 _LIMIT: Final = "maxFailedIndexes"
 
 
@@ -27,6 +31,18 @@ def findings(manifest: Json, spec: JobSpec) -> list[Finding]:
         for path, least in (_needed(manifest.get("spec") or {}) if spec.indexed else ())
         if least > spec.scaling.min
     ]
+
+
+def ends_its_own_pods(manifest: Json, spec: JobSpec, *, decides: bool) -> bool:
+    """Whether a Job can be complete while other pods of it run, which the Job controller then ends.
+
+    `decides`: the framework completes the Job with one of its pods, unless its user has a policy.
+    """
+    job = manifest.get("spec") or {}
+    rules = [least for path, least in _needed(job) if _LIMIT not in path]
+    of_user = any(rules)
+    enough = [least for least in rules if least] if of_user else [1] * decides
+    return spec.indexed and any(least < spec.scaling.max for least in enough)
 
 
 def _needed(job: Json) -> Iterator[tuple[str, int]]:

@@ -21,14 +21,14 @@ printed unchanged, in its place. No cluster is read.
 
 Kueue's ClusterQueues, Cohorts, LocalQueues and ResourceFlavors, and KAI Scheduler's Queues, become
 one ConfigMap edl-teams after everything else. Convert all of them together: they refer to each
-other.
+other. A WorkloadPriorityClass becomes a PriorityClass.
 
 Each field is converted, or reported on stderr: "dropped" with what to do instead, "note" if nothing
 is lost. ScaleIn and ScaleOut are operations: nothing is printed for them, the corresponding command
 is reported on stderr, and they count as dropped. Training jobs of unsupported operators, such as
 XGBoostJob and JobSet, are printed unchanged and count as dropped. Other custom resources are
 printed unchanged, each with a note; they count as dropped if nothing is converted. An ordinary Job
-with Kueue's queue label is printed unchanged, with a note.
+of Kueue, KAI Scheduler or Volcano is printed unchanged, with a note on each of their settings.
 
 \b
 Examples:

@@ -8,6 +8,7 @@ import msgspec
 from edl import contract
 from edl.convert import template_schema
 from edl.convert.diagnostics import FieldPath, Remark
+from edl.convert.parts import other_schedulers
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
 
@@ -75,6 +76,7 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
     _leave_out(annotated, (contract.LAST_APPLIED,), "written by kubectl apply")
     # `own` annotations are taken first: each Job inherits the rest.
     kept = {name: annotated.text(name) for name in own if name in annotated.names()}
+    _drop_queues(annotated)
     return SourceMetadata(
         name=metadata.text("name"),
         namespace=metadata.text("namespace"),
@@ -114,7 +116,17 @@ def _labels(fields: Fields) -> Mapping[str, str]:
     fields.drop(
         contract.KUEUE_QUEUE, instead="kubectl-edl queues the Job; a PriorityClass orders it"
     )
+    _drop_queues(fields)
     return _checked(fields, template_schema.labels)
+
+
+def _drop_queues(fields: Fields) -> None:
+    """Drop what assigns the object to another scheduler's queues, apart from its priority."""
+    for name in fields.names():
+        if name != contract.KUEUE_PRIORITY_CLASS:
+            lost = other_schedulers.lost(name, fields.peek_text(name))
+            if lost:
+                fields.drop(name, lost.what, lost.instead)
 
 
 def _checked(

@@ -1,12 +1,13 @@
-"""What templates know of the replaced system: labels that its operator sets, and its scheduler."""
+"""What templates know of the replaced system: its operator's labels, and its scheduler."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels
+from edl.contract.manifest_parts import labels
 from edl.convert.diagnostics import FieldPath
+from edl.convert.parts import other_schedulers
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
 
@@ -38,22 +39,12 @@ _OPERATORS: Final[Mapping[str, str]] = {
     "training-job-role": _ROLE,
 }
 """Labels that operators set on their pods, and what replaces each. Not `job-name`: Jobs set it."""
-_KUEUE: Final[Mapping[str, str]] = {
-    "kueue.x-k8s.io/podset-required-topology": contract.REQUIRED_TOPOLOGY,
-    "kueue.x-k8s.io/podset-preferred-topology": contract.PREFERRED_TOPOLOGY,
-}
-"""Annotations of Kueue's topology-aware scheduling, and the ones that replace them."""
 _FIELD: Final = re.compile(r"metadata\.labels\['(.+)'\]")
 _PREFIXED: Final = re.compile(rf"{re.escape(_KUBEFLOW)}[a-z-]+")
-_QUEUEING: Final = frozenset({"volcano", "yunikorn", "kai-scheduler", "koord-scheduler"})
-_GROUPS: Final = frozenset(
-    {"scheduling.k8s.io/group-name", "kai.scheduler/queue", "scheduling.x-k8s.io/pod-group"}
-)
-"""Labels and annotations by which schedulers find the group or queue of a pod."""
 
 
 def report(fields: Fields, name: str, template: Json) -> None:
-    """Report what the template's field `name` refers to, and its pods do not have here."""
+    """Report what the template in field `name` refers to, and its pods do not have here."""
     known = labels(template)
     reported = set()
     for place, label in _labels(template.get("spec"), (name, "spec")):
@@ -61,21 +52,12 @@ def report(fields: Fields, name: str, template: Json) -> None:
             what = f'the operator set the label "{label}", and pods do not have it here'
             fields.lose_at(place, what, _OPERATORS[label])
         reported.add(label)
-    for kind, texts in (("labels", known), ("annotations", annotations(template))):
-        for group in sorted(_GROUPS & texts.keys()):
-            what = "another scheduler would wait for its group or queue"
-            fields.lose_at((name, "metadata", kind, group), what, "leave it out")
-    for theirs, ours in _KUEUE.items():
-        if theirs in annotations(template):
-            # Here the user annotates the Jobs instead.
-            what = f"{theirs} is Kueue's, and does nothing here"
-            fields.note(
-                name, what, f"annotate the Jobs with {ours}: {annotations(template)[theirs]}"
-            )
-    scheduler = template["spec"].get("schedulerName")
-    if scheduler in _QUEUEING:
-        what = f'schedulerName "{scheduler}" has queues of its own'
-        fields.note(name, what, "leave it out: kubectl-edl queues the Job")
+    for setting in other_schedulers.of_template(template, (name,)):
+        place, what, instead = setting.remark.place, setting.remark.what, setting.remark.instead
+        if setting.is_lost:
+            fields.lose_at(place, what, instead)
+        else:
+            fields.note_at(place, what, instead)
 
 
 def _labels(part: Any, place: FieldPath) -> Iterator[tuple[FieldPath, str]]:  # noqa: ANN401 - JSON

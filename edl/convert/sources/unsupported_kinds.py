@@ -3,11 +3,12 @@
 If such a training job is applied again, its operator runs it, next to the converted Jobs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from edl import contract
 from edl.convert.diagnostics import Remark
+from edl.convert.parts import other_schedulers
 from edl.writes import Json
 
 _NO_FRAMEWORK: Final = "has no framework here"
@@ -31,7 +32,7 @@ _UNREAD: Final[Mapping[tuple[str, str], str]] = {
 }
 """The reason, by API group and kind; only training jobs are listed."""
 _QUEUED: Final = frozenset({("batch", "Job"), ("batch", "CronJob"), ("", "Pod")})
-"""Kinds that Kueue queues and that kubectl-edl can manage."""
+"""Kinds that other schedulers queue and that kubectl-edl can manage."""
 _BUILT_IN: Final = frozenset(
     {
         "admissionregistration",
@@ -72,16 +73,19 @@ def unread_resource(document: Json) -> Remark | None:
     return Remark(("kind",), f"{document.get('kind')} of {group} is not converted: left as it is")
 
 
-def queued_by_kueue(group: str, document: Json) -> Remark | None:
-    """The note on a workload with Kueue's queue label, which stays in Kueue's queue."""
+def queued_elsewhere(group: str, document: Json) -> Iterator[Remark]:
+    """Notes on a workload that stays in the queues of Kueue or of another scheduler."""
     kind = str(document.get("kind"))
     if (group, kind) not in _QUEUED:
-        return None
+        return
     metadata = document.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    if not isinstance(labels, dict) or contract.KUEUE_QUEUE not in labels:
-        return None
-    what = f"{kind} stays in Kueue's queue: left as it is"
-    adding = "" if contract.FRAMEWORK in labels else f" and add {contract.FRAMEWORK}"
-    instead = f"for kubectl-edl, remove this label{adding}"
-    return Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)
+    known = labels if isinstance(labels, dict) else {}
+    if contract.KUEUE_QUEUE in known:
+        what = f"{kind} stays in Kueue's queue: left as it is"
+        adding = "" if contract.FRAMEWORK in known else f" and add {contract.FRAMEWORK}"
+        instead = f"for kubectl-edl, remove this label{adding}"
+        yield Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)
+    for remark in other_schedulers.of_workload(document):
+        instead = f"for kubectl-edl: {remark.instead}"
+        yield Remark(remark.place, f"{remark.what}: left as it is", instead)

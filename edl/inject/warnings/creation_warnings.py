@@ -13,7 +13,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
 from edl.inject.pods import gpus
 from edl.inject.warnings import request_warnings
-from edl.spec import addresses
+from edl.spec import addresses, index_rules
 from edl.spec.failure_policy import FAILS, exit_code_rules
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -35,6 +35,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     if manifest.get("kind") != "Pod":
         yield from _of_size(manifest, spec)
         yield from _of_failure_policy(manifest)
+        yield from _of_clean_up(manifest, spec, needs)
         yield from request_warnings.warnings(manifest, spec)
         yield from gpus.warnings(manifest, spec.resources.gpu)
 
@@ -130,6 +131,14 @@ def _source(manifest: Json) -> str:
     names = [name for name in (contract.MIN, contract.MAX) if name in labels(manifest)]
     by_roles = contract.ROLES in annotations(manifest)
     return " and ".join(names) or (contract.ROLES if by_roles else "a default of its namespace")
+
+
+def _of_clean_up(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+    """Pods that their Job's own controller ends, although the user wants them kept."""
+    if spec.lifecycle.clean_up is contract.CleanUp.NONE and index_rules.ends_its_own_pods(
+        manifest, spec, decides=needs.first_decides or needs.any_decides
+    ):
+        yield f"{contract.CLEAN_UP}: {index_rules.OWN_PODS}"
 
 
 def _of_failure_policy(manifest: Json) -> Iterator[str]:

@@ -414,7 +414,7 @@ def test_kueue_topologies_are_reported() -> None:
     )
     found = convert("-f", "-", stdin=text)
     assert found.code == 0
-    assert "kueue.x-k8s.io/podset-required-topology is Kueue's, and does nothing here" in found.err
+    assert "[kueue.x-k8s.io/podset-required-topology]: is Kueue's, and does nothing" in found.err
     assert "annotate the Jobs with edl.dev/required-topology: rack" in found.err
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from edl import contract
 from edl.convert import convert
-from edl.convert.diagnostics import Malformed
+from edl.convert.diagnostics import Malformed, path_of
 from edl.spec.job_spec import UNLIMITED
 from edl.writes import Json
 from tests.edl.convert.documents import (
@@ -323,6 +323,32 @@ def test_another_queues_label_is_dropped() -> None:
     document = tfjob()
     document["metadata"]["labels"] = {contract.KUEUE_QUEUE: "gpu"}
     assert paths(jobs(document)) == [f"metadata.labels[{contract.KUEUE_QUEUE}]"]
+
+
+@pytest.mark.parametrize(("label", "noted"), [(contract.KUEUE_QUEUE, 1), ("team", 0)])
+def test_a_pause_that_kueue_may_have_made_is_noted(label: str, noted: int) -> None:
+    document = tfjob(runPolicy={"suspend": True})
+    document["metadata"]["labels"] = {label: "gpu"}
+    found = jobs(document)
+    assert only(found)["metadata"]["annotations"][contract.PAUSED] == "true"
+    assert [path_of(note.place) for note in found.notes] == ["spec.runPolicy.suspend"] * noted
+
+
+@pytest.mark.parametrize(
+    ("roles", "more", "noted"),
+    [
+        ({"Worker": 3}, {}, 1),
+        ({"Worker": 1}, {}, 0),
+        ({"Worker": 3}, {"successPolicy": "AllWorkers"}, 0),
+        ({"Worker": 3, "Chief": 1}, {}, 0),
+    ],
+)
+def test_pods_that_end_with_their_own_job_are_noted(
+    roles: dict[str, int], more: Json, noted: int
+) -> None:
+    specs = {name: replica("tensorflow", size) for name, size in roles.items()}
+    found = jobs(tfjob(tfReplicaSpecs=specs, runPolicy={"cleanPodPolicy": "None"}, **more))
+    assert sum(note.what.startswith("cleanPodPolicy: None keeps") for note in found.notes) == noted
 
 
 def test_every_reason_against_it_is_told_at_once() -> None:
