@@ -27,7 +27,7 @@ from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views.blocker_facts import BlockerFacts
 from kubectl_edl.job_views.creation_failures import failures_of_job
 from kubectl_edl.job_views.node_blockers import node_blockers
-from kubectl_edl.job_views.pod_blockers import failures
+from kubectl_edl.job_views.pod_blockers import failures, lacks_nodes, unprocessed
 from kubectl_edl.job_views.published_queue import PublishedView, estimate_of, read_published
 from kubectl_edl.job_views.role_history import past
 from kubectl_edl.job_views.training_job_view import view
@@ -63,15 +63,18 @@ def read_explanation(
     job, now = given.job, given.now
     shown = view(job, connection.scope)
     refused, hints = failures_of_job(connection.cluster, shown, now)
+    waiting = waiting_pods(connection.cluster, job.key.namespace, given.pods)
+    facts = BlockerFacts(shown, now, waiting=waiting, failed=failed_pods(given.pods))
     explained = Explained(
         view=shown,
         roles=given.roles,
         deciding=given.by,
-        waiting_pods=waiting_pods(connection.cluster, job.key.namespace, given.pods),
+        waiting_pods=waiting,
         past=past(job)[-_PAST:],
         uncreated=(
             *refused,
-            *failures(BlockerFacts(shown, now, failed=failed_pods(given.pods))),
+            *unprocessed(facts),
+            *failures(facts),
             *(() if given.state else node_blockers(shown, (), (), now)),
         ),
     )
@@ -82,8 +85,9 @@ def read_explanation(
         explained = replace(explained, deciding=by)
     if given.published:
         explained = _as_published(explained, given.published)
-    if refused and explained.estimate and not waits_to_start(job):
-        explained = replace(explained, estimate=_NO_GROWTH)
+    if explained.estimate and not waits_to_start(job) and (refused or lacks_nodes(facts)):
+        estimate = _NO_GROWTH if refused else _NO_MINIMUM
+        explained = replace(explained, estimate=estimate)
     return explained, hints
 
 

@@ -78,7 +78,24 @@ def lost(facts: BlockerFacts) -> Iterator[JobBlocker]:
 
 def pending(facts: BlockerFacts) -> Iterator[JobBlocker]:
     """Pending pods, grouped by reason, without those of which a container cannot start."""
-    pods = [pod for pod in facts.waiting if not pod.stalled]
+    yield from _waiting(facts, [pod for pod in facts.waiting if not pod.stalled])
+
+
+def unprocessed(facts: BlockerFacts) -> Iterator[JobBlocker]:
+    """Pending pods that another scheduler than kube-scheduler has not processed, by scheduler."""
+    yield from _waiting(facts, [pod for pod in facts.waiting if pod.scheduler])
+
+
+def lacks_nodes(facts: BlockerFacts) -> bool:
+    """Whether pods of a minimum have had no node for a while."""
+    return any(
+        sum(bool(pod.node) for pod in role.status.pods) < min(role.spec.min, role.status.size)
+        and any(not pod.node and facts.now - pod.created_at > SOON for pod in role.status.pods)
+        for role in facts.job.live
+    )
+
+
+def _waiting(facts: BlockerFacts, pods: Sequence[WaitingPod]) -> Iterator[JobBlocker]:
     late = [pod for pod in pods if pod.since is None or facts.now - pod.since > SOON]
     for why in dict.fromkeys(pod.why for pod in late):
         same = [pod for pod in late if pod.why == why]
