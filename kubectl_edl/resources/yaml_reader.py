@@ -150,12 +150,18 @@ def _ended(text: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
+_TEMPLATE: Final = "; it has {{ … }} of a template: render it first, for Helm: helm template CHART"
+_TEMPLATE_LINE: Final = re.compile(r"\{\{[^{}:\n]{1,200}\}\}")
+"""A template's expression: `{{ .Values.image }}`, `{{- include "x" . }}`."""
+
+
 def _problem(error: Exception, text: str) -> tuple[int, str]:
     """The line and the reason of a PyYAML error."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        return (mark.line + 1 if mark else 1), f"not YAML: {problem}"
+        hint = _TEMPLATE if _TEMPLATE_LINE.search(text) else ""
+        return (mark.line + 1 if mark else 1), f"not YAML: {problem}{hint}"
     if isinstance(error, yaml.reader.ReaderError):
         line = text.count("\n", 0, error.position) + 1
         return line, f"not YAML: character {error.character:#x} is not allowed here"

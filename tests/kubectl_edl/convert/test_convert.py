@@ -314,6 +314,21 @@ def test_json_with_tabs_is_read() -> None:
     assert (found.code, documents(found.out)) == (0, [{"a": "b"}, {"c": "d"}])
 
 
+@pytest.mark.parametrize(
+    ("text", "hinted"),
+    [
+        ("image: {{ .Values.image }}\n", True),
+        ('kind: Job\n{{- include "labels" . }}\n', True),
+        ("a: {{b: 1}}: 2\n", False),
+        ("b: [1\n", False),
+    ],
+)
+def test_a_template_that_is_not_rendered_is_recognised(text: str, *, hinted: bool) -> None:
+    found = piped(text)
+    assert (found.code, "not YAML: " in found.err) == (1, True)
+    assert ("render it first, for Helm: helm template CHART" in found.err) is hinted
+
+
 def test_errors_of_all_files_are_reported_and_nothing_is_printed(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(TFJOB.replace("replicas: 2", "replicas: two"))
     (tmp_path / "b.yaml").write_text("b: {")
