@@ -144,6 +144,10 @@ def test_a_component_that_is_killed_is_reported_with_the_end_of_its_log(sandbox:
 
 def test_the_api_server_stops_and_starts_on_the_same_port(sandbox: Sandbox) -> None:
     server = sandbox.server
+    # kube-controller-manager ends if it cannot reach the API server before its controllers run.
+    sandbox.kubectl("create", "namespace", "controlled")
+    account = ("get", "serviceaccount", "default", "-n", "controlled", "--ignore-not-found")
+    until(lambda: sandbox.kubectl(*account), "its controllers run")
     sandbox.stop("kube-apiserver")
     assert "kube-apiserver" not in sandbox.running()
     sandbox.check()

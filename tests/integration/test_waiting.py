@@ -25,7 +25,7 @@ LINES = [
     for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     for line in block.splitlines()
 ]
-COMMANDS = [shlex.split(line)[1:] for line in LINES if line.startswith("kubectl ")]
+COMMANDS = [shlex.split(line)[1:] for line in LINES if line.startswith("kubectl wait ")]
 (LOOP,) = (line for line in LINES if not line.startswith("kubectl "))
 
 

@@ -5,20 +5,20 @@ resources that one of these devices counts in. A bound pod is counted as what it
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from edl.feasibility.eligibility import Ints, Mask
 from edl.model import Node, Pod
 
-if TYPE_CHECKING:
-    from edl.planner.packing.node_capacity import ResourceAmounts
+_Amounts: TypeAlias = tuple[tuple[int, int], ...]
+"""(row of the arrays, amount) of each resource."""
 
 
 class _Holding(NamedTuple):
     node: str
-    amounts: "ResourceAmounts"
+    amounts: _Amounts
     counted: frozenset[int]
     """The rows of all devices of its node."""
 
@@ -54,13 +54,11 @@ class DeviceClaims:
             found = ((self._rows[name], amount) for name, amount in held if name in self._rows)
             self._holdings[pod] = _Holding(node.name, tuple(sorted(found)), counted)
 
-    def concern(self, amounts: "ResourceAmounts") -> bool:
+    def concern(self, amounts: _Amounts) -> bool:
         """Whether pods that request this may hold devices."""
         return any(row in self.rows for row, _ in amounts)
 
-    def taken(
-        self, namespace: str, pod: Pod, amounts: "ResourceAmounts"
-    ) -> "ResourceAmounts | None":
+    def taken(self, namespace: str, pod: Pod, amounts: _Amounts) -> _Amounts | None:
         """What a bound pod that requests `amounts` takes of its node; None if it is not known."""
         held = self._holdings.get((namespace, pod.name))
         if held is None or held.node != pod.node:
@@ -68,7 +66,7 @@ class DeviceClaims:
         others = (one for one in amounts if one[0] not in held.counted)
         return tuple(sorted((*others, *held.amounts)))
 
-    def beside(self, amounts: "ResourceAmounts") -> dict[int, Ints]:
+    def beside(self, amounts: _Amounts) -> dict[int, Ints]:
         """What one new pod may take besides what it requests: by row, int64[nodes]."""
         requested = {row: amount for row, amount in amounts if row in self.rows}
         widest, found = [*self._widest(requested)], dict[int, Ints]()
