@@ -52,9 +52,9 @@ class Contention:
     def _usable(self, job: TrainingJob) -> Mask:
         """Nodes on which one of its pods would fit if they were empty; bool[nodes]."""
         shapes = (role.template.shape for role in job.live)
-        kept = self._kept.get(job.key)
-        found = kept or [self._snapshot.pod_class(shape).large_enough for shape in shapes]
-        usable: Mask = np.any(found, axis=0)
+        kept_masks = self._kept.get(job.key)
+        masks = kept_masks or [self._snapshot.pod_class(shape).large_enough for shape in shapes]
+        usable: Mask = np.any(masks, axis=0)
         return usable
 
     def _held(self, job: TrainingJob) -> Mask:
@@ -64,14 +64,15 @@ class Contention:
         nodes = [index[name] for name in names if name in index]
         if not nodes:
             return self._usable(job)
-        found: Mask = np.zeros(len(index), dtype=np.bool_)
-        found[nodes] = True
-        return found
+        mask: Mask = np.zeros(len(index), dtype=np.bool_)
+        mask[nodes] = True
+        return mask
 
 
 def _holds(job: TrainingJob, other: TrainingJob, resource: str) -> bool:
     """Whether pods of `other` request it; also if `job` requests no such amount (pods, devices)."""
     mine, theirs = (
-        any(role.template.shape.requests.get(resource) for role in one.live) for one in (job, other)
+        any(role.template.shape.requests.get(resource) for role in competitor.live)
+        for competitor in (job, other)
     )
     return theirs or not mine

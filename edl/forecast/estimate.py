@@ -54,8 +54,8 @@ def rounded(now: datetime, wait: timedelta, *, up: bool) -> datetime:
     step = _step(wait)
     past = now + wait - _EPOCH
     steps = -(-past // step) if up else (past + step / 2) // step
-    found = _EPOCH + steps * step
-    return found if found > now else found + step
+    instant = _EPOCH + steps * step
+    return instant if instant > now else instant + step
 
 
 def coarse(wait: timedelta) -> timedelta:

@@ -30,7 +30,7 @@ def unstartable(state: ClusterState, settings: Settings, plan: Plan) -> Mapping[
     without = replace(limits, autoscaler=Autoscaler.NONE)
     present = decide(state, settings.policy_to_apply(), without)
     short = {held.job for held in present.held if held.never}
-    held = [one for one in plan.held if one.job in short]
+    held = [entry for entry in plan.held if entry.job in short]
     return dict(_without_their_nodes(state, settings, held))
 
 
@@ -71,8 +71,10 @@ def _coming(state: ClusterState, job: TrainingJob, resource: str) -> int:
 
     They count in the usage of NodePools already. Requests that have failed before do not count.
     """
-    others = (one.provisioning for one in state.jobs if one.key != job.key)
-    asked = (pod for one in others if one.failure is None for pod in one.pods)
+    others = (other.provisioning for other in state.jobs if other.key != job.key)
+    asked = (
+        pod for provisioning in others if provisioning.failure is None for pod in provisioning.pods
+    )
     return sum(pod.requests.get(resource) for pod in asked if not (pod.node or pod.gone))
 
 

@@ -68,12 +68,12 @@ class ElasticControl:
             self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
         self.watcher.decided(self.env.now, state, plan)
         self._say_why(plan)
-        found = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
-        for broken in found.errors:
+        outcome = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
+        for broken in outcome.errors:
             raise broken.error
-        for step in found.steps:
+        for step in outcome.steps:
             self._take(step)
-        return self._again(plan, found.recheck_after)
+        return self._again(plan, outcome.recheck_after)
 
     def _again(self, plan: Plan, recheck: timedelta | None) -> timedelta | None:
         """The time until the next round without a change.
@@ -89,12 +89,12 @@ class ElasticControl:
     def _concerned(self, plan: Plan) -> tuple[TrainingJob, ...]:
         """Jobs that may need a write."""
         moved = [
-            *(one.job for one in plan.admissions),
-            *(one.job for one in plan.resizes),
-            *(one.job for one in plan.suspensions),
-            *(one.job for one in plan.drains),
-            *(one.job for one in plan.node_assignments),
-            *(one.job for one in plan.requests),
+            *(admission.job for admission in plan.admissions),
+            *(resize.job for resize in plan.resizes),
+            *(suspension.job for suspension in plan.suspensions),
+            *(drain.job for drain in plan.drains),
+            *(assignment.job for assignment in plan.node_assignments),
+            *(request.job for request in plan.requests),
             *plan.unprovisioned,
         ]
         keys = self.job_controller.restless | dict.fromkeys(moved)
@@ -132,9 +132,9 @@ class ElasticControl:
         elif (
             isinstance(write, Patch)
             and not write.dry_run
-            and (found := _found(sim_job, write.target))
+            and (part := _part_of(sim_job, write.target))
         ):
-            self._patch(sim_job, found, write)
+            self._patch(sim_job, part, write)
 
     def _create(self, sim_job: SimulatedJob, write: Create) -> None:
         if write.target.kind == "Pod":
@@ -146,8 +146,8 @@ class ElasticControl:
     def _delete(self, sim_job: SimulatedJob, target: ObjectRef) -> None:
         if target.kind != "Pod" or self.job_controller.provisioning.delete(sim_job, target):
             return
-        if found := _found(sim_job, target):
-            self.job_controller.end(sim_job, found, found.pods[target.name])
+        if part := _part_of(sim_job, target):
+            self.job_controller.end(sim_job, part, part.pods[target.name])
 
     def _patch(self, sim_job: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
         if patch.target.kind == "Pod":
@@ -214,7 +214,7 @@ def _resized(before: Role, after: Role) -> bool:
     return bool(stays) and before.status.size != after.status.size
 
 
-def _found(sim_job: SimulatedJob, target: ObjectRef) -> SimulatedRole | None:
+def _part_of(sim_job: SimulatedJob, target: ObjectRef) -> SimulatedRole | None:
     for part in sim_job.parts.values():
         if target.kind == "Job" and part.role.job == target.name:
             return part

@@ -61,8 +61,10 @@ class Simulation:
         )
         self.env = Environment(scenario, sim_nodes, Scheduler(sim_nodes, scenario.settings.tie))
         self.job_controller = JobController(self.env, gates=isinstance(control_mode, Elastic))
-        found = Consolidation(self.env, self.job_controller) if self.job_controller.gates else None
-        self._autoscaler = SimulatedAutoscaler(self.env, scenario.pools, found)
+        consolidation = (
+            Consolidation(self.env, self.job_controller) if self.job_controller.gates else None
+        )
+        self._autoscaler = SimulatedAutoscaler(self.env, scenario.pools, consolidation)
         self._watcher = watcher
         self._services = [SimulatedService(self.env, service) for service in scenario.services]
         self._control: ElasticControl | NoControl = (
@@ -74,7 +76,9 @@ class Simulation:
         self._wake = inf
         self._until = 0.0
         self._given = _last(scenario)
-        for training in sorted(scenario.trainings, key=lambda one: (one.at, one.key)):
+        for training in sorted(
+            scenario.trainings, key=lambda training: (training.at, training.key)
+        ):
             self.env.event_queue.add(training.at, partial(self._arrive, training))
         for event in scenario.events:
             self.env.event_queue.add(event.at, partial(self._happen, event))
@@ -91,8 +95,8 @@ class Simulation:
     def state(self) -> ClusterState:
         """The cluster as the reconciler would observe it now."""
         around, pools = self.env.scenario.around, self._autoscaler.headroom()
-        demands = (found for service in self._services for found in service.demand())
-        others = (found for service in self._services for found in service.neighbours())
+        demands = (demand for service in self._services for demand in service.demand())
+        others = (neighbour for service in self._services for neighbour in service.neighbours())
         return replace(
             around,
             observed_at=self.env.moment,
@@ -199,23 +203,23 @@ class Simulation:
     def _happen(self, event: NodeEvent) -> None:
         """Apply a node event; events of nodes that no longer exist are ignored."""
         sim_nodes, name = self.env.sim_nodes, event.node.name
-        known = sim_nodes.node(name)
-        if event.change is Change.ADDED and known is None:
+        node = sim_nodes.node(name)
+        if event.change is Change.ADDED and node is None:
             sim_nodes.add([event.node])
-        elif event.change is Change.LOST and known is not None:
+        elif event.change is Change.LOST and node is not None:
             sim_nodes.remove(name)
             self._autoscaler.lose(name)
             self.job_controller.lose(name)
             for service in self._services:
                 service.lose(name)
-        elif known is not None:
-            sim_nodes.change(_CHANGES[event.change](known, event))
+        elif node is not None:
+            sim_nodes.change(_CHANGES[event.change](node, event))
         self.env.freed()
 
 
 def _last(scenario: Scenario) -> float:
     """The time of the scenario's last given event."""
-    times = [at for service in scenario.services for at, _ in service.steps]
+    times = [time for service in scenario.services for time, _ in service.steps]
     times += [training.at for training in scenario.trainings]
     times += [event.at for event in scenario.events]
     return max(times, default=0)
@@ -258,7 +262,7 @@ def _names(scenario: Scenario, shapes: Iterable[Shape]) -> set[str]:
     pools = (pool.node for pool in scenario.pools)
     nodes = (*scenario.nodes, *(event.node for event in scenario.events), *pools)
     amounts = [*(node.allocatable for node in nodes), *(shape.requests for shape in shapes)]
-    return {name for found in amounts for name, _ in found}
+    return {name for resources in amounts for name, _ in resources}
 
 
 def _nothing() -> None:

@@ -39,12 +39,12 @@ class Environment:
     def after(self, seconds: float, action: Callable[[], None]) -> None:
         self.event_queue.add(self.now + seconds, action)
 
-    def after_start_up(self, own: float | None, action: Callable[[], None]) -> None:
+    def after_start_up(self, override: float | None, action: Callable[[], None]) -> None:
         """After the start-up time that a workload states, else the usual one."""
-        self.after(self.scenario.settings.start_up if own is None else own, action)
+        self.after(self.scenario.settings.start_up if override is None else override, action)
 
-    def after_shut_down(self, own: float | None, action: Callable[[], None]) -> None:
-        self.after(self.scenario.settings.shut_down if own is None else own, action)
+    def after_shut_down(self, override: float | None, action: Callable[[], None]) -> None:
+        self.after(self.scenario.settings.shut_down if override is None else override, action)
 
     def changed(self) -> None:
         self.needs_decision = True

@@ -21,10 +21,10 @@ class EventQueue:
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._serial = 0
 
-    def add(self, at: float, action: Callable[[], None]) -> None:
+    def add(self, time: float, action: Callable[[], None]) -> None:
         self._serial += 1
-        if at < inf:
-            heappush(self._heap, (instant(at), self._serial, action))
+        if time < inf:
+            heappush(self._heap, (instant(time), self._serial, action))
 
     @property
     def next(self) -> float:

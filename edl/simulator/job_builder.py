@@ -76,7 +76,7 @@ def queued(
 def _role(kind: Workload, of: RoleContext, role: WorkloadRole, job: str, items: int | None) -> Role:
     """One suspended Job. `items` apply only if its pods have no ranks."""
     framework, mode, all_roles = of
-    names = [one.role for one in all_roles]
+    names = [other.role for other in all_roles]
     return Role(
         name=role.role,
         job=job,
@@ -131,13 +131,13 @@ def _known(kind: Workload, all_roles: Sequence[WorkloadRole]) -> tuple[Framework
 
 
 def _check(framework: Framework, role: WorkloadRole) -> None:
-    found = framework.kinds.get(role.role)
-    if found is None:
-        known = ", ".join(framework.kinds)
-        raise ValueError(f'role: "{role.role}"; {framework.name} knows {known}')
+    kind = framework.kinds.get(role.role)
+    if kind is None:
+        names = ", ".join(framework.kinds)
+        raise ValueError(f'role: "{role.role}"; {framework.name} knows {names}')
     if not 1 <= role.min <= role.max:
         raise ValueError(f"{role.role}: {role.min}..{role.max}; 1 ≤ min ≤ max")
-    if role.min < role.max and not found.resizable:
+    if role.min < role.max and not kind.resizable:
         raise ValueError(f"{role.role}: {role.min}..{role.max}; it is never resized: min = max")
-    if found.single and role.max > 1:
+    if kind.single and role.max > 1:
         raise ValueError(f"{role.role}: {role.max}; {framework.name} has exactly one")

@@ -153,17 +153,21 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def _area(spans: Iterable[tuple[float, float, Mapping[str, int]]], resource: str) -> float:
-    return sum((end - begin) * found.get(resource, 0) for begin, end, found in spans)
+    return sum((end - begin) * amounts.get(resource, 0) for begin, end, amounts in spans)
 
 
 def finished(env: Environment, trainings: Iterable[Training], until: float) -> Result:
     """The result when a simulation ends, with only the jobs that have arrived."""
     tracks = env.timeline.tracks
-    arrived = sorted((one.at, one.key, one) for one in trainings if one.key in tracks)
+    arrived = sorted(
+        (training.at, training.key, training) for training in trainings if training.key in tracks
+    )
     scenario = env.scenario
     labels = labels_of((*scenario.nodes, *(event.node for event in scenario.events)))
-    outcomes = tuple(_outcome(one, tracks[one.key], until, labels) for *_, one in arrived)
-    return Result(outcomes, env.timeline, until, {one.name: one.price for one in scenario.pools})
+    outcomes = tuple(
+        _outcome(training, tracks[training.key], until, labels) for *_, training in arrived
+    )
+    return Result(outcomes, env.timeline, until, {pool.name: pool.price for pool in scenario.pools})
 
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
@@ -177,7 +181,7 @@ def _outcome(training: Training, track: Track, until: float, labels: NodeLabels)
         until=until,
         domains=counted(training.job.topology, track.nodes, labels),
         roles=tuple(
-            RoleResult(one.name, one.spec.min, one.spec.max, track.sizes.get(one.name, 0))
-            for one in training.job.roles
+            RoleResult(other.name, other.spec.min, other.spec.max, track.sizes.get(other.name, 0))
+            for other in training.job.roles
         ),
     )

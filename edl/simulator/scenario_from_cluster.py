@@ -126,17 +126,17 @@ def _vacated(
 
     The share of a pod that names no GPU is taken from devices whose usage contains it.
     """
-    found = list(devices)
-    for share, pod in sorted(shares, key=lambda one: not one[1].devices):
-        named = [at for at, device in enumerate(found) if device.uuid in pod.devices]
+    vacated = list(devices)
+    for share, pod in sorted(shares, key=lambda pair: not pair[1].devices):
+        named = [index for index, device in enumerate(vacated) if device.uuid in pod.devices]
         unnamed = [
-            at
-            for at, device in enumerate(found)
+            index
+            for index, device in enumerate(vacated)
             if not pod.devices and device.used.covers(share.part(device.memory))
         ]
-        for at in named or unnamed[: share.gpus]:
-            found[at] = _without_one(found[at], share, leaving=pod.terminating)
-    return tuple(found)
+        for index in named or unnamed[: share.gpus]:
+            vacated[index] = _without_one(vacated[index], share, leaving=pod.terminating)
+    return tuple(vacated)
 
 
 def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:

@@ -21,13 +21,13 @@ class StepSeries(Generic[_Value]):
         self.times: list[float] = []
         self.values: list[_Value] = []
 
-    def put(self, at: float, value: _Value) -> None:
+    def put(self, time: float, value: _Value) -> None:
         """Set the value from `at` on; of several values at one time the last counts."""
-        if self.times and self.times[-1] == at:
+        if self.times and self.times[-1] == time:
             self.times.pop()
             self.values.pop()
         if value != (self.values[-1] if self.values else self.first):
-            self.times.append(at)
+            self.times.append(time)
             self.values.append(value)
 
     def at(self, time: float) -> _Value:

@@ -111,12 +111,12 @@ def _lacks_minimum(builder: PlanBuilder, allocation: RoleAllocation) -> OwnCondi
     return OwnCondition(JobCondition.RULE, held) if elastic else None
 
 
-def _awaited(role: Role, at: datetime) -> Blocker | None:
+def _awaited(role: Role, moment: datetime) -> Blocker | None:
     """What delays the replacements of lost pods; None if none was lost and none terminates."""
     lost = lost_pods.missing_pods(role)
     if lost and (delay := lost_pods.recreation_delay(role)):
         until = delay[0] + lost_pods.recreated_within(role)  # the longest back-off is rare
-        if until > at:
+        if until > moment:
             return TimedHold(reasons.BACK_OFF_RECREATION, until)
     awaited = lost or any(pod.terminating for pod in role.status.pods)
     return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if awaited else None
@@ -134,8 +134,10 @@ def _lack(builder: PlanBuilder, allocation: RoleAllocation) -> Blocker:
 
 def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocation | None:
     """The allocation of a role that is started, or starts in this plan; else None."""
-    allocations = (one for one in builder.snapshot.allocations if one.job.key == key)
-    return next((one for one in allocations if one.role.name == role), None)
+    allocations = (
+        allocation for allocation in builder.snapshot.allocations if allocation.job.key == key
+    )
+    return next((allocation for allocation in allocations if allocation.role.name == role), None)
 
 
 def is_final(cause: Blocker) -> bool:
@@ -200,8 +202,8 @@ def _bound(role: Role) -> AtBound:
         (manual, SizeBound.MANUAL if manual != role.spec.max else SizeBound.MAX),
         (role.spec.max, SizeBound.MAX),
     ]
-    known = [(value, bound) for value, bound in bounds if value is not None]
-    value, bound = min(known, key=lambda pair: pair[0])
+    known_bounds = [(value, bound) for value, bound in bounds if value is not None]
+    value, bound = min(known_bounds, key=lambda pair: pair[0])
     return AtBound(role.name, bound, value, role.template.sizes[1])
 
 
@@ -223,14 +225,14 @@ def _said(reason: Reason) -> Blocker | None:
 
 def _timed(now: DecisionInput, builder: PlanBuilder, read: _ReadReason) -> Blocker:
     """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
-    known = read(builder)
+    current = read(builder)
     wakes = sorted(set(builder.snapshot.clock.rechecks))
 
     def past(wait: timedelta) -> bool:
-        return read(now.at(now.state.observed_at + wait).run_passes()) != known
+        return read(now.at(now.state.observed_at + wait).run_passes()) != current
 
     place = bisect_left(wakes, x=True, key=past)
-    reason = known or reasons.NOT_PLANNED
+    reason = current or reasons.NOT_PLANNED
     if place == len(wakes):
         return OwnCondition(JobCondition.RULE, reason)
     return TimedHold(reason, now.state.observed_at + wakes[place])

@@ -84,11 +84,11 @@ class Explanation(msgspec.Struct, frozen=True):
     def may_gain(self) -> bool:
         """Whether it may start, or a role may grow, once its blockers are gone."""
         blocked = [role.blockers for role in self.roles if role.blockers]
-        return self.start_blockers is not None or any(not one.final for one in blocked)
+        return self.start_blockers is not None or any(not blockers.final for blockers in blocked)
 
     def unplanned(self) -> "Explanation":
         """The explanation without the roles' planned sizes, reasons and blockers."""
-        roles = tuple(RoleExplanation(one.role, one.before, one.before) for one in self.roles)
+        roles = tuple(RoleExplanation(role.role, role.before, role.before) for role in self.roles)
         return replace(self, roles=roles)
 
 
@@ -101,7 +101,7 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     builder = given.run_passes()
     plan = builder.plan()
     case = _Case(given, job, builder)
-    held = next((one for one in plan.held if one.job == key), None)
+    held = next((entry for entry in plan.held if entry.job == key), None)
     waits = case.suspended
     lacks_room = waits and not gets_room(builder, key)
     return Explanation(
@@ -143,7 +143,11 @@ class _Case:
         key, jobs = self.job.key, {role.job for role in self.job.live}
 
         def started(builder: PlanBuilder) -> bool:
-            allocated = {one.role.job for one in builder.snapshot.allocations if one.job.key == key}
+            allocated = {
+                allocation.role.job
+                for allocation in builder.snapshot.allocations
+                if allocation.job.key == key
+            }
             return jobs <= allocated
 
         return self._search(
@@ -198,11 +202,13 @@ class _Case:
             if more == blockers:
                 break
             blockers = more
-            if any(is_last(one, self.job) for one in blockers):
-                then = tuple(one for one in blockers if isinstance(one, InProgress))
+            if any(is_last(blocker, self.job) for blocker in blockers):
+                then = tuple(blocker for blocker in blockers if isinstance(blocker, InProgress))
                 if not then:
                     break
-                return self._least(tuple(one for one in blockers if one not in then), then, aim)
+                return self._least(
+                    tuple(blocker for blocker in blockers if blocker not in then), then, aim
+                )
             before = builder
             now = without_blockers(self.situation, self.job.key, blockers)
             builder = now.run_passes()
@@ -217,7 +223,9 @@ class _Case:
             builder = now.run_passes()
             if aim.gained(builder):
                 return ()
-            return [one for one in aim.find(now, builder) if isinstance(one, InProgress)] or None
+            return [
+                blocker for blocker in aim.find(now, builder) if isinstance(blocker, InProgress)
+            ] or None
 
         needed = least(blockers, lambda removed: under_way(removed) is not None)
         return Blockers((*needed, *(then if needed == blockers else under_way(needed) or ())))
@@ -231,8 +239,8 @@ class _Case:
         key = self.job.key
         if (key, role) in recipients:
             return ()
-        own = tuple((name, size) for (job, name), size in recipients.items() if job == key)
-        siblings = tuple(one for one in own if role not in ("", one[0]))
+        own_sizes = tuple((name, size) for (job, name), size in recipients.items() if job == key)
+        siblings = tuple(pair for pair in own_sizes if role not in ("", pair[0]))
         jobs = tuple(dict.fromkeys(job for job, _ in recipients if job != key))
         return [Outranked(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
@@ -242,7 +250,11 @@ def _recipients(before: PlanBuilder | None, now: PlanBuilder) -> Mapping[Subject
     if before is None:
         return {}
     had, have = _holdings(before), _holdings(now)
-    return {one: had.get(one, 0) for one, size in sorted(have.items()) if size > had.get(one, 0)}
+    return {
+        subject: had.get(subject, 0)
+        for subject, size in sorted(have.items())
+        if size > had.get(subject, 0)
+    }
 
 
 def _holdings(builder: PlanBuilder) -> dict[Subject, int]:
@@ -255,17 +267,22 @@ def _holdings(builder: PlanBuilder) -> dict[Subject, int]:
         (key, ""): 1 for key in held if held[key].code in PROMISING_CODES
     }
     return waiting | {
-        (one.job.key, one.role.name): one.size for one in builder.snapshot.allocations
+        (allocation.job.key, allocation.role.name): allocation.size
+        for allocation in builder.snapshot.allocations
     }
 
 
 def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
     """The reason of this plan's change; else a default, if its Job records no reason."""
     key = job.key
-    moved = (one.reason for one in plan.resizes if (one.job, one.role) == (key, role.name))
-    stopped = (one.reason for one in plan.suspensions if one.job == key)
+    moved = (
+        resize.reason for resize in plan.resizes if (resize.job, resize.role) == (key, role.name)
+    )
+    stopped = (suspension.reason for suspension in plan.suspensions if suspension.job == key)
     started = (
-        one.reason for one in plan.admissions if one.job == key and role.name in dict(one.sizes)
+        admission.reason
+        for admission in plan.admissions
+        if admission.job == key and role.name in dict(admission.sizes)
     )
     planned = next(chain(moved, stopped, started), None)
     said = role.request.problem or role.record.message

@@ -37,45 +37,50 @@ def kept_extras(sources: ClaimSources, gang: Gang, room: Ints) -> KeptExtras:
     extras = _extras(sources, scope)
     lent = {team for team in extras if scope.reach(team) is not Reach.NONE}
     guarantors = {team: _guarantors(right, team, keeping, lent) for team in extras}
-    found = sources.reclaimable.capacity.with_idle(scope) if keeping else room.copy()
+    idle = sources.reclaimable.capacity.with_idle(scope) if keeping else room.copy()
 
     def fitting(offered: Ints) -> int:
         return sum(pack_in_best_order(offered, gang.requests, FUTURE_IDLE))
 
     for team in extras.keys() - lent:
-        _release(extras[team], found)
-    needed, most = list[int](), fitting(np.maximum(found, room))
+        _release(extras[team], idle)
+    needed, most = list[int](), fitting(np.maximum(idle, room))
     if most <= fitting(room):
         return KeptExtras()
     # Extras of borrowers are dropped last, as the claim gets some of them.
-    for team in sorted(filter(guarantors.get, extras), key=lambda one: (one in lent, -one)):
-        _reserve(extras[team], found)
-        if fitting(np.maximum(found, room)) < most:  # `room` has what a borrower yields
-            _release(extras[team], found)
+    for team in sorted(
+        filter(guarantors.get, extras), key=lambda lender: (lender in lent, -lender)
+    ):
+        _reserve(extras[team], idle)
+        if fitting(np.maximum(idle, room)) < most:  # `room` has what a borrower yields
+            _release(extras[team], idle)
             needed.insert(0, team)
     named = dict.fromkeys(chain.from_iterable(guarantors[team] for team in needed))
-    return KeptExtras(tuple(right.balance.names[one] for one in named), not lent.isdisjoint(needed))
+    return KeptExtras(
+        tuple(right.balance.names[team] for team in named), not lent.isdisjoint(needed)
+    )
 
 
 def _extras(sources: ClaimSources, scope: ReclaimScope) -> Mapping[int, list[RoleAllocation]]:
     """By team, the roles with extras that would yield to a claim if there were no guarantees."""
-    found = defaultdict[int, list[RoleAllocation]](list)
-    for one in sources.reclaimable.allocations:
-        if one.extras and (
-            one.reclaim_priority <= scope.priority or scope.includes(one.team, one.reclaim_priority)
+    by_team = defaultdict[int, list[RoleAllocation]](list)
+    for allocation in sources.reclaimable.allocations:
+        if allocation.extras and (
+            allocation.reclaim_priority <= scope.priority
+            or scope.includes(allocation.team, allocation.reclaim_priority)
         ):
-            found[one.team].append(one)
-    return found
+            by_team[allocation.team].append(allocation)
+    return by_team
 
 
 def _release(roles: Iterable[RoleAllocation], room: Ints) -> None:
-    for one in roles:
-        release_in(one.pod_class, room, one.placements[one.min_replicas :])
+    for role in roles:
+        release_in(role.pod_class, room, role.placements[role.min_replicas :])
 
 
 def _reserve(roles: Iterable[RoleAllocation], room: Ints) -> None:
-    for one in roles:
-        reserve_in(one.pod_class, room, one.placements[one.min_replicas :])
+    for role in roles:
+        reserve_in(role.pod_class, room, role.placements[role.min_replicas :])
 
 
 def _guarantors(
@@ -84,5 +89,5 @@ def _guarantors(
     """Teams whose guarantee keeps extras of a team from the claim; `lent`: teams that borrow."""
     above, balance = right.balance.below_common(right.team, team), right.balance
     if team in lent:
-        return [one for one in above if one in keeping]
-    return [one for one in above if not balance.borrows(one, right.scarce)]
+        return [guarantor for guarantor in above if guarantor in keeping]
+    return [guarantor for guarantor in above if not balance.borrows(guarantor, right.scarce)]

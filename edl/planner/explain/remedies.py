@@ -62,35 +62,37 @@ def without_blockers(
 
 def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
     """The input without one blocker; unchanged if no change of the input removes it."""
-    found = given
+    what_if = given
     match cause:
         case AtBound():
-            found = given.with_roles(key, partial(_raised, cause), {cause.role})
+            what_if = given.with_roles(key, partial(_raised, cause), {cause.role})
         case TimedHold():
-            found = given.at(max(cause.until, given.state.observed_at))
+            what_if = given.at(max(cause.until, given.state.observed_at))
         case Outranked():
-            found = _without_rivals(cause, given, key)
+            what_if = _without_rivals(cause, given, key)
         case OwnCondition() if right := _MENDED.get(cause.what):
-            found = given.with_job(key, right)
+            what_if = given.with_job(key, right)
         case InsufficientResources() | TooLarge():
-            found = _with_room(cause, given, key)
+            what_if = _with_room(cause, given, key)
         case NoUsableNode():
-            found = _with_usable_nodes(cause, given, key)
+            what_if = _with_usable_nodes(cause, given, key)
         case ConstraintsUnsatisfied():
             like = given.node(cause.node)
-            found = given.with_nodes(like, cause.requests, cause.pods) if like else given
+            what_if = given.with_nodes(like, cause.requests, cause.pods) if like else given
         case LoadCeiling():
             enough = max(cause.enough, given.limits.load_ceiling)
-            found = replace(given, limits=replace(given.limits, load_ceiling=enough))
+            what_if = replace(given, limits=replace(given.limits, load_ceiling=enough))
         case QuotaExceeded():
-            found = _with_quota(cause, given)
-    return found
+            what_if = _with_quota(cause, given)
+    return what_if
 
 
 def _with_quota(blocker: QuotaExceeded, given: DecisionInput) -> DecisionInput:
     """The limit raised; where a team keeps capacity, it lends."""
     if kept_by := blocker.quota.kept_by:
-        teams = (replace(one, lend=one.lend or one.name == kept_by) for one in given.state.teams)
+        teams = (
+            replace(team, lend=team.lend or team.name == kept_by) for team in given.state.teams
+        )
         return given.changed(teams=Teams.of(tuple(teams)))
     return given.with_quota(blocker.quota, blocker.lacks)
 
@@ -105,24 +107,24 @@ def _raised(blocker: AtBound, role: Role) -> Role:
 
 
 def _without_rivals(blocker: Outranked, given: DecisionInput, key: JobKey) -> DecisionInput:
-    demands = (one for one in given.state.demands if one.example not in blocker.pods)
-    found = given.changed(demands=tuple(demands))
+    demands = (demand for demand in given.state.demands if demand.example not in blocker.pods)
+    what_if = given.changed(demands=tuple(demands))
     for job in blocker.jobs:
-        found = found.with_job(job, _content)
+        what_if = what_if.with_job(job, _content)
     for name, size in blocker.roles:
-        found = found.with_roles(key, partial(_at_most, size), {name})
-    return found
+        what_if = what_if.with_roles(key, partial(_at_most, size), {name})
+    return what_if
 
 
 def _content(job: TrainingJob) -> TrainingJob | None:
     """The job fixed at its current sizes, so that it claims nothing; None if it has not started."""
     if all(role.status.suspended for role in job.live):
         return None
-    kept = (
+    roles = (
         role.changed(replicas=role.status.size, max=max(role.spec.max, role.status.size))
         for role in job.roles
     )
-    return replace(job, roles=tuple(kept))
+    return replace(job, roles=tuple(roles))
 
 
 def _at_most(size: int, role: Role) -> Role:
@@ -151,7 +153,7 @@ def _with_usable_nodes(blocker: NoUsableNode, given: DecisionInput, key: JobKey)
     if rule is NodeRule.POD_AFFINITY:
         return given.with_pods_everywhere(key.namespace, role.template.shape)
     node = node_for(role.template.shape, added_name("", 0))
-    usual = dict(node.labels or {}) | {one.label: one.value for one in blocker.domains}
+    usual = dict(node.labels or {}) | {domain.label: domain.value for domain in blocker.domains}
     if rule is NodeRule.POD_ANTI_AFFINITY:
         usual |= dict.fromkeys(blocker.rule.names, NEW)
     if rule is NodeRule.TOPOLOGY:  # all new nodes are in one new domain per label
@@ -182,20 +184,20 @@ def least(
 
     `suffices`: whether removing blockers is enough; true for `blockers`.
     """
-    found = with_sufficient_ceiling(blockers, suffices)
-    for blocker in reversed(found[1:]):
-        others = tuple(one for one in found if one is not blocker)
-        found = others if suffices(others) else found
-    for place, blocker in enumerate(found):
+    needed = with_sufficient_ceiling(blockers, suffices)
+    for blocker in reversed(needed[1:]):
+        others = tuple(other for other in needed if other is not blocker)
+        needed = others if suffices(others) else needed
+    for place, blocker in enumerate(needed):
         if isinstance(blocker, LackOfRoom):
-            found = _fewest(partial(_with_pods, found, place), blocker.pods, suffices)
-    return found
+            needed = _fewest(partial(_with_pods, needed, place), blocker.pods, suffices)
+    return needed
 
 
 def asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:
     """Whether a role lacks capacity although a known blocker has already added some for it."""
-    had = {one.role for one in blockers if isinstance(one, LackOfRoom)}
-    return any(isinstance(one, LackOfRoom) and one.role in had for one in new)
+    had = {blocker.role for blocker in blockers if isinstance(blocker, LackOfRoom)}
+    return any(isinstance(blocker, LackOfRoom) and blocker.role in had for blocker in new)
 
 
 def as_found(blockers: Sequence[Blocker], seen: Sequence[Blocker]) -> tuple[Blocker, ...]:
@@ -207,7 +209,9 @@ def as_found(blockers: Sequence[Blocker], seen: Sequence[Blocker]) -> tuple[Bloc
     def first(blocker: Blocker) -> Blocker:
         if not isinstance(blocker, LackOfRoom):
             return blocker
-        alike = (one for one in seen if type(one) is type(blocker) and one.role == blocker.role)
+        alike = (
+            other for other in seen if type(other) is type(blocker) and other.role == blocker.role
+        )
         pods = next(alike, blocker).pods
         if isinstance(blocker, ConstraintsUnsatisfied):
             return replace(blocker, pods=pods, node="")
@@ -235,15 +239,15 @@ def _fewest(
 
 def merged(blockers: Sequence[Blocker], more: Sequence[Blocker]) -> tuple[Blocker, ...]:
     """Both lists of blockers; those of one kind about the same thing become one."""
-    found = list(blockers)
+    combined = list(blockers)
     for new in more:
-        for place, old in enumerate(found):
+        for place, old in enumerate(combined):
             if (both := _both(old, new)) is not None:
-                found[place] = both
+                combined[place] = both
                 break
         else:
-            found.append(new)
-    return tuple(found)
+            combined.append(new)
+    return tuple(combined)
 
 
 def _both(old: Blocker, new: Blocker) -> Blocker | None:
@@ -278,7 +282,7 @@ def _more_leave(old: Blocker, new: Blocker) -> Blocker | None:
             roles = dict(new.roles) | dict(old.roles)
             return replace(old, jobs=tuple(jobs), pods=tuple(pods), roles=tuple(roles.items()))
         case TimedHold(), TimedHold():
-            return max(old, new, key=lambda one: one.until)
+            return max(old, new, key=lambda hold: hold.until)
     return None
 
 

@@ -57,14 +57,14 @@ def _reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
     team = state.teams.by_name.get(name)
     if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
         return ""
-    others = (one for one in state.teams if one is not team)
+    others = (other for other in state.teams if other is not team)
     teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
     return name if given.changed(teams=teams).admits(job.key) else ""
 
 
 def _preempts(given: DecisionInput, job: TrainingJob) -> bool:
-    others = (one for one in given.state.jobs if one.priority < job.priority)
-    if given.limits.preempt or all(one.suspended for one in others):
+    others = (other for other in given.state.jobs if other.priority < job.priority)
+    if given.limits.preempt or all(other.suspended for other in others):
         return False
     return replace(given, limits=replace(given.limits, preempt=True)).admits(job.key)
 
@@ -80,20 +80,20 @@ def forbids_preemption(given: DecisionInput, job: TrainingJob) -> bool:
 
 def _might_stop_jobs(given: DecisionInput, job: TrainingJob) -> bool:
     """Whether a claim of this job, if its pods allowed it, might stop any whole job."""
-    started = [one for one in given.state.jobs if one.key != job.key and not one.suspended]
+    started = [other for other in given.state.jobs if other.key != job.key and not other.suspended]
     if any(team.reclaim is Reclaim.JOBS for team in given.state.teams):
         return bool(started)  # of any priority
-    lower = [one for one in started if one.priority < job.priority]
+    lower = [other for other in started if other.priority < job.priority]
     return bool(lower) and (given.limits.preempt or any(map(lost_pods.stands_still, lower)))
 
 
 def _manual_sizes(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
     """Jobs whose manual sizes keep the room that a job lacks; one of them if that one suffices."""
-    others = (one for one in given.state.jobs if one.key != job.key)
-    pinned = [one.key for one in others if any(map(_is_kept_above_min, one.live))]
+    others = (other for other in given.state.jobs if other.key != job.key)
+    pinned = [other.key for other in others if any(map(_is_kept_above_min, other.live))]
 
     def suffices(keys: Collection[JobKey]) -> bool:
-        jobs = (_automatic(one) if one.key in keys else one for one in given.state.jobs)
+        jobs = (_automatic(other) if other.key in keys else other for other in given.state.jobs)
         return given.changed(jobs=tuple(jobs)).admits(job.key)
 
     if not pinned or not suffices(frozenset(pinned)):
@@ -116,17 +116,19 @@ def _ended_ranks(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
 
     They do neither, since they would come back without these ranks.
     """
-    others = (one for one in given.state.jobs if one.key != job.key and not one.suspended)
-    kept = {one.key for one in others if restarts_together(one) and has_succeeded_pods(one)}
-    if not kept:
+    others = (other for other in given.state.jobs if other.key != job.key and not other.suspended)
+    ranked = {
+        other.key for other in others if restarts_together(other) and has_succeeded_pods(other)
+    }
+    if not ranked:
         return ()
-    jobs = (_whole(one) if one.key in kept else one for one in given.state.jobs)
+    jobs = (_whole(other) if other.key in ranked else other for other in given.state.jobs)
     builder = given.changed(jobs=tuple(jobs)).run_passes()
     if not gets_room(builder, job.key):
         return ()
     roles = builder.snapshot.allocations
-    smaller = {one.job.key for one in roles if one.planned_size < one.role.status.size}
-    return tuple(sorted(kept & (smaller | builder.results.suspended.keys())))
+    smaller = {role.job.key for role in roles if role.planned_size < role.role.status.size}
+    return tuple(sorted(ranked & (smaller | builder.results.suspended.keys())))
 
 
 def _whole(job: TrainingJob) -> TrainingJob:

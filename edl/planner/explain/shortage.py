@@ -47,12 +47,12 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     room, near = sources.attained(gang)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
-    found = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
-    alone, kept = _capacity_alone(snapshot, gang.job.key), kept_extras(sources, gang, room)
+    counts = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
+    alone, extras = _capacity_alone(snapshot, gang.job.key), kept_extras(sources, gang, room)
     alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
     beside = pack_in_best_order(_beside_others(snapshot, gang), gang.requests, Horizon.EMPTY)
-    wanted = list(zip(gang.roles, gang.requests, found, alone_fit, beside, strict=True))
-    errors = [unlabelled or no_node_error(snapshot, one.pod_class) for one in gang.requests]
+    wanted = list(zip(gang.roles, gang.requests, counts, alone_fit, beside, strict=True))
+    errors = [unlabelled or no_node_error(snapshot, request.pod_class) for request in gang.requests]
     for (role, request, *_), error in zip(wanted, errors, strict=True):
         if error:
             yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
@@ -60,9 +60,9 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
         if not error and fitting < request.pods:
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
-            most = fitting if kept.of_borrowers else max(fits, fitting)
-            lasts = kept.of_borrowers or fits_alone < request.pods
-            unplaced = _Unplaced(role, request, fitting, most, lasts, improvable, kept.teams)
+            most = fitting if extras.of_borrowers else max(fits, fitting)
+            lasts = extras.of_borrowers or fits_alone < request.pods
+            unplaced = _Unplaced(role, request, fitting, most, lasts, improvable, extras.teams)
             yield _room(snapshot, room, unplaced)
 
 
@@ -88,9 +88,9 @@ def growth_shortage(
 def most_beside_minimums(snapshot: Snapshot, allocation: RoleAllocation) -> int:
     """How many replicas of a started role fit beside its siblings and other jobs' minimums."""
     room = snapshot.capacity_without_training_jobs.copy()
-    for one in snapshot.allocations:
-        kept = one.size if one.job.key == allocation.job.key else one.size - one.extras
-        reserve_in(one.pod_class, room, one.placements[:kept])
+    for other in snapshot.allocations:
+        count = other.size if other.job.key == allocation.job.key else other.size - other.extras
+        reserve_in(other.pod_class, room, other.placements[:count])
     request = PodSetRequest(allocation.pod_class, allocation.role.spec.max)
     (more,) = pack_in_best_order(room, [request], Horizon.EMPTY)
     return allocation.size + more
@@ -188,7 +188,7 @@ def _insufficient(
     snapshot: Snapshot, room: Ints, unplaced: _Unplaced, indexes: Ints
 ) -> InsufficientResources:
     """The blocker of pods for which none of the nodes `indexes` has enough capacity left."""
-    role, (pod_class, pods), fitting, most, needs_nodes, improvable, kept = unplaced
+    role, (pod_class, pods), fitting, most, needs_nodes, improvable, kept_by = unplaced
     names = snapshot.capacity.resources
     likely = indexes[improvable[indexes]]
     best = _closest_node(snapshot, room, pod_class, likely if likely.size else indexes)
@@ -208,7 +208,7 @@ def _insufficient(
             {names[row]: max(amount - int(room[row, best]), 0) for row, amount in pod_class.amounts}
         ),
         needs_nodes=needs_nodes,
-        kept=kept,
+        kept=kept_by,
         domains=snapshot.domains.kept_to(pod_class),
         taints=_taints_of_others(snapshot, pod_class),
         sizes=_start_sizes(role, pods, most),

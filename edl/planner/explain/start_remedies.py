@@ -51,7 +51,7 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
         case Usage():
             return _smaller_min(given, job)
         case Shortage(needs=(need,), fitting=fitting, domains=domains) if domains:
-            role = next(one for one in job.roles if one.name == need.role)
+            role = next(candidate for candidate in job.roles if candidate.name == need.role)
             smaller = _smaller(given, job, role, range(fitting, fitting - 1, -1))
             preferred = _preferred(given, job)
             return msgspec.structs.replace(
@@ -67,14 +67,14 @@ def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -
 
 def within_pool_limits(given: DecisionInput, job: TrainingJob, limit: NodePoolLimit) -> StartRemedy:
     """Higher limits, or a smaller min for which the present ones allow enough nodes."""
-    pools = tuple(sorted(one.name for one in given.state.node_pools if one.name))
+    pools = tuple(sorted(pool.name for pool in given.state.node_pools if pool.name))
     return msgspec.structs.replace(_smaller_min(given, job), limit=limit, pools=pools)
 
 
 def _smaller_min(given: DecisionInput, job: TrainingJob) -> StartRemedy:
     """A smaller min of the first role for which one suffices."""
-    found = (_smaller(given, job, role, range(role.spec.min - 1, 0, -1)) for role in job.live)
-    return next(filter(None, found), NO_REMEDY)
+    remedies = (_smaller(given, job, role, range(role.spec.min - 1, 0, -1)) for role in job.live)
+    return next(filter(None, remedies), NO_REMEDY)
 
 
 def _smaller(
@@ -86,7 +86,7 @@ def _smaller(
     allowed = [size for size in sizes if size >= max(role.template.sizes[0], 1)]
 
     def suffices(size: int) -> bool:
-        changed = given.with_roles(job.key, lambda one: one.changed(min=size), {role.name})
+        changed = given.with_roles(job.key, lambda old: old.changed(min=size), {role.name})
         return changed.admits(job.key)
 
     place = bisect_left(allowed, x=True, key=suffices)
@@ -106,10 +106,10 @@ def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:
 
 def _corrected(given: DecisionInput, job: TrainingJob) -> tuple[tuple[str, str], ...]:
     """Its required labels, those that no node has replaced by similar ones that suffice."""
-    known = {label for node in given.state.nodes for label in node.labels or {}}
+    labels = {label for node in given.state.nodes for label in node.labels or {}}
 
     def corrected(label: str) -> str:
-        return label if label in known else similar_key(label, known) or label
+        return label if label in labels else similar_key(label, labels) or label
 
     required = tuple((role, corrected(label)) for role, label in job.topology.required)
     asked = Topology(required, job.topology.preferred)
@@ -124,7 +124,7 @@ def _suffices(given: DecisionInput, job: TrainingJob, topology: Topology) -> boo
 
 def _position(given: DecisionInput, label: str, labels: Sequence[str]) -> int:
     """Before the first label that has more domains on the nodes that have `label`."""
-    nodes = [one.labels for one in given.state.nodes if one.labels and label in one.labels]
-    domains = {one: len({node.get(one) for node in nodes}) for one in (label, *labels)}
-    narrower = (at for at, one in enumerate(labels) if domains[one] > domains[label])
+    nodes = [node.labels for node in given.state.nodes if node.labels and label in node.labels]
+    domains = {key: len({node.get(key) for node in nodes}) for key in (label, *labels)}
+    narrower = (place for place, key in enumerate(labels) if domains[key] > domains[label])
     return next(narrower, len(labels))

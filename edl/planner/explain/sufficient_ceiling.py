@@ -19,24 +19,28 @@ def with_sufficient_ceiling(
 
     Unchanged if they have no ceiling, or if no single one suffices without these jobs leaving.
     """
-    found = tuple(blockers)
-    first = next((one for one in found if isinstance(one, LoadCeiling)), None)
+    unchanged = tuple(blockers)
+    first = next((blocker for blocker in unchanged if isinstance(blocker, LoadCeiling)), None)
     if first is None:
-        return found
-    one_ceiling = [one for one in found if one is first or not isinstance(one, LoadCeiling)]
-    without_jobs = [one for one in one_ceiling if not isinstance(one, Outranked)]
-    least = max(one.enough for one in found if isinstance(one, LoadCeiling))
+        return unchanged
+    one_ceiling = [
+        blocker for blocker in unchanged if blocker is first or not isinstance(blocker, LoadCeiling)
+    ]
+    without_jobs = [blocker for blocker in one_ceiling if not isinstance(blocker, Outranked)]
+    least = max(blocker.enough for blocker in unchanged if isinstance(blocker, LoadCeiling))
 
-    def at(kept: Sequence[Blocker], share: float) -> tuple[Blocker, ...]:
+    def with_share(chosen: Sequence[Blocker], share: float) -> tuple[Blocker, ...]:
         raised = replace(first, enough=share, idle_suffices=False)
-        return tuple(raised if one is first else one for one in kept)
+        return tuple(raised if blocker is first else blocker for blocker in chosen)
 
-    for kept in (without_jobs, one_ceiling):
-        if len(kept) < len(found) and suffices(at(kept, 1.0)):
+    for chosen in (without_jobs, one_ceiling):
+        if len(chosen) < len(unchanged) and suffices(with_share(chosen, 1.0)):
             shares = [
                 step / CEILING_PRECISION
                 for step in range(round(least * CEILING_PRECISION), CEILING_PRECISION + 1)
             ]
-            place = bisect_left(shares[:-1], x=True, key=lambda share: suffices(at(kept, share)))
-            return at(kept, shares[place])
-    return found
+            place = bisect_left(
+                shares[:-1], x=True, key=lambda share: suffices(with_share(chosen, share))
+            )
+            return with_share(chosen, shares[place])
+    return unchanged

@@ -64,13 +64,13 @@ def template_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob
 
 def _excluding(builder: PlanBuilder, job: TrainingJob) -> tuple[Taint, ...]:
     """The taints that keep its pods off nodes which they select, but for control planes."""
-    eligibility, shapes = builder.snapshot.eligibility, [one.template.shape for one in job.live]
-    found = {
+    eligibility, shapes = builder.snapshot.eligibility, [role.template.shape for role in job.live]
+    untolerated = {
         taint
         for shape in shapes
         for taint in eligibility.untolerated(shape, eligibility.selected(shape))
     }
-    return tuple(taint for taint in found if taint.key not in _CONTROL_PLANE)
+    return tuple(taint for taint in untolerated if taint.key not in _CONTROL_PLANE)
 
 
 def _tolerant(given: DecisionInput, job: TrainingJob, excluding: Sequence[Taint]) -> TemplateRemedy:
@@ -98,7 +98,7 @@ def _lasting(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) ->
         if not any(map(_is_state, node.taints)):
             fitting = max(_fitting(node, role.template.shape) for role in job.live)
             pods.update(dict.fromkeys(node.taints, fitting))
-    return tuple(sorted(pods.keys() & set(taints), key=lambda one: (-pods[one], str(one))))
+    return tuple(sorted(pods.keys() & set(taints), key=lambda taint: (-pods[taint], str(taint))))
 
 
 def _is_state(taint: Taint) -> bool:
@@ -116,7 +116,7 @@ def _least(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) -> t
     The last taint of the shortest sequence that suffices is needed: the others are sought before
     it. So each taint of the set costs a binary search.
     """
-    names, needed = [one.name for one in job.live], tuple[Taint, ...]()
+    names, needed = [role.name for role in job.live], tuple[Taint, ...]()
 
     def suffices(count: int) -> bool:
         change = partial(_tolerating, (*needed, *taints[:count]))
@@ -133,23 +133,23 @@ def _least(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) -> t
 
 
 def _tolerating(taints: Sequence[Taint], shape: Shape) -> Shape:
-    lacking = [one for one in taints if not one.tolerated(shape.tolerations)]
-    more = (Toleration(one.key, "Equal", one.value, one.effect) for one in lacking)
+    lacking = [taint for taint in taints if not taint.tolerated(shape.tolerations)]
+    more = (Toleration(taint.key, "Equal", taint.value, taint.effect) for taint in lacking)
     return replace(shape, tolerations=(*shape.tolerations, *more))
 
 
 def _without(labels: Sequence[tuple[str, str]], shape: Shape) -> Shape:
-    kept = (label for label in shape.node_selector if label not in labels)
-    return replace(shape, node_selector=tuple(kept))
+    selector = (label for label in shape.node_selector if label not in labels)
+    return replace(shape, node_selector=tuple(selector))
 
 
 def _roles(given: DecisionInput, job: TrainingJob, change: _Change) -> tuple[str, ...]:
     """The roles, as few as possible, whose changed pods get room; empty if all changed get none."""
-    names = [one.name for one in job.live if change(one.template.shape) != one.template.shape]
+    names = [role.name for role in job.live if change(role.template.shape) != role.template.shape]
     if not names or not _suffices(given, job, change, names):
         return ()
     for name in names if len(names) > 1 else ():
-        others = [one for one in names if one != name]
+        others = [other for other in names if other != name]
         names = others if others and _suffices(given, job, change, others) else names
     return tuple(names)
 

@@ -128,8 +128,12 @@ class DecisionInput(msgspec.Struct, frozen=True):
     def with_pods_everywhere(self, namespace: str, shape: Shape) -> "DecisionInput":
         """On each node one more pod of other owners that this shape's pod affinity selects."""
         terms = shape.constraints.affinity if shape.constraints else ()
-        every = [one for term in terms for one in term.selector.requirements]
-        labels = {one.key: next(iter(one.values), "") for one in every if one.operator in _PRESENT}
+        every = [requirement for term in terms for requirement in term.selector.requirements]
+        labels = {
+            requirement.key: next(iter(requirement.values), "")
+            for requirement in every
+            if requirement.operator in _PRESENT
+        }
         named = (space for term in terms for space in term.selector.namespaces or ())
         pod = PodConstraints(next(named, namespace), tuple(sorted(labels.items())))
         pods = (ForeignPods(node.name, pod, 1) for node in self.state.nodes)
@@ -139,10 +143,10 @@ class DecisionInput(msgspec.Struct, frozen=True):
         """One quota, or a team's limit, raised by `more`."""
         name = (quota.namespace, quota.source, quota.resource)
         quotas = (
-            replace(one, hard=one.hard + more)
-            if (one.namespace, one.source, one.resource) == name
-            else one
-            for one in self.state.quotas
+            replace(other, hard=other.hard + more)
+            if (other.namespace, other.source, other.resource) == name
+            else other
+            for other in self.state.quotas
         )
         teams = (
             _with_limit(team, quota.resource, more)

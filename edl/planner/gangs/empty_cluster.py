@@ -33,10 +33,10 @@ class EmptyCluster:
 
     def has_capacity_for(self, gang: Gang) -> bool:
         """Whether the gang would fit by capacity alone."""
-        known, signature = self._has_capacity, gang.signature
-        if signature not in known:
-            known[signature] = fits_empty_cluster(self.snapshot, gang)
-        return known[signature]
+        answers, signature = self._has_capacity, gang.signature
+        if signature not in answers:
+            answers[signature] = fits_empty_cluster(self.snapshot, gang)
+        return answers[signature]
 
     def _could_start(self, gang: Gang) -> bool:
         if not self.has_capacity_for(gang):
@@ -58,7 +58,7 @@ class EmptyCluster:
 def _follows_ours(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether it has pod affinity to pods of another training job."""
     rules = filter(None, (request.pod_class.shape.constraints for request in gang.requests))
-    terms = [term for one in rules for term in one.affinity]
+    terms = [term for constraints in rules for term in constraints.affinity]
     others = (job for job in snapshot.state.jobs if terms and job.key != gang.job.key)
     return any(
         term.selector.matches(job.key.namespace, dict(role.template.labels))
@@ -75,15 +75,18 @@ def _without_ours(snapshot: Snapshot) -> Snapshot:
     """
     state = snapshot.state
     foreign = tuple(
-        replace(one, pods=one.pods - one.terminating, terminating=0) for one in state.foreign_pods
+        replace(group, pods=group.pods - group.terminating, terminating=0)
+        for group in state.foreign_pods
     )
-    bound = (job for job in state.jobs if any(one.template.shape.constraints for one in job.roles))
+    bound = (
+        job for job in state.jobs if any(role.template.shape.constraints for role in job.roles)
+    )
     state = replace(state, jobs=tuple(map(_suspended, bound)), demands=(), foreign_pods=foreign)
-    found = take_snapshot(state, snapshot.policy, snapshot.limits)
-    rows = [snapshot.capacity.resources.index(name) for name in found.capacity.resources]
-    for room in (found.capacity.idle, found.capacity.future_idle):
+    emptied = take_snapshot(state, snapshot.policy, snapshot.limits)
+    rows = [snapshot.capacity.resources.index(name) for name in emptied.capacity.resources]
+    for room in (emptied.capacity.idle, emptied.capacity.future_idle):
         room[:] = snapshot.capacity_without_training_jobs[rows]
-    return found
+    return emptied
 
 
 def _suspended(job: TrainingJob) -> TrainingJob:

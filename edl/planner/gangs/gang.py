@@ -50,8 +50,8 @@ class Gang(msgspec.Struct, frozen=True):
     def preemptor(self) -> last_resizes.JobReference | None:
         """The job for which it was preempted, or None."""
         for role in self.roles:
-            if found := last_resizes.preempted_for(role):
-                return found
+            if reference := last_resizes.preempted_for(role):
+                return reference
         return None
 
     @property
@@ -196,10 +196,10 @@ def _previous_pods(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
     Terminating pods on a node that is not ready, or gone, do not count: they may never be deleted.
     On a cordoned node they still run, and write their checkpoint.
     """
-    own = (pod for role in gang.roles for pod in role.status.pods)
+    own_pods = (pod for role in gang.roles for pod in role.status.pods)
     return (
         pod
-        for pod in chain(own, _of_deleted_jobs(snapshot, gang))
+        for pod in chain(own_pods, _of_deleted_jobs(snapshot, gang))
         if pod.node
         and not pod.ended
         and not (pod.terminating and pod.node not in snapshot.ready_nodes)

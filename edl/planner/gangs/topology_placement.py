@@ -47,10 +47,10 @@ def place_gang(snapshot: Snapshot, gang: Gang) -> tuple[Gang, NodesByRequest] | 
 
     The restriction applies to its later growth as well. None, and no change, if it does not fit.
     """
-    for kept in restricted_to_domains(snapshot, gang):
-        nodes = _close(snapshot, kept.requests, gang.job.topology.preferred)
+    for candidate in restricted_to_domains(snapshot, gang):
+        nodes = _close(snapshot, candidate.requests, gang.job.topology.preferred)
         if nodes is not None:
-            return kept, nodes
+            return candidate, nodes
     return None
 
 
@@ -68,8 +68,11 @@ def place_on_assigned_nodes(
         ]
         for role, request in zip(gang.roles, gang.requests, strict=True)
     ]
-    kept = None if any(NO_NODE in nodes for nodes in wanted) else kept_at(snapshot, gang, wanted)
-    return (kept, wanted) if kept and reserve_nodes(kept.requests, wanted, horizon) else None
+    if any(NO_NODE in nodes for nodes in wanted):
+        return None
+    candidate = kept_at(snapshot, gang, wanted)
+    fits = candidate and reserve_nodes(candidate.requests, wanted, horizon)
+    return (candidate, wanted) if candidate and fits else None
 
 
 def restricted_to_domains(
@@ -96,8 +99,8 @@ def _kept(snapshot: Snapshot, gang: Gang, required: _Required, search: _Search) 
     fixed = domain_of(snapshot, gang.job, role, label)
     numbers = search(requests, label) if requests and fixed == NO_NODE else [fixed]
     for number in numbers:
-        kept = gang if number == NO_NODE else _keep(snapshot, gang, role, label, number)
-        yield from _kept(snapshot, kept, rest, search)
+        candidate = gang if number == NO_NODE else _keep(snapshot, gang, role, label, number)
+        yield from _kept(snapshot, candidate, rest, search)
 
 
 def _ranking(
@@ -114,17 +117,17 @@ def _ranking(
 
 def kept_at(snapshot: Snapshot, gang: Gang, nodes: Sequence[Sequence[int]]) -> Gang | None:
     """The gang restricted to the domains of these nodes; None if they violate its topology."""
-    kept = gang
+    candidate = gang
     for role, label in gang.job.topology.required:
         of_nodes = snapshot.domains.by_label(label).of_nodes
-        pairs = zip(kept.roles, nodes, strict=True)
-        mine = [taken for one, taken in pairs if role in ("", one.name)]
+        pairs = zip(candidate.roles, nodes, strict=True)
+        mine = [taken for member, taken in pairs if role in ("", member.name)]
         numbers = {int(of_nodes[node]) for taken in mine for node in taken}
         if len(numbers) > 1 or NO_NODE in numbers:
             return None
         for number in numbers:
-            kept = _keep(snapshot, kept, role, label, number)
-    return kept
+            candidate = _keep(snapshot, candidate, role, label, number)
+    return candidate
 
 
 def closest_fit(
@@ -140,8 +143,10 @@ def closest_fit(
         usable = _usable(requests, snapshot.domains.by_label(label))
         return islice(chain(ranking.roomiest(requests), usable), 1)
 
-    kept = next(_kept(snapshot, gang, gang.job.topology.required, closest), None)
-    return (kept, sum(pack_in_best_order(room, kept.requests, horizon))) if kept else None
+    candidate = next(_kept(snapshot, gang, gang.job.topology.required, closest), None)
+    if candidate is None:
+        return None
+    return candidate, sum(pack_in_best_order(room, candidate.requests, horizon))
 
 
 def fits_empty_cluster(snapshot: Snapshot, gang: Gang) -> bool:
@@ -149,7 +154,8 @@ def fits_empty_cluster(snapshot: Snapshot, gang: Gang) -> bool:
     room = snapshot.capacity_without_training_jobs
     every = restricted_to_domains(snapshot, gang, room, Horizon.EMPTY)
     return any(
-        sum(pack_in_best_order(room, kept.requests, Horizon.EMPTY)) == gang.pods for kept in every
+        sum(pack_in_best_order(room, candidate.requests, Horizon.EMPTY)) == gang.pods
+        for candidate in every
     )
 
 
@@ -207,7 +213,7 @@ def _fewest(
         if number in chosen:
             continue
         last = ranking.tightest(left)
-        chosen.append(next((one for one in last if one not in chosen), number))
+        chosen.append(next((domain for domain in last if domain not in chosen), number))
         there = _within(snapshot, left, domains.label, chosen[-1])
         counts = pack_in_best_order(room, there, IDLE)
         left = still_missing(left, counts)
@@ -230,9 +236,12 @@ def _over(
     for number in ranking.roomiest(requests):
         there = _within(snapshot, left, domains.label, next(ranking.tightest(left), number))
         counts = pack_in_best_order(snapshot.capacity.available(), there, IDLE)
-        part = [PodSetRequest(one, count) for (one, _), count in zip(there, counts, strict=True)]
-        found = reserve_idle(part) or [[] for _ in requests]
-        nodes = [taken + more for taken, more in zip(nodes, found, strict=True)]
+        part = [
+            PodSetRequest(pod_class, count)
+            for (pod_class, _), count in zip(there, counts, strict=True)
+        ]
+        added = reserve_idle(part) or [[] for _ in requests]
+        nodes = [taken + more for taken, more in zip(nodes, added, strict=True)]
         left = still_missing(requests, nodes)
         if not any(request.pods for request in left):
             return nodes
@@ -245,14 +254,14 @@ def _over(
 def _wants(gang: Gang, role: str) -> list[PodSetRequest]:
     """The requests of one role, "" for all roles."""
     pairs = zip(gang.roles, gang.requests, strict=True)
-    return [request for one, request in pairs if role in ("", one.name)]
+    return [request for member, request in pairs if role in ("", member.name)]
 
 
 def _keep(snapshot: Snapshot, gang: Gang, role: str, label: str, number: int) -> Gang:
     """The gang with one role ("" for all roles) restricted to one domain."""
     requests = [
-        _within(snapshot, (request,), label, number)[0] if role in ("", one.name) else request
-        for one, request in zip(gang.roles, gang.requests, strict=True)
+        _within(snapshot, (request,), label, number)[0] if role in ("", member.name) else request
+        for member, request in zip(gang.roles, gang.requests, strict=True)
     ]
     domain = Domain(label, snapshot.domains.by_label(label).values[number], role)
     return replace(gang, requests=tuple(requests), domains=(*gang.domains, domain))
@@ -272,5 +281,5 @@ def _usable(requests: Sequence[PodSetRequest], domains: TopologyDomains) -> list
     usable = np.all([request.pod_class.eligible for request in requests], axis=0) & (
         domains.of_nodes != NO_NODE
     )
-    found: list[int] = domains.of_nodes[usable][:1].tolist()
-    return found
+    numbers: list[int] = domains.of_nodes[usable][:1].tolist()
+    return numbers

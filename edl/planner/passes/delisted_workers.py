@@ -58,29 +58,29 @@ def _again(pod: Pod, leaving: Leaving, size: int) -> bool:
 def with_removals_of_delisted(plan: Plan, state: ClusterState) -> Plan:
     """The plan for a state `without_delisted`, with the resizes and deletions still needed."""
     stopped = {entry.job for entry in plan.suspensions}
-    found = [
+    leaving_roles = [
         (job, role, job.leaving)
         for job in state.jobs
         if job.leaving and not job.problem and job.key not in stopped
         for role in job.live
         if _concerns(job, job.leaving, role)
     ]
-    for job, role, leaving in found:
+    for job, role, leaving in leaving_roles:
         plan = _with(plan, job, role, leaving)
     return plan
 
 
 def _with(plan: Plan, job: TrainingJob, role: Role, leaving: Leaving) -> Plan:
     key = (job.key, role.name)
-    planned = next((one for one in plan.resizes if (one.job, one.role) == key), None)
+    planned = next((resize for resize in plan.resizes if (resize.job, resize.role) == key), None)
     after = planned.after if planned else _size(role, leaving)
     reason = planned.reason if planned else leaving.reason
-    resizes = [one for one in plan.resizes if one is not planned]
+    resizes = [resize for resize in plan.resizes if resize is not planned]
     if after != role.status.size:
         resizes.append(Resize(job.key, role.name, role.status.size, after, reason))
-    moved = [one for one in plan.drains if (one.job, one.role) == key]
-    others = [one for one in plan.drains if one not in moved]
-    names = {name for one in moved for name in one.pods} | set(_to_end(role, leaving, after))
+    moved = [drain for drain in plan.drains if (drain.job, drain.role) == key]
+    others = [drain for drain in plan.drains if drain not in moved]
+    names = {name for drain in moved for name in drain.pods} | set(_to_end(role, leaving, after))
     if names:
         why = moved[0].reason if moved else leaving.reason
         others.append(Drain(job.key, role.name, tuple(sorted(names)), why))

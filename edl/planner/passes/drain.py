@@ -55,7 +55,7 @@ class NodesThatGo(NamedTuple):
 def nodes_that_go(nodes: Iterable[Node]) -> NodesThatGo:
     tainted = [node for node in nodes if node.taints]
     going = {node.name: taint for node in tainted if (taint := _interruption(node))}
-    cordoned = {node.name for node in tainted if CORDONED in {one.key for one in node.taints}}
+    cordoned = {node.name for node in tainted if CORDONED in {taint.key for taint in node.taints}}
     return NodesThatGo(going, frozenset(cordoned - going.keys()))
 
 
@@ -64,15 +64,21 @@ def drains(snapshot: Snapshot, results: PassResults, busy: frozenset[JobKey]) ->
     if not results.leaving:
         return ()
     going = nodes_that_go(snapshot.state.nodes).going
-    leaving = {one: pods for one, pods in results.leaving.items() if one.job.key not in busy}
+    leaving = {
+        allocation: pods
+        for allocation, pods in results.leaving.items()
+        if allocation.job.key not in busy
+    }
     may = [
-        one for one, pods in leaving.items() if pods[0].node not in going and is_whole(one, pods[0])
+        allocation
+        for allocation, pods in leaving.items()
+        if pods[0].node not in going and is_whole(allocation, pods[0])
     ]
     moved = _in_turn(snapshot, may)
     return tuple(
-        _moved(one, pods, going)
-        for one, pods in sorted(leaving.items(), key=lambda found: found[0].rank)
-        if pods[0].node in going or one in moved
+        _moved(allocation, pods, going)
+        for allocation, pods in sorted(leaving.items(), key=lambda item: item[0].rank)
+        if pods[0].node in going or allocation in moved
     )
 
 
@@ -84,21 +90,23 @@ def let_moves_go_first(snapshot: Snapshot, results: PassResults) -> None:
     """
     if not (moves := _minimum_moves(snapshot, results)):
         return
-    gated = [one.pod_class for one in moves if one.role.template.gated]
-    for one in snapshot.allocations:
-        if one.changed and one.growth > 0 and not one.starts:
-            beside = () if one.role.template.gated else gated
-            if one in moves or any(map(one.pod_class.competes_with, beside)):
-                defer_growth(one)
+    gated = [allocation.pod_class for allocation in moves if allocation.role.template.gated]
+    for allocation in snapshot.allocations:
+        if allocation.changed and allocation.growth > 0 and not allocation.starts:
+            beside = () if allocation.role.template.gated else gated
+            if allocation in moves or any(map(allocation.pod_class.competes_with, beside)):
+                defer_growth(allocation)
 
 
 def _minimum_moves(snapshot: Snapshot, results: PassResults) -> list[RoleAllocation]:
     """Roles of which a pod of the minimum may leave its cordoned node now."""
     going = nodes_that_go(snapshot.state.nodes).going if results.leaving else {}
     return [
-        one
-        for one, (pod, *_) in results.leaving.items()
-        if pod.index < one.min_replicas and pod.node not in going and is_whole(one, pod)
+        allocation
+        for allocation, (pod, *_) in results.leaving.items()
+        if pod.index < allocation.min_replicas
+        and pod.node not in going
+        and is_whole(allocation, pod)
     ]
 
 
@@ -129,7 +137,9 @@ def is_movable(allocation: RoleAllocation) -> bool:
 
 def may_lose_pods(job: TrainingJob, role: Role) -> bool:
     """Whether the framework continues without one pod of the role."""
-    live = resizing(job.framework, job.mode, [one.name for one in job.roles]) is ResizePolicy.LIVE
+    live = (
+        resizing(job.framework, job.mode, [other.name for other in job.roles]) is ResizePolicy.LIVE
+    )
     return live and FRAMEWORKS[job.framework].kinds[role.name].resizable
 
 
@@ -154,11 +164,11 @@ def pods_that_may_leave(
 def _unwelcome(
     snapshot: Snapshot, allocation: RoleAllocation, nodes: Collection[str]
 ) -> Sequence[Pod]:
-    found = [pod for pod in _bound(allocation.role) if pod.node in nodes]
-    if not found:
+    pods = [pod for pod in _bound(allocation.role) if pod.node in nodes]
+    if not pods:
         return ()
     stays = snapshot.eligibility.tolerated(allocation.role.template.shape)
-    return [pod for pod in found if not stays[snapshot.capacity.index[pod.node]]]
+    return [pod for pod in pods if not stays[snapshot.capacity.index[pod.node]]]
 
 
 def keeping_one_ready(role: Role, lost: Sequence[Pod]) -> Sequence[Pod]:
@@ -180,17 +190,21 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
     Gated and ungated pods that compete for nodes never come in one plan, because kube-scheduler
     may bind the ungated pod to the capacity that is assigned to the gated one.
     """
-    found: set[RoleAllocation] = set()
+    movers: set[RoleAllocation] = set()
     gated, ungated = [*pending_gated_pods(snapshot)], [*pending_ungated_pods(snapshot)]
     ungated += [
-        one.pod_class for one in snapshot.allocations if one.created and not one.role.template.gated
+        allocation.pod_class
+        for allocation in snapshot.allocations
+        if allocation.created and not allocation.role.template.gated
     ]
-    for one in sorted(allocations, key=lambda one: (not one.role.template.gated, one.rank)):
-        others = ungated if one.role.template.gated else gated
-        if not any(one.pod_class.competes_with(other) for other in others):
-            found.add(one)
-            gated += [one.pod_class] * one.role.template.gated
-    return found
+    for allocation in sorted(
+        allocations, key=lambda allocation: (not allocation.role.template.gated, allocation.rank)
+    ):
+        others = ungated if allocation.role.template.gated else gated
+        if not any(allocation.pod_class.competes_with(other) for other in others):
+            movers.add(allocation)
+            gated += [allocation.pod_class] * allocation.role.template.gated
+    return movers
 
 
 def exceeded_by_replacement(allocation: RoleAllocation) -> Reason | None:
@@ -215,9 +229,9 @@ def is_whole(allocation: RoleAllocation, last: Pod) -> bool:
     there = sum(not pod.ended for pod in role.status.pods)
     return (there == _running_size(role) and others_are_ready(role, last)) and all(
         _lists_others(launcher, role, last)
-        for one in job.roles
-        if one.spec.is_leader and FRAMEWORKS[job.framework].publishes == role.name
-        for launcher in one.status.pods
+        for leader in job.roles
+        if leader.spec.is_leader and FRAMEWORKS[job.framework].publishes == role.name
+        for launcher in leader.status.pods
         if launcher.active
     )
 
@@ -235,8 +249,10 @@ def _running_size(role: Role) -> int:
 
 def _lists_others(launcher: Pod, role: Role, last: Pod) -> bool:
     """Whether the launcher lists all others; `last` leaves the list before it is deleted."""
-    own = f"{addresses.hostname(role.job, last.index)}."
-    listed = [host for host in (launcher.published.hosts or "").split() if not host.startswith(own)]
+    own_host = f"{addresses.hostname(role.job, last.index)}."
+    listed = [
+        host for host in (launcher.published.hosts or "").split() if not host.startswith(own_host)
+    ]
     return len(listed) == role.status.size - 1
 
 

@@ -33,8 +33,12 @@ class GrowthCeiling:
 
     def _idle_for(self, pod_class: PodClass) -> ResourceAmounts:
         """The idle CPU and memory that one more pod needs to stay below the ceiling."""
-        kept = self._idle_to_keep
-        needs = ((row, amount + kept[row]) for row, amount in pod_class.amounts if row in kept)
+        idle_to_keep = self._idle_to_keep
+        needs = (
+            (row, amount + idle_to_keep[row])
+            for row, amount in pod_class.amounts
+            if row in idle_to_keep
+        )
         return tuple(needs)
 
     def allows(self, pod_class: PodClass, horizon: Horizon) -> bool:
@@ -49,8 +53,8 @@ class GrowthCeiling:
         """How many pods of up to these amounts, by resource, stay below the ceiling at least."""
         now, soon = self.snapshot.capacity.total_idle, self.snapshot.capacity.total_future_idle
         counts = (
-            max(min(now[resource], soon[resource]) - kept, 0) // largest[resource]
-            for resource, kept in self._idle_to_keep.items()
+            max(min(now[resource], soon[resource]) - amount, 0) // largest[resource]
+            for resource, amount in self._idle_to_keep.items()
             if resource in largest
         )
         return min(counts, default=0)
@@ -254,7 +258,11 @@ def wait_together(snapshot: Snapshot) -> None:
     None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
     waited for long enough: otherwise they might keep each other waiting in turn.
     """
-    restarting = (one for one in snapshot.allocations if one.changed and one.restarts_to_resize)
+    restarting = (
+        allocation
+        for allocation in snapshot.allocations
+        if allocation.changed and allocation.restarts_to_resize
+    )
     for roles in by_job(restarting):
         if any(role.awaits_all_growth for role in roles):
             _wait_or_restart(roles)
@@ -262,7 +270,9 @@ def wait_together(snapshot: Snapshot) -> None:
 
 def _wait_or_restart(roles: Sequence[RoleAllocation]) -> None:
     """Let the roles of one job keep their sizes for now, or take what they have got so far."""
-    resized = [one for one in roles if one.planned_size != one.role.status.size]
+    resized = [
+        allocation for allocation in roles if allocation.planned_size != allocation.role.status.size
+    ]
     if all(map(_may_wait, resized)):
         for allocation in resized:
             allocation.defer(allocation.growth)

@@ -26,7 +26,7 @@ _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement
 def assign_gated_pods(snapshot: Snapshot) -> None:
     """Place gated replicas that have no node; earlier assignments come first."""
     for search in _SEARCHES:
-        gated = (one for one in snapshot.unsettled if one.role.template.gated)
+        gated = (allocation for allocation in snapshot.unsettled if allocation.role.template.gated)
         _place(snapshot, _waiting(gated), search)
 
 
@@ -38,35 +38,41 @@ def assign_pending_pods(snapshot: Snapshot, outranked: Container[RoleAllocation]
     waiting = _waiting(snapshot.unsettled)
     _place(
         snapshot,
-        [one for one in waiting if not (is_lost(one[1]) and one[0] in outranked)],
+        [
+            (allocation, replica)
+            for allocation, replica in waiting
+            if not (is_lost(replica) and allocation in outranked)
+        ],
         _anywhere,
     )
 
 
 def assign_lost_pods(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     """Reserve capacity for the lost pods of a role that was outranked."""
-    _place(snapshot, [one for one in _waiting([allocation]) if is_lost(one[1])], _anywhere)
+    lost = [(role, replica) for role, replica in _waiting([allocation]) if is_lost(replica)]
+    _place(snapshot, lost, _anywhere)
 
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[tuple[RoleAllocation, Unscheduled]]:
     """Replicas without a placement, minimums first."""
-    found = [
-        (one, unbound)
-        for one in allocations
-        for unbound in one.unscheduled
-        if unbound.position < one.size and one.placements[unbound.position].node == NO_NODE
+    replicas = [
+        (allocation, replica)
+        for allocation in allocations
+        for replica in allocation.unscheduled
+        if replica.position < allocation.size
+        and allocation.placements[replica.position].node == NO_NODE
     ]
-    return sorted(found, key=_order)
+    return sorted(replicas, key=_order)
 
 
 def _place(
     snapshot: Snapshot, waiting: Iterable[tuple[RoleAllocation, Unscheduled]], search: _Search
 ) -> None:
-    for allocation, found in waiting:
-        placement = search(snapshot, allocation, found)
+    for allocation, replica in waiting:
+        placement = search(snapshot, allocation, replica)
         if placement is not None:
             allocation.pod_class.at(placement.horizon).reserve(placement.node)
-            allocation.assign(found.position, placement)
+            allocation.assign(replica.position, placement)
 
 
 def node_assignments(
@@ -76,24 +82,34 @@ def node_assignments(
 
     The pods of a starting gang are assigned only once all pods of its minimum exist and fit.
     """
-    names, found = snapshot.capacity.node_names, []
-    gated = [one for one in allocations if one.role.template.gated and one.unscheduled]
-    short = {one.job.key for one in gated if _is_short(one) and not _has_begun(one.job)}
-    for one in gated:
-        if one.job.key not in short:
-            nodes = tuple((pod, names[node]) for pod, node in _placed(one))
-            nodes += tuple((pod, "") for pod in _awaiting_nodes(snapshot, one))
-            replaced = tuple(_replaced(snapshot, one))
+    names, assignments = snapshot.capacity.node_names, []
+    gated = [
+        allocation
+        for allocation in allocations
+        if allocation.role.template.gated and allocation.unscheduled
+    ]
+    short = {
+        allocation.job.key
+        for allocation in gated
+        if _is_short(allocation) and not _has_begun(allocation.job)
+    }
+    for allocation in gated:
+        if allocation.job.key not in short:
+            nodes = tuple((pod, names[node]) for pod, node in _placed(allocation))
+            nodes += tuple((pod, "") for pod in _awaiting_nodes(snapshot, allocation))
+            replaced = tuple(_replaced(snapshot, allocation))
             if nodes or replaced:
-                found.append(NodeAssignment(one.job.key, one.role.name, nodes, replaced))
-    return tuple(found)
+                assignments.append(
+                    NodeAssignment(allocation.job.key, allocation.role.name, nodes, replaced)
+                )
+    return tuple(assignments)
 
 
 def _order(waiting: tuple[RoleAllocation, Unscheduled]) -> tuple[bool, int, float]:
     """Sort key: minimums first, then by queue; of one job the largest pods, as fewest nodes fit."""
-    allocation, found = waiting
+    allocation, replica = waiting
     return (
-        not allocation.needs(found),
+        not allocation.needs(replica),
         allocation.queue_rank,
         -allocation.cluster_fraction,
     )
@@ -120,12 +136,14 @@ def _near(
     snapshot: Snapshot, allocation: RoleAllocation, _replica: Unscheduled
 ) -> Placement | None:
     """On the node with most replicas of its role that fits, else in a preferred domain."""
-    nodes = Counter(one.node for one in allocation.placements if one.node != NO_NODE)
-    found = [node for node, _ in nodes.most_common()]
+    nodes = Counter(
+        placement.node for placement in allocation.placements if placement.node != NO_NODE
+    )
+    candidates = [node for node, _ in nodes.most_common()]
     prefers = allocation.job.topology.preferred
     if prefers and (node := PreferredDomains(snapshot, allocation, IDLE).find()) != NO_NODE:
-        found.append(node)
-    return _first(snapshot, allocation, found)
+        candidates.append(node)
+    return _first(snapshot, allocation, candidates)
 
 
 def _elsewhere(
@@ -147,9 +165,9 @@ def _first(
 def _cleared(snapshot: Snapshot, allocation: RoleAllocation) -> set[str]:
     """Nodes from which its replicas were recently moved, for a pod with few eligible nodes."""
     return {
-        one.node
-        for one in allocation.role.record.cleared
-        if not snapshot.clock.elapsed_or_recheck(one.at, cleared_nodes.REMEMBERED)
+        entry.node
+        for entry in allocation.role.record.cleared
+        if not snapshot.clock.elapsed_or_recheck(entry.at, cleared_nodes.REMEMBERED)
     }
 
 
@@ -166,8 +184,8 @@ _SEARCHES: Final[tuple[_Search, ...]] = (_given, _planned, _near, _elsewhere)
 def _at(
     snapshot: Snapshot, allocation: RoleAllocation, node: str, horizons: tuple[Horizon, ...]
 ) -> Placement | None:
-    at = snapshot.capacity.index.get(node, NO_NODE)
-    return None if at == NO_NODE else first_placement(allocation.pod_class, (at,), horizons)
+    index = snapshot.capacity.index.get(node, NO_NODE)
+    return None if index == NO_NODE else first_placement(allocation.pod_class, (index,), horizons)
 
 
 def _is_short(allocation: RoleAllocation) -> bool:
@@ -175,11 +193,11 @@ def _is_short(allocation: RoleAllocation) -> bool:
 
     Or one of its Jobs is still suspended, since each is started by its own request.
     """
-    found = [one for one in allocation.unscheduled if allocation.needs(one)]
-    placements = [allocation.placements[one.position] for one in found]
+    needed = [replica for replica in allocation.unscheduled if allocation.needs(replica)]
+    placements = [allocation.placements[replica.position] for replica in needed]
     return (
-        any(one.pod is None for one in found)
-        or any(not one.holds_idle or one.node == NO_NODE for one in placements)
+        any(replica.pod is None for replica in needed)
+        or any(not placement.holds_idle or placement.node == NO_NODE for placement in placements)
         or any(role.status.suspended for role in allocation.job.live)
     )
 
@@ -192,10 +210,10 @@ def _has_begun(job: TrainingJob) -> bool:
 
 def _placed(allocation: RoleAllocation) -> Iterator[tuple[str, int]]:
     """(pod, node) of gated pods that have a placement on idle capacity."""
-    for found in allocation.unscheduled:
-        pod = found.pod
-        if pod and pod.unplaced and found.position < allocation.size:
-            placement = allocation.placements[found.position]
+    for replica in allocation.unscheduled:
+        pod = replica.pod
+        if pod and pod.unplaced and replica.position < allocation.size:
+            placement = allocation.placements[replica.position]
             if placement.holds_idle and placement.node != NO_NODE:
                 yield pod.name, placement.node
 
@@ -213,21 +231,21 @@ def _awaiting_nodes(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[
         and not job.topology.required
         and is_provisionable(template.shape)
     ):
-        for found in filter(allocation.needs, allocation.unscheduled):
+        for replica in filter(allocation.needs, allocation.unscheduled):
             if (
-                found.pod
-                and found.pod.unplaced
-                and allocation.placements[found.position].node == NO_NODE
-                and snapshot.clock.elapsed_or_recheck(found.since, snapshot.limits.pending_limit)
+                replica.pod
+                and replica.pod.unplaced
+                and allocation.placements[replica.position].node == NO_NODE
+                and snapshot.clock.elapsed_or_recheck(replica.since, snapshot.limits.pending_limit)
             ):
-                yield found.pod.name
+                yield replica.pod.name
 
 
 def _replaced(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[str]:
     """Pods that no longer fit on their assigned node."""
-    for found in allocation.unscheduled:
-        pod = found.pod
-        if pod and pod.planned.node and found.position < allocation.size:
+    for replica in allocation.unscheduled:
+        pod = replica.pod
+        if pod and pod.planned.node and replica.position < allocation.size:
             node = snapshot.capacity.index.get(pod.planned.node)
-            if node is None or node != allocation.placements[found.position].node:
+            if node is None or node != allocation.placements[replica.position].node:
                 yield pod.name

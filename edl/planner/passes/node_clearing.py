@@ -70,10 +70,10 @@ class NodeClearing:
                 for position in self._positions(allocation, node):
                     yield allocation, position
 
-        found = clearing(self.snapshot.capacity, pod_class, node, extras())
+        blockers = clearing(self.snapshot.capacity, pod_class, node, extras())
         for allocation in seen:
             queue.requeue(allocation)
-        return found
+        return blockers
 
     def _positions(self, allocation: RoleAllocation, node: int) -> Iterator[int]:
         """Positions of a role's extras on this node that may leave it, highest first."""
@@ -90,9 +90,9 @@ class NodeClearing:
         """
         nodes = self.snapshot.capacity.index
         return is_movable(allocation) and all(
-            nodes.get(one.node) != node
-            or self.snapshot.clock.elapsed_or_recheck(one.at, cleared_nodes.REMEMBERED)
-            for one in cleared_nodes.exhausted(allocation.role)
+            nodes.get(entry.node) != node
+            or self.snapshot.clock.elapsed_or_recheck(entry.at, cleared_nodes.REMEMBERED)
+            for entry in cleared_nodes.exhausted(allocation.role)
         )
 
     def _clear(self, pod_class: PodClass, allocation: RoleAllocation, position: int) -> None:
@@ -135,8 +135,8 @@ def drains_of_moves(
     for move in moves:
         if move.at_once and move.allocation.job.key not in busy:
             due[move.allocation].append(move)
-    found = (_drain(one, its, names) for one, its in due.items())
-    return tuple(one for one in found if one.pods)
+    leaving = (_drain(allocation, its, names) for allocation, its in due.items())
+    return tuple(drain for drain in leaving if drain.pods)
 
 
 def _drain(allocation: RoleAllocation, moves: Sequence[ReplicaMove], names: Sequence[str]) -> Drain:

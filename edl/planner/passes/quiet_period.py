@@ -37,6 +37,6 @@ def is_on_its_way(snapshot: Snapshot, results: PassResults) -> bool:
 
     After `queue_patience` the answer is False again, because some pods never terminate.
     """
-    if results.suspended or any(one.reason for one in snapshot.allocations):
+    if results.suspended or any(allocation.reason for allocation in snapshot.allocations):
         return True
     return changed_within(snapshot, snapshot.limits.queue_patience)

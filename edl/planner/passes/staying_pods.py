@@ -84,22 +84,32 @@ def staying_pods(
 ) -> tuple[StayingPods, ...]:
     """The pods of budgets that stay on cordoned nodes, without those that are about to move."""
     cordons = Cordons.of(snapshot.state.nodes, snapshot.limits.drain_patience, snapshot.clock)
-    moved = {(one.job, one.role): one.pods for one in drains}
-    found = []
-    for one in sorted(snapshot.allocations, key=lambda one: one.rank) if cordons.nodes else ():
-        if one.job.key in results.suspended or not (pods := _counted_on(cordons.nodes, one.role)):
+    moved = {(drain.job, drain.role): drain.pods for drain in drains}
+    staying = []
+    for allocation in (
+        sorted(snapshot.allocations, key=lambda allocation: allocation.rank)
+        if cordons.nodes
+        else ()
+    ):
+        if allocation.job.key in results.suspended or not (
+            pods := _counted_on(cordons.nodes, allocation.role)
+        ):
             continue
-        away = moved.get((one.job.key, one.role.name), ())
-        moves = any(pod.name in away for pod in _counted_on(cordons.overdue, one.role))
-        lifted = not moves and cordons.lift(one.job, one.role)
-        why = results.irreplaceable.get(one) or _why_none_moves(snapshot, one, cordons)
-        leaves = one in results.leaving or (_may_move(one.job, one.role) and why is None)
+        away = moved.get((allocation.job.key, allocation.role.name), ())
+        moves = any(pod.name in away for pod in _counted_on(cordons.overdue, allocation.role))
+        lifted = not moves and cordons.lift(allocation.job, allocation.role)
+        why = results.irreplaceable.get(allocation) or _why_none_moves(
+            snapshot, allocation, cordons
+        )
+        leaves = allocation in results.leaving or (
+            _may_move(allocation.job, allocation.role) and why is None
+        )
         if lifted or not leaves:
-            found.append(_staying(one.job, one.role, pods, why, lifted=lifted))
-        elif tolerant := _tolerant(snapshot, one, pods):
-            stays = _staying(one.job, one.role, tolerant, None, lifted=False)
-            found.append(replace(stays, tolerated=True))
-    return tuple(found)
+            staying.append(_staying(allocation.job, allocation.role, pods, why, lifted=lifted))
+        elif tolerant := _tolerant(snapshot, allocation, pods):
+            stays = _staying(allocation.job, allocation.role, tolerant, None, lifted=False)
+            staying.append(replace(stays, tolerated=True))
+    return tuple(staying)
 
 
 def _tolerant(snapshot: Snapshot, allocation: RoleAllocation, pods: Iterable[Pod]) -> Sequence[Pod]:

@@ -55,8 +55,10 @@ def drop_suspended(snapshot: Snapshot, results: PassResults) -> None:
     for allocation in snapshot.unsettled if gone else ():
         while allocation.job.key in gone and allocation.placements:
             allocation.evict()
-    snapshot.unsettled = [found for found in snapshot.unsettled if found.placements]
-    snapshot.allocations = [found for found in snapshot.allocations if found.placements]
+    snapshot.unsettled = [allocation for allocation in snapshot.unsettled if allocation.placements]
+    snapshot.allocations = [
+        allocation for allocation in snapshot.allocations if allocation.placements
+    ]
     if gone:
         snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
 
@@ -122,10 +124,10 @@ def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unschedule
     """Replicas of the minimum that have waited for scheduling longer than their limit."""
     elapsed = snapshot.clock.elapsed_or_recheck
     return (
-        one
-        for one in allocation.unscheduled
-        if allocation.needs(one) and one.since is not None
-        if elapsed(one.since, minimum_patience(snapshot, allocation.job, one.pod))
+        replica
+        for replica in allocation.unscheduled
+        if allocation.needs(replica) and replica.since is not None
+        if elapsed(replica.since, minimum_patience(snapshot, allocation.job, replica.pod))
     )
 
 
@@ -134,14 +136,14 @@ def _failed_start(snapshot: Snapshot, job: TrainingJob) -> Reason:
 
     Pods of all roles count: those that exist are not placed while others are missing.
     """
-    roles = (found for found in snapshot.unsettled if found.job.key == job.key)
-    late = [one.pod for found in roles for one in _late(snapshot, found)]
+    roles = (allocation for allocation in snapshot.unsettled if allocation.job.key == job.key)
+    late = [replica.pod for allocation in roles for replica in _late(snapshot, allocation)]
     if not all(late):
         return reasons.GANG_UNSCHEDULABLE_CREATION
-    waiting = [one.scheduling for one in late if one]
+    waiting = [pod.scheduling for pod in late if pod]
     # An unanswered pod says most, then one that was refused; of several, the first replica's.
-    found = max(waiting, key=lambda one: (bool(one.scheduler), bool(one.refusal)))
-    return reasons.gang_pending(found.scheduler, found.refusal)
+    scheduling = max(waiting, key=lambda attempt: (bool(attempt.scheduler), bool(attempt.refusal)))
+    return reasons.gang_pending(scheduling.scheduler, scheduling.refusal)
 
 
 def minimum_patience(snapshot: Snapshot, job: TrainingJob, pod: Pod | None) -> timedelta:
@@ -167,7 +169,7 @@ def shrink_to_limits(snapshot: Snapshot) -> None:
             reason = reasons.MANUAL_SIZE if allocation.manual else reasons.ABOVE_MAX
             _shrink_to(allocation, most_replicas(allocation.role), reason)
             pending = _pending_extras(snapshot, allocation)
-            created = all(one.pod for one in pending)
+            created = all(replica.pod for replica in pending)
             why = reasons.UNSCHEDULABLE if created else reasons.UNSCHEDULABLE_CREATION
             _shrink_to(allocation, allocation.size - len(pending), why)
 
@@ -190,10 +192,10 @@ def _pending_extras(snapshot: Snapshot, allocation: RoleAllocation) -> list[Unsc
     if allocation.role.request.scaling and allocation.role.request.scaling.timeout:
         return []
     return [
-        one
-        for one in allocation.unscheduled
-        if one.position < allocation.size and not allocation.needs(one)
-        if snapshot.clock.elapsed_or_recheck(one.since, snapshot.limits.pending_limit)
+        replica
+        for replica in allocation.unscheduled
+        if replica.position < allocation.size and not allocation.needs(replica)
+        if snapshot.clock.elapsed_or_recheck(replica.since, snapshot.limits.pending_limit)
     ]
 
 
@@ -202,9 +204,9 @@ def reclaim_quotas(snapshot: Snapshot) -> None:
     for quota in snapshot.quotas.lines.values():
         if quota.spec.takes_back and quota.future_remaining < 0:
             counting = [
-                found
-                for found in snapshot.allocations
-                if found.resizable and found.quota_request.amount(quota)
+                allocation
+                for allocation in snapshot.allocations
+                if allocation.resizable and allocation.quota_request.amount(quota)
             ]
             reclaimable = Reclaimable(snapshot, counting, reclaim_order(snapshot))
             queue = reclaimable.queue

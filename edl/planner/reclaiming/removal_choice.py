@@ -141,7 +141,9 @@ class TakenNodes:
             for count in (
                 request.pod_class.constraints.carried if request.pod_class.constraints else ()
             ):
-                self._domains[count].update(at for node in nodes if (at := count.of[node]) >= 0)
+                self._domains[count].update(
+                    domain for node in nodes if (domain := count.of[node]) >= 0
+                )
 
     def keeps_off(self, pod_class: PodClass, placement: Placement) -> bool:
         """Whether the claim's pods prevent restoring an evicted replica on its node."""
@@ -171,7 +173,11 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
             (pod, (names.get(pod.node, NO_NODE), snapshot.taken(allocation.job, role, pod)))
             for pod in keeping_order(role.status.pods)
         ]
-        stays = Counter((one.node, one.taken) for one in allocation.placements if not one.is_new)
+        stays = Counter(
+            (placement.node, placement.taken)
+            for placement in allocation.placements
+            if not placement.is_new
+        )
         last = Counter(place for _, place in pods[: stays.total()])
         if len(pods) > stays.total() and (allocation in named or last != stays):
             leaving = tuple(pod.name for pod in _beyond(pods, stays))

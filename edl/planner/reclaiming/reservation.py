@@ -90,7 +90,7 @@ class Reservation:
         right = self._right
         if right is None or not self._exceeds(right):
             return True
-        return not (self.preempts or any(one.team != right.team for one in self.evicted))
+        return not (self.preempts or any(role.team != right.team for role in self.evicted))
 
     def _exceeds(self, right: TeamRight) -> bool:
         pods = sum(request.pods for request in self.requests) if self.uncounted else 0
@@ -113,7 +113,9 @@ class Reservation:
             self._pass(search, quota.within_quota)
         if not self.all_placed():
             room = reclaimable.capacity.with_idle(scope) if self.evicted else reach
-            nodes = reduce(np.logical_or, (one.nodes_for_one(room) for one in self._lacking()))
+            nodes = reduce(
+                np.logical_or, (pod_class.nodes_for_one(room) for pod_class in self._lacking())
+            )
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
             def is_useful(allocation: RoleAllocation) -> bool:
@@ -148,7 +150,7 @@ class Reservation:
         nodes: Mask = reduce(np.logical_or, (pod_class.eligible for pod_class in missing))
         usable: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
         least = reclaimable.min_replicas
-        return NodeSearch(reclaimable, scope, lambda one: _on(one, least(one), usable), nodes)
+        return NodeSearch(reclaimable, scope, lambda role: _on(role, least(role), usable), nodes)
 
     def _pass(
         self, search: NodeSearch, done: Callable[[], bool], choice: RemovalChoice | None = None
@@ -246,9 +248,9 @@ def reserve_capacity(
     if reachable != wanted and (gathered := reclaimable.gather_minimums(missing, scope)):
         reachable, reach = gathered, reclaimable.capacity.with_idle(scope)
     if not whole:
-        found = zip(reservation.requests, reservation.nodes, reachable, strict=True)
+        counts = zip(reservation.requests, reservation.nodes, reachable, strict=True)
         reservation.requests = [
-            PodSetRequest(request.pod_class, len(nodes) + more) for request, nodes, more in found
+            PodSetRequest(request.pod_class, len(nodes) + more) for request, nodes, more in counts
         ]
     elif reachable != wanted:
         reservation.discard(reclaimable)

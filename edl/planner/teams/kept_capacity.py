@@ -20,13 +20,13 @@ class KeptCapacity:
         self,
         paths: Sequence[Sequence[int]],
         keepers: Sequence[int],
-        owed: Sequence[Mapping[int, int]],
+        guaranteed: Sequence[Mapping[int, int]],
         used: Sequence[Sequence[int]],
         totals: Sequence[int],
     ) -> None:
         """`used` is read by reference, and must be all zeros now; `totals`: sums of the nodes."""
         self._totals = totals
-        self._paths, self._keepers, self._owed, self._used = paths, set(keepers), owed, used
+        self._paths, self._keepers, self._owed, self._used = paths, set(keepers), guaranteed, used
         places = range(len(used[0]) if used else 0)
         self._kept = [[0 for _ in places] for _ in paths]
         self._below = [[0 for _ in places] for _ in paths]
@@ -34,37 +34,37 @@ class KeptCapacity:
         self.taken = [0 for _ in places]
         """By resource, the amount that all teams together use or keep."""
         for team in reversed(range(len(paths) if keepers else 0)):
-            for at in places:
-                self._follow(team, at, 0)
+            for index in places:
+                self._follow(team, index, 0)
 
-    def left(self, at: int) -> int:
+    def left(self, index: int) -> int:
         """The amount of a resource that is neither used nor kept."""
-        return self._totals[at] - self.taken[at]
+        return self._totals[index] - self.taken[index]
 
     def bound(self, amounts: Amounts, is_covered: Callable[[], bool]) -> "LendingBound":
         """The bound of a claim that begins now."""
         taken, totals = self.taken, self._totals
-        most = tuple((at, max(totals[at], taken[at])) for at, _ in amounts)
+        most = tuple((index, max(totals[index], taken[index])) for index, _ in amounts)
         return LendingBound(self, most, is_covered)
 
     def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
         """Update the figures after `pods` more were counted in `used` of a team's path."""
-        for at, amount in amounts:
-            self._follow(team, at, amount * pods)
+        for index, amount in amounts:
+            self._follow(team, index, amount * pods)
 
-    def _follow(self, team: int, at: int, used: int) -> None:
+    def _follow(self, team: int, index: int, used: int) -> None:
         more = 0
-        for one in self._paths[team]:
-            self._below[one][at] += more
-            kept = self._kept_of(one, at)
-            more, self._kept[one][at] = kept - self._kept[one][at], kept
-        self.taken[at] += more + used
+        for ancestor in self._paths[team]:
+            self._below[ancestor][index] += more
+            amount = self._kept_of(ancestor, index)
+            more, self._kept[ancestor][index] = amount - self._kept[ancestor][index], amount
+        self.taken[index] += more + used
 
-    def _kept_of(self, team: int, at: int) -> int:
-        below = self._below[team][at]
-        if team not in self._keepers or at not in self._owed[team]:
+    def _kept_of(self, team: int, index: int) -> int:
+        below = self._below[team][index]
+        if team not in self._keepers or index not in self._owed[team]:
             return below
-        return max(below, self._owed[team][at] - self._used[team][at])
+        return max(below, self._owed[team][index] - self._used[team][index])
 
 
 class LendingBound(msgspec.Struct, frozen=True, eq=False):
@@ -81,4 +81,4 @@ class LendingBound(msgspec.Struct, frozen=True, eq=False):
 
     def holds(self) -> bool:
         taken = self.kept.taken
-        return all(taken[at] <= most for at, most in self.most) or self.is_covered()
+        return all(taken[index] <= most for index, most in self.most) or self.is_covered()

@@ -70,16 +70,16 @@ class TeamRight(NamedTuple):
         """By team, the highest reclaim priority that a claim of this priority may take."""
         borrowing = self.balance.borrowing_beside(self.team, self.scarce)
         of_others = ALL_RECLAIMABLE if self._owns_what_it_lacks else priority
-        found = [of_others if borrows else NONE_RECLAIMABLE for borrows in borrowing]
+        priorities = [of_others if borrows else NONE_RECLAIMABLE for borrows in borrowing]
         for team in self.balance.below(self.covered_by) if self._owns_what_it_lacks else ():
-            found[team] = priority if borrowing[team] else NONE_RECLAIMABLE
-        found[self.team] = priority
-        return found
+            priorities[team] = priority if borrowing[team] else NONE_RECLAIMABLE
+        priorities[self.team] = priority
+        return priorities
 
     @property
     def _owns_what_it_lacks(self) -> bool:
         covered = self.covered_by
-        return covered >= 0 and all(at in self.balance.owed[covered] for at in self.scarce)
+        return covered >= 0 and all(index in self.balance.owed[covered] for index in self.scarce)
 
     def owns(self, team: int) -> bool:
         """Whether a guarantee that the other team has no part in covers what it lacks."""
@@ -92,9 +92,12 @@ class TeamRight(NamedTuple):
         """
         if not self._owns_what_it_lacks:
             return False
-        owed, used = self.balance.owed[self.covered_by], self.balance.used[self.covered_by]
+        guaranteed, used = self.balance.owed[self.covered_by], self.balance.used[self.covered_by]
         more = dict(charge.amounts) if charge else {}
-        return any(used[at] + more.get(at, 0) * pods > owed[at] for at in self.scarce or owed)
+        return any(
+            used[index] + more.get(index, 0) * pods > guaranteed[index]
+            for index in self.scarce or guaranteed
+        )
 
     def stops(self, job: TeamCharge, *, lower: bool) -> bool:
         """Whether it may preempt a whole job, whose charge the team has just released.
@@ -106,12 +109,12 @@ class TeamRight(NamedTuple):
         if job.team == self.team:
             return lower
         above = self.balance.below_common(self.team, job.team)
-        if lower and all(job.is_borrowed(one) for one in above):
+        if lower and all(job.is_borrowed(team) for team in above):
             return True
         return (
             self.reclaims_jobs
             and self.owns(job.team)
-            and not any(job.is_within(one) for one in above)
+            and not any(job.is_within(team) for team in above)
         )
 
 

@@ -72,20 +72,22 @@ class PodRules:
         return self._topology
 
     def _gathered(self) -> TopologyState:
-        others = [one for one in self._neighbours if one.node in self._rows]
+        others = [neighbour for neighbour in self._neighbours if neighbour.node in self._rows]
         standing = [rules for (_, rules), pods in self._pods.items() if pods]
-        own = [shape.constraints for shape in self._shapes if shape.constraints]
+        own_constraints = [shape.constraints for shape in self._shapes if shape.constraints]
         topology = TopologyState(
-            self._nodes, self._eligible, [*own, *standing, *(one.constraints for one in others)]
+            self._nodes,
+            self._eligible,
+            [*own_constraints, *standing, *(neighbour.constraints for neighbour in others)],
         )
         topology.register(self._shapes)
-        for one in others:
-            self._stand(topology, one, others=True)
+        for neighbour in others:
+            self._stand(topology, neighbour, others=True)
         for (node, rules), pods in self._pods.items():
             ours = ForeignPods(node, rules, pods, self._leaving[node, rules])
             self._stand(topology, ours, others=False)
         return topology
 
-    def _stand(self, topology: TopologyState, one: ForeignPods, *, others: bool) -> None:
-        for count in topology.carried(one.constraints):
-            count.add_existing(self._rows[one.node], one.pods, one.terminating, others=others)
+    def _stand(self, topology: TopologyState, group: ForeignPods, *, others: bool) -> None:
+        for count in topology.carried(group.constraints):
+            count.add_existing(self._rows[group.node], group.pods, group.terminating, others=others)

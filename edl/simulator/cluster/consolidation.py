@@ -40,15 +40,15 @@ class Consolidation:
 
     def _extras(self) -> defaultdict[str, list[Shape]]:
         """By node, the shapes of pods above their role's minimum."""
-        found: defaultdict[str, list[Shape]] = defaultdict(list)
+        shapes: defaultdict[str, list[Shape]] = defaultdict(list)
         for sim_job in self.job_controller.sim_jobs.values():
             for part in sim_job.parts.values():
                 if part.role.spec.resizing is ResizePolicy.FIXED:
                     continue
                 for pod in part.live():
                     if pod.node and pod.index >= part.role.spec.min:
-                        found[pod.node].append(part.role.template.shape)
-        return found
+                        shapes[pod.node].append(part.role.template.shape)
+        return shapes
 
     def _fit(self, shapes: Iterable[Shape], name: str) -> bool:
         """Whether pods of these shapes fit on the other nodes, all at once."""

@@ -159,8 +159,8 @@ def _rank(waiting: tuple[PendingPod, Shape]) -> tuple[int, float, int]:
 
 def _look_at(column: int, scores: dict[Shape, "_Scores"]) -> None:
     """Recompute all scores of a node, after a pod was bound to it."""
-    for one in scores.values():
-        one.look_at(column)
+    for shape_scores in scores.values():
+        shape_scores.look_at(column)
 
 
 class _Scores:
@@ -191,8 +191,8 @@ class _Scores:
                 if self._sim_nodes.allows(self._shape, column)
             ]
             if equal:
-                found: int = equal[tie(len(equal))]
-                return found
+                column: int = equal[tie(len(equal))]
+                return column
             scores = np.where(scores == highest, -1.0, scores)
         return None
 

@@ -79,18 +79,20 @@ class SimulatedAutoscaler:
 
     def counts(self) -> Mapping[str, int]:
         """Nodes by pool, requested ones included; zeros are left out."""
-        found = Counter(pool.name for pool in self._pool_of.values())
-        found.update(one.pool.name for one in self._coming)
-        found[GIVEN] = len(self.env.sim_nodes.columns) - len(self._pool_of)
-        return {name: count for name, count in sorted(found.items()) if count}
+        counts = Counter(pool.name for pool in self._pool_of.values())
+        counts.update(node.pool.name for node in self._coming)
+        counts[GIVEN] = len(self.env.sim_nodes.columns) - len(self._pool_of)
+        return {name: count for name, count in sorted(counts.items()) if count}
 
     def headroom(self) -> tuple[NodePoolHeadroom, ...]:
         """What it may add to each pool, as Karpenter's limits would say."""
         counts = self.counts() if self.pools else {}
-        pools = ((one.node.allocatable, one.limit - counts.get(one.name, 0)) for one in self.pools)
+        pools = (
+            (pool.node.allocatable, pool.limit - counts.get(pool.name, 0)) for pool in self.pools
+        )
         return tuple(
-            NodePoolHeadroom(tuple((name, amount * left) for name, amount in of_one))
-            for of_one, left in pools
+            NodePoolHeadroom(tuple((name, amount * left) for name, amount in allocatable))
+            for allocatable, left in pools
         )
 
     def lose(self, name: str) -> None:
@@ -106,26 +108,26 @@ class SimulatedAutoscaler:
 
     def _look(self) -> None:
         self._looks, self._seen = False, self._situation()
-        for one in self._coming:
-            one.free = self._capacity(one.pool)
+        for node in self._coming:
+            node.free = self._capacity(node.pool)
         for shape, pods in self.env.scheduler.waiting().items():
             left = pods
-            for one in self._coming:
-                if left and self._per_node(one.pool, shape):
-                    left -= self._fill(one, shape, left)
+            for node in self._coming:
+                if left and self._per_node(node.pool, shape):
+                    left -= self._fill(node, shape, left)
             while left and (pool := self._cheapest(shape)):
-                one = _ComingNode(pool, self._capacity(pool))
-                self._coming.append(one)
-                left -= self._fill(one, shape, left)
-                self.env.after(pool.start_up, partial(self._add, one))
+                node = _ComingNode(pool, self._capacity(pool))
+                self._coming.append(node)
+                left -= self._fill(node, shape, left)
+                self.env.after(pool.start_up, partial(self._add, node))
 
-    def _fill(self, one: _ComingNode, shape: Shape, pods: int) -> int:
+    def _fill(self, node: _ComingNode, shape: Shape, pods: int) -> int:
         """Place as many of these pods as fit on a requested node; their number."""
         need = self.env.sim_nodes.need(shape)
         asked = need > 0
-        found = min(int((one.free[asked] // need[asked]).min(initial=pods)), pods)
-        one.free = one.free - found * need
-        return found
+        fitting = min(int((node.free[asked] // need[asked]).min(initial=pods)), pods)
+        node.free = node.free - fitting * need
+        return fitting
 
     def _cheapest(self, shape: Shape) -> SimulatedNodePool | None:
         """The pool below its limit with the least price per pod of this shape, or None."""
@@ -135,7 +137,7 @@ class SimulatedAutoscaler:
             for place, pool in enumerate(self.pools)
             if made.get(pool.name, 0) < pool.limit and (most := self._per_node(pool, shape))
         )
-        return min(fitting, key=lambda found: found[:2], default=(0, 0, None))[2]
+        return min(fitting, key=lambda choice: choice[:2], default=(0, 0, None))[2]
 
     def _per_node(self, pool: SimulatedNodePool, shape: Shape) -> int:
         """How many pods of this shape fit on an empty node of the pool."""
@@ -154,11 +156,11 @@ class SimulatedAutoscaler:
         amounts = [pool.node.allocatable.get(name) for name in self.env.sim_nodes.names]
         return np.array(amounts, dtype=np.int64)
 
-    def _add(self, one: _ComingNode) -> None:
-        self._coming.remove(one)
-        name = self._free_name(one.pool.name)
-        self._pool_of[name] = one.pool
-        self.env.sim_nodes.add([_node(one.pool, name)])
+    def _add(self, node: _ComingNode) -> None:
+        self._coming.remove(node)
+        name = self._free_name(node.pool.name)
+        self._pool_of[name] = node.pool
+        self.env.sim_nodes.add([_node(node.pool, name)])
         self.env.freed()
 
     def _free_name(self, pool: str) -> str:
@@ -197,5 +199,5 @@ class SimulatedAutoscaler:
 
 
 def _node(pool: SimulatedNodePool, name: str) -> Node:
-    own = {HOSTNAME: name, NODE_POOL: pool.name}
-    return replace(pool.node, name=name, labels={**(pool.node.labels or {}), **own})
+    own_labels = {HOSTNAME: name, NODE_POOL: pool.name}
+    return replace(pool.node, name=name, labels={**(pool.node.labels or {}), **own_labels})

@@ -59,9 +59,9 @@ class SimulatedNodes:
 
     def add(self, nodes: Sequence[Node]) -> None:
         """Add nodes; their given usage never changes."""
-        self.used = np.hstack([self.used, self._columns([one.used for one in nodes])])
-        self.leaving = np.hstack([self.leaving, self._columns([one.releasing for one in nodes])])
-        self._devices |= {one.name: _named(one.devices) for one in nodes if one.devices}
+        self.used = np.hstack([self.used, self._columns([node.used for node in nodes])])
+        self.leaving = np.hstack([self.leaving, self._columns([node.releasing for node in nodes])])
+        self._devices |= {node.name: _named(node.devices) for node in nodes if node.devices}
         self._set([*self._given, *nodes])
 
     def remove(self, name: str) -> None:
@@ -71,11 +71,11 @@ class SimulatedNodes:
         self.leaving = np.delete(self.leaving, column, axis=1)
         self._devices.pop(name, None)
         self._evictable_pods.pop(name, None)
-        self._set([one for one in self._given if one.name != name])
+        self._set([node for node in self._given if node.name != name])
 
     def change(self, node: Node) -> None:
         """Change a node's labels, taints or schedulability."""
-        self._set([node if one.name == node.name else one for one in self._given])
+        self._set([node if old.name == node.name else old for old in self._given])
 
     def node(self, name: str) -> Node | None:
         column = self.columns.get(name)
@@ -83,29 +83,29 @@ class SimulatedNodes:
 
     def _set(self, nodes: list[Node]) -> None:
         self._given = nodes
-        self.calm = not any(one.taints or not one.schedulable for one in nodes)
+        self.calm = not any(node.taints or not node.schedulable for node in nodes)
         self._nodes = list(nodes)
         self._stale = set(range(len(nodes)))
-        self.columns = {one.name: column for column, one in enumerate(nodes)}
-        self.allocatable = self._columns([one.allocatable for one in nodes])
+        self.columns = {node.name: column for column, node in enumerate(nodes)}
+        self.allocatable = self._columns([node.allocatable for node in nodes])
         self._eligible = Eligibility(nodes)
         self._rules.set_nodes(nodes, self._eligible)
         self._usage = PodUsage(nodes) if any(node.claimed.kinds for node in nodes) else None
         self._masks = {}
 
     def _columns(self, amounts: Sequence[Resources]) -> Ints:
-        table = [[found.get(name) for found in amounts] for name in self.names]
+        table = [[resources.get(name) for resources in amounts] for name in self.names]
         return np.array(table, dtype=np.int64).reshape(len(self.names), len(amounts))
 
     # -- pods --------------------------------------------------------------------------------
 
     def need(self, shape: Shape) -> Ints:
         """The requests of a pod of this shape; int64[resources]."""
-        found = self._needs.get(shape)
-        if found is None:
-            found = np.array([shape.requests.get(name) for name in self.names], dtype=np.int64)
-            self._needs[shape] = found
-        return found
+        need = self._needs.get(shape)
+        if need is None:
+            need = np.array([shape.requests.get(name) for name in self.names], dtype=np.int64)
+            self._needs[shape] = need
+        return need
 
     def bind(self, shape: Shape, node: str, devices: tuple[str, ...] = ()) -> Place:
         """Bind a pod to a node; `devices`: the GPUs of which it already has a share."""
@@ -149,33 +149,33 @@ class SimulatedNodes:
 
     def _hold(self, shape: Shape, place: Place, used: int = 0, leaving: int = 0) -> None:
         if shape.share is not None and place.devices and place.node in self._devices:
-            part, known = shape.share.part, self._devices[place.node]
+            part, devices = shape.share.part, self._devices[place.node]
             self._devices[place.node] = tuple(
-                one._replace(
-                    used=one.used.plus(part(one.memory).times(used)),
-                    releasing=one.releasing.plus(part(one.memory).times(leaving)),
+                device._replace(
+                    used=device.used.plus(part(device.memory).times(used)),
+                    releasing=device.releasing.plus(part(device.memory).times(leaving)),
                 )
-                if one.uuid in place.devices
-                else one
-                for one in known
+                if device.uuid in place.devices
+                else device
+                for device in devices
             )
 
     def _chosen(self, shape: Shape, node: str) -> tuple[str, ...]:
         """The GPUs that KubeShare's scheduler would assign to a pod of this shape."""
-        found = self._devices.get(node, ())
-        if shape.share is None or not found:
+        devices = self._devices.get(node, ())
+        if shape.share is None or not devices:
             return ()
-        free, memory = [one.free for one in found], [one.memory for one in found]
-        return tuple(found[at].uuid for at in best_fit(shape.share, free, memory))
+        free, memory = [device.free for device in devices], [device.memory for device in devices]
+        return tuple(devices[index].uuid for index in best_fit(shape.share, free, memory))
 
     # -- read --------------------------------------------------------------------------------
 
     def mask(self, shape: Shape) -> Mask:
         """The nodes that are eligible for a shape, whatever their capacity; bool[nodes]."""
-        found = self._masks.get(shape)
-        if found is None:
-            found = self._masks[shape] = self._eligible.mask(shape)
-        return found
+        mask = self._masks.get(shape)
+        if mask is None:
+            mask = self._masks[shape] = self._eligible.mask(shape)
+        return mask
 
     def fitting_column(self, shape: Shape, name: str) -> int | None:
         """The column of this node if one more pod of this shape fits now, else None."""
@@ -233,5 +233,6 @@ class SimulatedNodes:
 def _named(devices: Sequence[Device]) -> tuple[Device, ...]:
     """The devices, each with a UUID; real ones are learnt from their first pod."""
     return tuple(
-        one._replace(uuid=one.uuid or f"unnamed-{place}") for place, one in enumerate(devices)
+        device._replace(uuid=device.uuid or f"unnamed-{place}")
+        for place, device in enumerate(devices)
     )

@@ -54,21 +54,21 @@ class SimulatedProvisioning:
         pod = next((pod for pod in pods if pod.name == target.name), None)
         if pod is None:
             return False
-        found = self._bound.pop(_path(sim_job, pod), None)
-        if found is None:
+        bound = self._bound.pop(_path(sim_job, pod), None)
+        if bound is None:
             self.env.scheduler.drop(_path(sim_job, pod))
         else:
-            self.env.sim_nodes.free(found.shape, Place(found.pod.node), leaving=False)
-        _keep(sim_job, [one for one in pods if one is not pod])
+            self.env.sim_nodes.free(bound.shape, Place(bound.pod.node), leaving=False)
+        _keep(sim_job, [other for other in pods if other is not pod])
         self.env.freed()
         return True
 
     def lose(self, node: str) -> None:
         """Remove the provisional pods of a lost node."""
-        for path in [path for path, found in self._bound.items() if found.pod.node == node]:
-            found = self._bound.pop(path)
-            pods = found.sim_job.job.provisioning.pods
-            _keep(found.sim_job, [pod for pod in pods if pod.uid != found.pod.uid])
+        for path in [path for path, bound in self._bound.items() if bound.pod.node == node]:
+            bound = self._bound.pop(path)
+            pods = bound.sim_job.job.provisioning.pods
+            _keep(bound.sim_job, [pod for pod in pods if pod.uid != bound.pod.uid])
 
     def preempt(self) -> bool:
         """Preempt provisional pods for one pending pod; whether one then fits."""
@@ -79,7 +79,9 @@ class SimulatedProvisioning:
     def _preempt(self, shape: Shape, pod: PendingPod) -> bool:
         if pod.rank[0] >= -PRIORITY:
             return False
-        nodes = [pod.node] if pod.node else sorted({one.pod.node for one in self._bound.values()})
+        nodes = (
+            [pod.node] if pod.node else sorted({bound.pod.node for bound in self._bound.values()})
+        )
         return any(self._clear(shape, node) for node in nodes)
 
     def _clear(self, shape: Shape, node: str) -> bool:
@@ -88,14 +90,18 @@ class SimulatedProvisioning:
         column = sim_nodes.columns.get(node)
         if column is None or not sim_nodes.mask(shape)[column]:
             return False
-        there = [one for one in self._bound.values() if one.pod.node == node]
-        held = sum((sim_nodes.need(one.shape) for one in there), start=0 * sim_nodes.need(shape))
+        there = [bound for bound in self._bound.values() if bound.pod.node == node]
+        held = sum(
+            (sim_nodes.need(bound.shape) for bound in there), start=0 * sim_nodes.need(shape)
+        )
         free = sim_nodes.allocatable[:, column] - sim_nodes.used[:, column]
         asked = sim_nodes.need(shape) > 0
         if not (there and (free + held >= sim_nodes.need(shape))[asked].all()):
             return False
-        for one in there:
-            self.delete(one.sim_job, ObjectRef("Pod", one.sim_job.job.key.namespace, one.pod.name))
+        for bound in there:
+            self.delete(
+                bound.sim_job, ObjectRef("Pod", bound.sim_job.job.key.namespace, bound.pod.name)
+            )
             if sim_nodes.fitting_column(shape, node) is not None:
                 return True
         return False
@@ -105,7 +111,7 @@ class SimulatedProvisioning:
         bound = replace(pod, node=node)
         self._bound[_path(sim_job, pod)] = _Bound(sim_job, bound, shape)
         pods = sim_job.job.provisioning.pods
-        _keep(sim_job, [bound if one.uid == pod.uid else one for one in pods])
+        _keep(sim_job, [bound if other.uid == pod.uid else other for other in pods])
         self.env.changed()
 
 

@@ -41,12 +41,12 @@ class SimulatedService:
 
     def __post_init__(self) -> None:
         self.env.timeline.services[self.service.name] = StepSeries(0)
-        for at, replicas in self.service.steps:
-            self.env.event_queue.add(at, partial(self.scale, replicas))
+        for time, replicas in self.service.steps:
+            self.env.event_queue.add(time, partial(self.scale, replicas))
 
     def demand(self) -> Iterator[Demand]:
         """Its pending pods as one demand."""
-        waiting = [one for one in self._staying() if not one.node]
+        waiting = [replica for replica in self._staying() if not replica.node]
         if waiting:
             example = f"{self.service.namespace}/{waiting[0].name}"
             team = self.env.scenario.around.team_of(self.service.namespace)
@@ -61,68 +61,73 @@ class SimulatedService:
 
     def held(self) -> Resources:
         """The requests of its bound pods that are not terminating."""
-        return self.service.shape.requests * sum(1 for one in self._staying() if one.node)
+        return self.service.shape.requests * sum(1 for replica in self._staying() if replica.node)
 
     def neighbours(self) -> Iterator[ForeignPods]:
         """Its bound pods, if it has placement constraints."""
         rules = self.service.shape.constraints
-        for one in self.replicas.values():
-            if rules and one.node:
-                yield ForeignPods(one.node, rules, 1, int(one.leaving))
+        for replica in self.replicas.values():
+            if rules and replica.node:
+                yield ForeignPods(replica.node, rules, 1, int(replica.leaving))
 
     def scale(self, replicas: int) -> None:
         """Scale like a ReplicaSet: unbound pods go first, then unready, then the youngest ones."""
         self.wanted = replicas
-        staying = sorted(self._staying(), key=lambda one: (not one.node, not one.ready, one.number))
-        for one in staying[replicas:]:
-            self._end(one)
+        staying = sorted(
+            self._staying(),
+            key=lambda replica: (not replica.node, not replica.ready, replica.number),
+        )
+        for replica in staying[replicas:]:
+            self._end(replica)
         for _ in range(replicas - len(staying)):
             self._make()
         self.env.changed()
 
     def lose(self, node: str) -> None:
         """Remove a lost node's pods, and create replacements."""
-        for one in [one for one in self.replicas.values() if one.node == node]:
-            del self.replicas[one.name]
+        for replica in [replica for replica in self.replicas.values() if replica.node == node]:
+            del self.replicas[replica.name]
         self._note()
         self.scale(self.wanted)
 
     def _staying(self) -> list[_Replica]:
-        return [one for one in self.replicas.values() if not one.leaving]
+        return [replica for replica in self.replicas.values() if not replica.leaving]
 
     def _make(self) -> None:
         env, number = self.env, self.env.number()
-        one = _Replica(f"{self.service.name}-{number}", number)
-        self.replicas[one.name] = one
+        replica = _Replica(f"{self.service.name}-{number}", number)
+        self.replicas[replica.name] = replica
         rank = (-self.service.priority, env.now, number)
-        env.scheduler.add(self.service.shape, PendingPod(rank, one.name, partial(self._bind, one)))
+        env.scheduler.add(
+            self.service.shape, PendingPod(rank, replica.name, partial(self._bind, replica))
+        )
         env.unbound = True
 
-    def _bind(self, one: _Replica, node: str) -> None:
-        one.place = self.env.sim_nodes.bind(self.service.shape, node)
-        self.env.after_start_up(self.service.start_up, partial(self._begin, one))
+    def _bind(self, replica: _Replica, node: str) -> None:
+        replica.place = self.env.sim_nodes.bind(self.service.shape, node)
+        self.env.after_start_up(self.service.start_up, partial(self._begin, replica))
         self.env.changed()
 
-    def _begin(self, one: _Replica) -> None:
-        if one.name in self.replicas and not one.leaving:
-            one.ready = True
+    def _begin(self, replica: _Replica) -> None:
+        if replica.name in self.replicas and not replica.leaving:
+            replica.ready = True
             self._note()
 
-    def _end(self, one: _Replica) -> None:
-        if not one.node:
-            del self.replicas[one.name]
-            self.env.scheduler.drop(one.name)
+    def _end(self, replica: _Replica) -> None:
+        if not replica.node:
+            del self.replicas[replica.name]
+            self.env.scheduler.drop(replica.name)
             return
-        one.leaving, one.ready = True, False
-        self.env.leaves(self.service.shape, one.place)
-        self.env.after_shut_down(self.service.shut_down, partial(self._gone, one))
+        replica.leaving, replica.ready = True, False
+        self.env.leaves(self.service.shape, replica.place)
+        self.env.after_shut_down(self.service.shut_down, partial(self._gone, replica))
         self._note()
 
-    def _gone(self, one: _Replica) -> None:
-        if self.replicas.pop(one.name, None):
-            self.env.sim_nodes.free(self.service.shape, one.place, leaving=True)
+    def _gone(self, replica: _Replica) -> None:
+        if self.replicas.pop(replica.name, None):
+            self.env.sim_nodes.free(self.service.shape, replica.place, leaving=True)
             self.env.freed()
 
     def _note(self) -> None:
-        ready = sum(one.ready for one in self.replicas.values())
+        ready = sum(replica.ready for replica in self.replicas.values())
         self.env.timeline.services[self.service.name].put(self.env.now, ready)

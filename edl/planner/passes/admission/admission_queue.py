@@ -60,9 +60,9 @@ class AdmissionQueue:
             for job in self._startable()
         ]
         halves = [
-            found
-            for found in gangs
-            if found.partial and not (self._gangs.complete(found) or self._gangs.take_back(found))
+            gang
+            for gang in gangs
+            if gang.partial and not (self._gangs.complete(gang) or self._gangs.take_back(gang))
         ]
         drop_suspended(snapshot, self.results)
         outranked = self._outranked(gangs)
@@ -72,14 +72,18 @@ class AdmissionQueue:
             if roles[0] not in later:
                 place_minimum(self._sources, roles)
         place_replacements(self._sources, self._gangs.nodes)
-        for found in halves:
-            if found.job.key not in self.results.suspended:
-                self._gangs.reserve(found)
-            if found.job.key == until:
+        for gang in halves:
+            if gang.job.key not in self.results.suspended:
+                self._gangs.reserve(gang)
+            if gang.job.key == until:
                 return
         hold_unreachable_minimums(snapshot)
-        below = (one for one in snapshot.allocations if one.size < one.role.spec.min)
-        raised = (one for one in below if one.resizable)
+        below = (
+            allocation
+            for allocation in snapshot.allocations
+            if allocation.size < allocation.role.spec.min
+        )
+        raised = (allocation for allocation in below if allocation.resizable)
         claims: list[Claim] = [*snapshot.state.demands, *self._queued(gangs), *raised]
         self._serve_in_order(claims, outranked, until)
         self._sources.drop_suspended()
@@ -88,12 +92,12 @@ class AdmissionQueue:
 
     def _queued(self, gangs: Sequence[Gang]) -> list[Gang]:
         """The whole gangs, without those that restart at once."""
-        waiting = [found for found in gangs if not (found.partial or found.is_restarting)]
-        most = max((found.job.priority for found in waiting), default=None)
+        waiting = [gang for gang in gangs if not (gang.partial or gang.is_restarting)]
+        most = max((gang.job.priority for gang in waiting), default=None)
         return [
-            found
-            for found in gangs
-            if not (found.partial or (found.is_restarting and self._restarts(found, most)))
+            gang
+            for gang in gangs
+            if not (gang.partial or (gang.is_restarting and self._restarts(gang, most)))
         ]
 
     def _serve_in_order(
@@ -122,7 +126,7 @@ class AdmissionQueue:
         The Job controller is in its back-off: their room goes by priority, the highest first. With
         teams, not where a guarantee covers them, which other teams may not take at any priority.
         """
-        highest = max((found.job.priority for found in gangs), default=None)
+        highest = max((gang.job.priority for gang in gangs), default=None)
         if highest is None:
             return deque()
         return deque(
@@ -141,8 +145,8 @@ class AdmissionQueue:
     def _place_lost(self, outranked: deque[list[RoleAllocation]]) -> None:
         """Room for the first job of them, unless a claim has taken it off its nodes."""
         roles = outranked.popleft()
-        for one in roles:
-            assign_lost_pods(self.snapshot, one)
+        for allocation in roles:
+            assign_lost_pods(self.snapshot, allocation)
         place_minimum(self._sources, roles)
 
     def _serve(self, claim: Claim) -> None:
@@ -165,13 +169,16 @@ class AdmissionQueue:
         if isinstance(claim, RoleAllocation):
             lacks = max(claim.role.spec.min - claim.size, 0)
             request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
-        if (found := request.team) is None:
+        if (request_charge := request.team) is None:
             raise ValueError(f"{claim.job.key}: no team")
-        if not any(found.balance.owed[team] for team in found.balance.paths[found.team]):
-            return found
+        if not any(
+            request_charge.balance.owed[team]
+            for team in request_charge.balance.paths[request_charge.team]
+        ):
+            return request_charge
         if isinstance(claim, RoleAllocation):
-            return self._sources.charge(minimum_priority(claim.job.priority), found)
-        return self._sources.charge(reclaim_priority_of(self.snapshot, claim.job), found)
+            return self._sources.charge(minimum_priority(claim.job.priority), request_charge)
+        return self._sources.charge(reclaim_priority_of(self.snapshot, claim.job), request_charge)
 
     def _startable(self) -> Iterator[TrainingJob]:
         for job in self.snapshot.jobs:

@@ -38,9 +38,9 @@ _Loss: TypeAlias = tuple[int, int, int]
 def _loss(reservation: Reservation) -> _Loss:
     """What other jobs lose for a claim that evicts replicas."""
     evicted = reservation.evicted
-    restarts = sum(one.restarts_to_resize for one in evicted)
+    restarts = sum(role.restarts_to_resize for role in evicted)
     replicas = sum(map(len, evicted.values()))
-    return max(one.job.priority for one in evicted), restarts, replicas
+    return max(role.job.priority for role in evicted), restarts, replicas
 
 
 @dataclass(slots=True)
@@ -60,9 +60,9 @@ class ClaimSources:
         self.without_jobs = EmptyCluster(self.snapshot)
         limit = self.snapshot.limits.gang_limit
         lacking = {
-            one.job.key: one.job
-            for one in self.snapshot.unsettled
-            if any(map(is_lost, one.unscheduled))
+            allocation.job.key: allocation.job
+            for allocation in self.snapshot.unsettled
+            if any(map(is_lost, allocation.unscheduled))
         }
         self.standing_still = frozenset(
             key
@@ -75,7 +75,7 @@ class ClaimSources:
         """Extras of running jobs."""
         if self._reclaimable is None:
             movable = [
-                found for found in self.snapshot.allocations if found.resizable and not found.starts
+                role for role in self.snapshot.allocations if role.resizable and not role.starts
             ]
             self._reclaimable = Reclaimable(
                 self.snapshot, movable, reclaim_order(self.snapshot), self._extras
@@ -129,15 +129,19 @@ class ClaimSources:
         snapshot, topology = self.snapshot, gang.job.topology
         losses, tried = list[tuple[_Loss, Gang]](), set[tuple[Domain, ...]]()
         for reach in self._reaches(gang, scope):
-            kept_in = topology_placement.restricted_to_domains(snapshot, gang, reach, FUTURE_IDLE)
-            for kept in (one for one in kept_in if one.domains not in tried):
-                tried.add(kept.domains)
-                reservation = self._reserve_close(kept, scope, reach)
+            candidates = topology_placement.restricted_to_domains(
+                snapshot, gang, reach, FUTURE_IDLE
+            )
+            for candidate in candidates:
+                if candidate.domains in tried:
+                    continue
+                tried.add(candidate.domains)
+                reservation = self._reserve_close(candidate, scope, reach)
                 if reservation is None:
                     continue
                 if not (topology.required and reservation.evicted):
                     return reservation
-                losses.append((_loss(reservation), kept))
+                losses.append((_loss(reservation), candidate))
                 reservation.discard(self.reclaimable)
                 if len(losses) == _COMPARED:
                     break
@@ -158,13 +162,13 @@ class ClaimSources:
         domains = [*map(self.snapshot.domains.by_label, labels)]
         return self.reclaimable.minimums.with_gathered(domains, scope)
 
-    def _reserve_close(self, kept: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
+    def _reserve_close(self, gang: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
         """Reserve for a gang in its required domains: in few preferred ones, if that is possible.
 
         `reach`: what its claim may use; int64[resources, nodes].
         """
-        for requests in topology_placement.in_preferred_domains(self.snapshot, kept, reach):
-            reservation = self._reservation(kept, requests)
+        for requests in topology_placement.in_preferred_domains(self.snapshot, gang, reach):
+            reservation = self._reservation(gang, requests)
             if reserve_capacity(reservation, self.reclaimable, scope, whole=True):
                 return reservation
         return None
@@ -190,22 +194,25 @@ class ClaimSources:
             if gang.job.topology.required
             else snapshot.capacity.future_idle
         )
-        kept = topology_placement.restricted_to_domains(snapshot, gang, room, Horizon.EMPTY)
-        preemptors = (Preemptor(one.requests, scope, reason, gang.quota_request) for one in kept)
-        return next(filter(None, (self.preemption.run(one) for one in preemptors)), None)
+        candidates = topology_placement.restricted_to_domains(snapshot, gang, room, Horizon.EMPTY)
+        preemptors = (
+            Preemptor(candidate.requests, scope, reason, gang.quota_request)
+            for candidate in candidates
+        )
+        return next(filter(None, map(self.preemption.run, preemptors)), None)
 
     def _reserve_own(self, gang: Gang) -> Reservation | None:
         """Reserve for the rest of a partial start from extras of the job's own started roles.
 
         Only those of roles that restart to resize: the job restarted for a size that did not fit.
         """
-        own = [
-            one
-            for one in self.reclaimable.allocations
-            if one.job.key == gang.job.key and one.restarts_to_resize
+        restarting = [
+            role
+            for role in self.reclaimable.allocations
+            if role.job.key == gang.job.key and role.restarts_to_resize
         ]
         reservation = self._reservation(gang, gang.requests)
-        reclaimable = Reclaimable(self.snapshot, own, reclaim_order(self.snapshot))
+        reclaimable = Reclaimable(self.snapshot, restarting, reclaim_order(self.snapshot))
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             return None
         self.forget_reclaimable()  # its entries of these roles are outdated
@@ -220,10 +227,10 @@ class ClaimSources:
         reclaimable = self.reclaimable
         if not reserve_capacity(reservation, reclaimable, scope, whole=True):
             return False
-        if not any(one.restarts_to_resize for one in reservation.evicted):
+        if not any(role.restarts_to_resize for role in reservation.evicted):
             return True
         reservation.discard(reclaimable)
-        live = [one for one in reclaimable.allocations if not one.restarts_to_resize]
+        live = [role for role in reclaimable.allocations if not role.restarts_to_resize]
         others = Reclaimable(self.snapshot, live, reclaim_order(self.snapshot), self._extras)
         self.forget_reclaimable()  # its entries of these roles are outdated
         return reserve_capacity(reservation, others, scope, whole=True)
@@ -253,14 +260,16 @@ class ClaimSources:
         if self._preempting is not None:
             snapshot, gone = self.snapshot, self.results.suspended
             self._preempting = None
-            snapshot.allocations = [one for one in snapshot.allocations if one.job.key not in gone]
+            snapshot.allocations = [
+                role for role in snapshot.allocations if role.job.key not in gone
+            ]
             snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
 
     def record_evicted(self, evicted: Iterable[RoleAllocation], reason: Reason) -> None:
         """Record the roles that yield to a claim, and that usage of teams has fallen."""
-        found = list(evicted)
-        record_eviction(found, reason)
-        if self.snapshot.teams and found:
+        roles = list(evicted)
+        record_eviction(roles, reason)
+        if self.snapshot.teams and roles:
             self.snapshot.teams.changes += 1
 
     def scope_of(self, gang: Gang, requests: Sequence[PodSetRequest] | None = None) -> ReclaimScope:

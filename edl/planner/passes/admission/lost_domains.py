@@ -6,6 +6,7 @@ the old domain.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -28,7 +29,7 @@ def leave_lost_domains(sources: ClaimSources) -> None:
     for job, allocations in _in_lost_domains(sources):
         roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
         gang = gang_to_start(snapshot, replace(job, roles=roles))
-        if _holds_minimum(snapshot, allocations, lambda one: _with_unready_nodes(snapshot, one)):
+        if _holds_minimum(snapshot, allocations, partial(_with_unready_nodes, snapshot)):
             there = sources.reserve(gang, sources.scope_of(gang))
             reserved += [there] if there else []
             leaves = there is not None
@@ -43,8 +44,8 @@ def leave_lost_domains(sources: ClaimSources) -> None:
 
 def _in_lost_domains(sources: ClaimSources) -> Iterator[tuple[TrainingJob, list[RoleAllocation]]]:
     snapshot, started = sources.snapshot, defaultdict[int, list[RoleAllocation]](list)
-    for one in snapshot.allocations if sources.standing_still else ():
-        started[one.queue_rank].append(one)
+    for allocation in snapshot.allocations if sources.standing_still else ():
+        started[allocation.queue_rank].append(allocation)
     for job in snapshot.jobs if sources.standing_still else ():
         stays = job.problem or job.keeps_running or not job.topology.required
         if job.key in sources.standing_still and not stays:
@@ -60,11 +61,11 @@ def _holds_minimum(
 ) -> bool:
     """Whether its domains could hold what its minimum lacks if no other training job ran."""
     room, requests = snapshot.capacity_without_training_jobs.copy(), []
-    for one in allocations:  # pods stay where they are, also on cordoned nodes
-        bound = [placement for placement in one.placements if placement.node != NO_NODE]
-        reserve_in(one.pod_class, room, bound)
-        lacking = max(one.min_replicas - len(bound), 0)
-        requests.append(PodSetRequest(usable(one.pod_class), lacking))
+    for allocation in allocations:  # pods stay where they are, also on cordoned nodes
+        bound = [placement for placement in allocation.placements if placement.node != NO_NODE]
+        reserve_in(allocation.pod_class, room, bound)
+        lacking = max(allocation.min_replicas - len(bound), 0)
+        requests.append(PodSetRequest(usable(allocation.pod_class), lacking))
     fitting = pack_in_best_order(room, requests, Horizon.EMPTY)
     return fitting == [request.pods for request in requests]
 

@@ -97,12 +97,12 @@ class NodeRequests:
 
         `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras.
         """
-        found = self._request(gang, reason, attained)
+        why_waiting = self._request(gang, reason, attained)
         if gang.job.key in self.results.requests:
             self._requesting.append(gang)
             self.provisioner.claim(gang)
             gang.quota_request.reserve(IDLE)
-        return found
+        return why_waiting
 
     def request_all(self, gang: Gang, reason: Reason) -> Reason:
         """`request` for a gang that teams keep from existing nodes: it reserves nothing there."""

@@ -56,17 +56,17 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
         reserve_capacity(reservation, sources.reclaimable, scope, whole=False)
         moved = (move.allocation for move in moves)
         sources.record_evicted([*reservation.evicted, *moved], reason)
-        found = reservation.nodes[0]
+        freed = reservation.nodes[0]
         if charge:
-            charge.reserve(len(found))
-        rest = PodSetRequest(pod_class, demand.count - len(nodes) - len(found))
+            charge.reserve(len(freed))
+        rest = PodSetRequest(pod_class, demand.count - len(nodes) - len(freed))
         if rest.pods and sources.may_preempt(demand, scope):
             preemptor = Preemptor((rest,), scope, reason, uncounted=charge)
             more = sources.preemption.as_many_as_possible(preemptor)
             if charge:
                 charge.reserve(len(more))
-            found = found + more
-        nodes += found
+            freed = freed + more
+        nodes += freed
     if nodes:
         sources.results.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
 
@@ -80,12 +80,12 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
     if job.key in sources.results.suspended:
         return
     lacking = [
-        (one, found)
-        for one in roles
-        for found in one.unscheduled
-        if one.needs(found) and one.placements[found.position].node == NO_NODE
+        (allocation, replica)
+        for allocation in roles
+        for replica in allocation.unscheduled
+        if allocation.needs(replica) and allocation.placements[replica.position].node == NO_NODE
     ]
-    if not job.keeps_running and any(_starts_without_room(*found) for found in lacking):
+    if not job.keeps_running and any(_starts_without_room(*pair) for pair in lacking):
         why = with_failed_starts(snapshot, job, reasons.GANG_UNSCHEDULABLE_PLACEMENT)
         sources.results.suspended[job.key] = why
     elif lacking:
@@ -102,17 +102,21 @@ def _claim_for_minimum(
     No job is preempted while some of them back off.
     """
     positions: defaultdict[RoleAllocation, list[int]] = defaultdict(list)
-    for one, found in lacking:
-        if not _backs_off(one, found):
-            positions[one].append(found.position)
+    for role, replica in lacking:
+        if not _backs_off(role, replica):
+            positions[role].append(replica.position)
         else:  # meanwhile an extra stands in for it
-            one.min_replicas = min(one.min_replicas + 1, one.size)
+            role.min_replicas = min(role.min_replicas + 1, role.size)
     if not positions:
         return
     job, quotas = lacking[0][0].job, sources.snapshot.quotas
-    roles = sorted(positions, key=lambda one: (one.pod_class.follows_others, -one.cluster_fraction))
-    requests = tuple(PodSetRequest(one.pod_class, len(positions[one])) for one in roles)
-    charge = quotas.request_of(job, [(one.role, len(positions[one])) for one in roles]).team
+    roles = sorted(
+        positions, key=lambda role: (role.pod_class.follows_others, -role.cluster_fraction)
+    )
+    requests = tuple(PodSetRequest(role.pod_class, len(positions[role])) for role in roles)
+    charge = quotas.request_of(
+        job, [(allocation.role, len(positions[allocation])) for allocation in roles]
+    ).team
     scope = sources.scope(minimum_priority(job.priority), charge, requests, 0)
     preemptor = Preemptor(requests, scope, reasons.room_for_minimum(job.key))
     reservation = preemptor.reservation(sources.snapshot, preempts=False)
@@ -124,9 +128,9 @@ def _claim_for_minimum(
         may = not backs_off and sources.may_preempt(job, scope)
         preempted = sources.preemption.run(preemptor) if may else None
         nodes = preempted.nodes if preempted else []
-    for one, taken in zip(roles, nodes, strict=False):
-        for position, node in zip(positions[one], taken, strict=True):
-            one.assign(position, Placement(node, holds_idle=False, is_new=False))
+    for role, taken in zip(roles, nodes, strict=False):
+        for position, node in zip(positions[role], taken, strict=True):
+            role.assign(position, Placement(node, holds_idle=False, is_new=False))
     sources.drop_suspended()
 
 
@@ -135,19 +139,25 @@ def _why_unplaced(
 ) -> Reason | None:
     """Why these pods got no node in this plan either; None if they did."""
     left = [
-        (one, found) for one, found in lacking if one.placements[found.position].node == NO_NODE
+        (allocation, replica)
+        for allocation, replica in lacking
+        if allocation.placements[replica.position].node == NO_NODE
     ]
     if not left:
         return None
-    snapshot, job, pods = sources.snapshot, left[0][0].job, Counter(one for one, _ in left)
-    requests = [PodSetRequest(one.pod_class, count) for one, count in pods.items()]
-    charge = snapshot.quotas.request_of(job, [(one.role, pods[one]) for one in pods]).team
+    snapshot, job, pods = sources.snapshot, left[0][0].job, Counter(role for role, _ in left)
+    requests = [PodSetRequest(role.pod_class, count) for role, count in pods.items()]
+    charge = snapshot.quotas.request_of(
+        job, [(allocation.role, pods[allocation]) for allocation in pods]
+    ).team
     scope = sources.scope(minimum_priority(job.priority), charge, requests, 0)
     room = sources.reclaimable.capacity.with_idle(scope)
-    lacks = minimum_fit_error(snapshot, [one.role.name for one in pods], requests, room)
-    kept = (snapshot.domains.kept_to(one.pod_class) for one in pods)
-    domains = tuple(dict.fromkeys(chain.from_iterable(kept)))
-    waits = [minimum_patience(snapshot, job, found.pod) for _, found in left if found.since]
+    lacks = minimum_fit_error(
+        snapshot, [allocation.role.name for allocation in pods], requests, room
+    )
+    domain_sets = (snapshot.domains.kept_to(role.pod_class) for role in pods)
+    domains = tuple(dict.fromkeys(chain.from_iterable(domain_sets)))
+    waits = [minimum_patience(snapshot, job, replica.pod) for _, replica in left if replica.since]
     leaves = waits and not (job.problem or job.keeps_running)
     seconds = min(waits).total_seconds() if leaves else None
     return reasons.unplaced(UnplacedMinimum(lacks, domains, seconds))
@@ -185,17 +195,17 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
     for hours. If that fails, nodes are requested, for all of the role's pods that are to move.
     """
     going, cordoned = nodes_that_go(sources.snapshot.state.nodes)
-    for one in filter(is_movable, sources.snapshot.allocations) if cordoned else ():
-        pods = pods_that_may_leave(sources.snapshot, one, cordoned)
-        least = [pod for pod in pods if pod.index < one.min_replicas]
+    for allocation in filter(is_movable, sources.snapshot.allocations) if cordoned else ():
+        pods = pods_that_may_leave(sources.snapshot, allocation, cordoned)
+        least = [pod for pod in pods if pod.index < allocation.min_replicas]
         if not least:
             continue
         # Pods that must leave nodes about to be removed come first.
-        why = None if going else _why_irreplaceable(sources, one, least[0])
-        begins = why is not None and not exceeded_by_replacement(one)
-        requested = nodes.request_replacements(one, len(least), begins=begins)
-        if why and is_whole(one, least[0]) and not requested:
-            sources.results.irreplaceable[one] = why
+        why = None if going else _why_irreplaceable(sources, allocation, least[0])
+        begins = why is not None and not exceeded_by_replacement(allocation)
+        requested = nodes.request_replacements(allocation, len(least), begins=begins)
+        if why and is_whole(allocation, least[0]) and not requested:
+            sources.results.irreplaceable[allocation] = why
 
 
 def _why_irreplaceable(
@@ -238,15 +248,19 @@ def reserve_replacements(sources: ClaimSources) -> None:
     snapshot, leaving = sources.snapshot, sources.results.leaving
     going, cordoned = nodes_that_go(snapshot.state.nodes)
     movable = [*filter(is_movable, snapshot.allocations)] if going or cordoned else []
-    for one in movable:
-        if pods := pods_that_must_leave(snapshot, one, going):
-            one.pod_class.idle.reserve_pods(len(pods))
-            leaving[one] = pods
-    for one in movable:
-        pods = () if one in leaving else pods_that_may_leave(snapshot, one, cordoned)
-        may = pods and others_are_ready(one.role, pods[0]) and not exceeded_by_replacement(one)
-        if may and one.pod_class.idle.reserve_pods(1):
-            leaving[one] = pods[:1]
+    for allocation in movable:
+        if pods := pods_that_must_leave(snapshot, allocation, going):
+            allocation.pod_class.idle.reserve_pods(len(pods))
+            leaving[allocation] = pods
+    for allocation in movable:
+        pods = () if allocation in leaving else pods_that_may_leave(snapshot, allocation, cordoned)
+        may = (
+            pods
+            and others_are_ready(allocation.role, pods[0])
+            and not exceeded_by_replacement(allocation)
+        )
+        if may and allocation.pod_class.idle.reserve_pods(1):
+            leaving[allocation] = pods[:1]
 
 
 def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:

@@ -19,7 +19,7 @@ def total(pools: Sequence[NodePoolHeadroom]) -> Mapping[str, int]:
     """What all pools together may add, of the resources that each of them limits."""
     limited = [dict(pool.limited) for pool in pools]
     names = set(limited[0]).intersection(*limited[1:]) if limited else ()
-    return {name: sum(one[name] for one in limited) for name in sorted(names)}
+    return {name: sum(amounts[name] for amounts in limited) for name in sorted(names)}
 
 
 def needed(gang: Gang, room: Ints) -> list[PodSetRequest]:
@@ -27,7 +27,7 @@ def needed(gang: Gang, room: Ints) -> list[PodSetRequest]:
 
     Each pod set counts as if the others used no capacity, and constraints between pods as met.
     """
-    fitting = (int(one.pods_by_resources(room).sum()) for one, _ in gang.requests)
+    fitting = (int(pod_class.pods_by_resources(room).sum()) for pod_class, _ in gang.requests)
     return still_missing(gang.requests, fitting)
 
 
@@ -37,6 +37,6 @@ def exceeded(
     """The first resource of which the pods request more than the headroom, if there is one."""
     if not headroom:
         return None
-    needs = sum((one.shape.requests * pods for one, pods in requests), Resources())
+    needs = sum((pod_class.shape.requests * pods for pod_class, pods in requests), Resources())
     limits = (NodePoolLimit(name, needs.get(name), add) for name, add in headroom.items())
     return next((limit for limit in limits if limit.needs > limit.add), None)

@@ -53,8 +53,8 @@ class Precedence:
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
         for allocation in self.snapshot.allocations:
             nodes[allocation.pod_class] += _unbound_nodes(allocation)
-        for pod_class, found in nodes.items():
-            pod_class.release_in(self._open, found)
+        for pod_class, unbound in nodes.items():
+            pod_class.release_in(self._open, unbound)
         capacity = self.snapshot.capacity
         seen = self._open.copy()
         for claim in self.pipelined:
@@ -143,8 +143,8 @@ class Precedence:
         left = self.snapshot.capacity.future_idle[:, nodes]
         for pod_class, count in pods:
             may = self._takes_one(pod_class)[nodes]
-            classes = [pod_class, *(one.pod_class for one in requests)]
-            if may.any() and not all(one.is_unconstrained for one in classes):
+            classes = [pod_class, *(request.pod_class for request in requests)]
+            if may.any() and not all(other.is_unconstrained for other in classes):
                 return False
             pod_class.subtract(left, count * may, nodes)
         return nodes.size > 0 and not (left < 0).any()
@@ -172,23 +172,23 @@ class Precedence:
     def _takes_one(self, pod_class: PodClass) -> "Mask":
         """The nodes to which kube-scheduler may bind a pod of a class; bool[nodes]."""
         if pod_class not in self._nodes_for_one:
-            found = pod_class.pods_by_resources(self._seen)
+            fitting = pod_class.pods_by_resources(self._seen)
             if pod_class.constraints is not None:
-                found = pod_class.constraints.beside_others(found)
-            self._nodes_for_one[pod_class] = found > 0
+                fitting = pod_class.constraints.beside_others(fitting)
+            self._nodes_for_one[pod_class] = fitting > 0
         return self._nodes_for_one[pod_class]
 
     def _pods_per_node(self, pod_class: PodClass) -> "Ints":
         """How many pods of a class fit if no other unbound pod is placed; int64[its nodes]."""
-        nodes, known = pod_class.nodes, self._per_node
-        if pod_class in known:
-            return known[pod_class]
+        nodes, counts = pod_class.nodes, self._per_node
+        if pod_class in counts:
+            return counts[pod_class]
         if pod_class.share_allocator is not None:
-            found = pod_class.pods_by_capacity(self._open, Horizon.EMPTY)[nodes]
+            fitting = pod_class.pods_by_capacity(self._open, Horizon.EMPTY)[nodes]
         else:
-            found = pod_class.pods_by_resources(self._open[:, nodes], nodes)
-        known[pod_class] = found
-        return found
+            fitting = pod_class.pods_by_resources(self._open[:, nodes], nodes)
+        counts[pod_class] = fitting
+        return fitting
 
     def _capacity(self, index: int) -> list[int]:
         """By request of a reservation, how many pods fit if no other unbound pod is placed."""
@@ -196,11 +196,11 @@ class Precedence:
             pipelined, room = self.pipelined[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):
                 request.pod_class.release_in(room, nodes)
-            found = [
+            capacities = [
                 int(request.pod_class.pods_by_capacity(room, Horizon.EMPTY).sum())
                 for request in pipelined.requests
             ]
-            self._capacities[index] = found
+            self._capacities[index] = capacities
         return self._capacities[index]
 
 
@@ -218,6 +218,8 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
 def _unbound_nodes(allocation: RoleAllocation) -> list[int]:
     """The nodes of replicas whose pods are not bound yet."""
     placements, size = allocation.placements, allocation.size
-    unbound = (found.position for found in allocation.unscheduled)
-    waiting = [placements[at].node for at in unbound if at < size]
-    return waiting + [one.node for one in placements if one.is_new and one.holds_idle]
+    unbound = (replica.position for replica in allocation.unscheduled)
+    waiting = [placements[position].node for position in unbound if position < size]
+    return waiting + [
+        placement.node for placement in placements if placement.is_new and placement.holds_idle
+    ]

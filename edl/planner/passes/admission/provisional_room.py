@@ -53,14 +53,14 @@ class ProvisionalRoom:
         pod, nor on a node that no longer accepts pods of the role: it is drained or gone. Nor on
         nodes that existed before the request, if teams do not lend what these have.
         """
-        kept = self._kept[gang.job.key] = []
+        held_pods = self._kept[gang.job.key] = []
         only_added = is_unlent(gang.quota_request)
         for pod in gang.job.provisioning.held:
             stays = self._is_schedulable(pod) and self._is_tolerated(gang, pod)
             stays = stays and (self._is_added(gang, pod) or not only_added)
             if stays and has_room_for(self.snapshot, pod):
                 self.snapshot.reserve_provisional((pod,))
-                kept.append(pod)
+                held_pods.append(pod)
         return Counter(pod.role for pod in gang.job.provisioning.pods if not pod.gone)
 
     def held(self, gang: Gang) -> Mapping[str, int]:
@@ -94,12 +94,12 @@ class ProvisionalRoom:
             nodes[: request.pods]
             for nodes, request in zip(self._nodes(gang), gang.requests, strict=True)
         ]
-        kept = kept_at(self.snapshot, gang, held) if any(held) else None
-        if kept is None or not reserve_nodes(kept.requests, held):
+        candidate = kept_at(self.snapshot, gang, held) if any(held) else None
+        if candidate is None or not reserve_nodes(candidate.requests, held):
             return None
-        rest = still_missing(kept.requests, held)
+        rest = still_missing(candidate.requests, held)
         if (more := reserve_idle(rest)) is not None:
-            return kept, [nodes + others for nodes, others in zip(held, more, strict=True)]
+            return candidate, [nodes + others for nodes, others in zip(held, more, strict=True)]
         for request, nodes in zip(rest, held, strict=True):
             request.pod_class.idle.unreserve_pods(nodes)
         return None
@@ -122,7 +122,7 @@ class ProvisionalRoom:
             for pod in gang.job.provisioning.held
             if self._is_schedulable(pod) or not self._is_tolerated(gang, pod)
         )
-        idle = [bound[role.name] - kept for role, kept in zip(gang.roles, held, strict=True)]
+        idle = [bound[role.name] - count for role, count in zip(gang.roles, held, strict=True)]
         # With a required domain, the domain in which nodes will join is unknown.
         fitting = held
         if not gang.job.topology.required:
@@ -148,14 +148,14 @@ class ProvisionalRoom:
         for role, request in zip(gang.roles, gang.requests, strict=True):
             grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
             more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
-            one = self.snapshot.quotas.pod_request(gang.job, role)
+            pod_request = self.snapshot.quotas.pod_request(gang.job, role)
             if more > 0:
-                more = allowed_pods(one, more)
-                taken.append((one, more))
-                one.reserve(IDLE, more)
+                more = allowed_pods(pod_request, more)
+                taken.append((pod_request, more))
+                pod_request.reserve(IDLE, more)
             yield PodSetRequest(request.pod_class, request.pods + max(more, 0))
-        for one, pods in taken:
-            one.reserve(IDLE, -pods)
+        for pod_request, pods in taken:
+            pod_request.reserve(IDLE, -pods)
 
     def _is_schedulable(self, pod: ProvisionalPod) -> bool:
         node = self.snapshot.capacity.index.get(pod.node, NO_NODE)
@@ -257,7 +257,7 @@ def _is_overdrawn(request: QuotaRequest) -> bool:
     charge = request.team
     if charge is None or not charge.balance.keepers:
         return False
-    return any(charge.balance.kept.left(at) < 0 for at, _ in charge.amounts)
+    return any(charge.balance.kept.left(index) < 0 for index, _ in charge.amounts)
 
 
 def allowed_pods(request: QuotaRequest, most: int) -> int:

@@ -83,9 +83,11 @@ class QueueHeads:
     def _competes(self, head: Gang, waiting: int, gang: Gang) -> bool:
         """Whether the gang could take what heads need on some node, or break their rules."""
         pairs = [
-            (own.pod_class, other.pod_class) for own in head.requests for other in gang.requests
+            (request.pod_class, other.pod_class)
+            for request in head.requests
+            for other in gang.requests
         ]
-        if not any(own.competes_with(other) for own, other in pairs):
+        if not any(pod_class.competes_with(other) for pod_class, other in pairs):
             return False
         taken = {row for one in gang.requests for row in one.pod_class.beside}
         unshared = frozenset(_rows(head) - _rows(gang) - taken)
@@ -122,12 +124,14 @@ class QueueHeads:
         reach = np.logical_or.reduce([request.pod_class.large_enough for request in gang.requests])
         if (left[shared][:, reach] < 0).any() or (others and head.job.topology.required):
             return False
-        return pack(np.maximum(left, 0), others, FUTURE_IDLE) == [one.pods for one in others]
+        return pack(np.maximum(left, 0), others, FUTURE_IDLE) == [
+            request.pods for request in others
+        ]
 
 
 def _rows(gang: Gang) -> set[int]:
     """The rows of the resources that its pods request."""
-    return {row for one in gang.requests for row, _ in one.pod_class.amounts}
+    return {row for request in gang.requests for row, _ in request.pod_class.amounts}
 
 
 def _takes_quota(gang: Gang, head: Gang) -> bool:

@@ -37,9 +37,9 @@ def in_team_order(
     """
     by_team: defaultdict[int, list[tuple[Claim, TeamCharge]]] = defaultdict(list)
     for claim in sorted(claims, key=claim_order):
-        found = charge(claim)
-        by_team[found.team].append((claim, found))
-    queues = {team: ClaimingTeam(team, found) for team, found in by_team.items()}
+        pod_charge = charge(claim)
+        by_team[pod_charge.team].append((claim, pod_charge))
+    queues = {team: ClaimingTeam(team, queue) for team, queue in by_team.items()}
     return _ClaimTurns(balance, queues).in_order()
 
 
@@ -92,8 +92,8 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
         """Add a team's turn; after it was served, in the place of the last, first or not."""
         turn, team, heap = self._turn(level), level[0], level[3]
         if behind := served and heap[0][1] != team:
-            at = next(at for at, one in enumerate(heap) if one[1] == team)
-            heap[0], heap[at] = heap[at], heap[0]
+            place = next(place for place, entry in enumerate(heap) if entry[1] == team)
+            heap[0], heap[place] = heap[place], heap[0]
         if turn:
             (heapreplace if served else heappush)(heap, turn)
         elif served:
@@ -103,18 +103,18 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
 
     def _turn(self, level: Level[ClaimingTeam, _Turn]) -> _Turn | None:
         """A team's turn by the current usage; None if no claim waits."""
-        team, own, below = level[:3]
-        covered, first = NONE_COVERED, own.first if own.waiting else None
+        team, queue, below = level[:3]
+        covered, first = NONE_COVERED, queue.first if queue.waiting else None
         share = self.balance.share(team)
         if below and not (first and (covered, first[0], share, first) <= below[0][0]):
-            (covered, _, _, first), _, own = below[0]
+            (covered, _, _, first), _, queue = below[0]
         if first is None:
             return None
-        if covered == FIRST_COVERED or own.charge.is_within(team):
+        if covered == FIRST_COVERED or queue.charge.is_within(team):
             covered, share = FIRST_COVERED, 0.0
         elif covered == LATER_COVERED or (self._hopeful[team] and self._any_is_within(team)):
             covered, share = LATER_COVERED, 0.0
-        return (covered, first[0], share, first), team, own
+        return (covered, first[0], share, first), team, queue
 
     def _any_is_within(self, team: int) -> bool:
         """Whether a team's guarantee covers any claim that waits in it or below it."""
@@ -136,9 +136,9 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
                 break
             if not self._any_is_within(team):
                 continue
-            borrowed = all(charge.is_borrowed(one) for one in path[: depth + 1])
-            found = self._first_within(team) if borrowed or self._is_contested(queue) else None
-            return found or (queue, queue.head)
+            borrowed = all(charge.is_borrowed(lower) for lower in path[: depth + 1])
+            entry = self._first_within(team) if borrowed or self._is_contested(queue) else None
+            return entry or (queue, queue.head)
         return queue, queue.head
 
     def _first_within(self, team: int) -> tuple[ClaimingTeam, int] | None:
@@ -146,16 +146,16 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
 
         Gangs that were preempted for a job that still waits are skipped.
         """
-        found = []
+        candidates = []
         for queue in self._hopeful[team]:
             if (place := queue.first_within(team)) is None:
                 continue
             claim = queue.claims[place][0]
             if not (isinstance(claim, Gang) and claim.preemptor in self._waiting):
-                found.append((claim_order(claim), queue.team, place, queue))
-        if not found:
+                candidates.append((claim_order(claim), queue.team, place, queue))
+        if not candidates:
             return None
-        _, _, place, queue = min(found)
+        _, _, place, queue = min(candidates)
         return queue, place
 
     def _is_contested(self, queue: ClaimingTeam) -> bool:

@@ -22,28 +22,36 @@ def hold_unreachable_minimums(snapshot: Snapshot) -> None:
     """Deny growth to jobs with such a minimum, unless an autoscaler may add nodes."""
     if snapshot.autoscaled:
         return
-    below = (one for one in snapshot.allocations if one.resizable and _lacks(one))
+    below = (
+        allocation
+        for allocation in snapshot.allocations
+        if allocation.resizable and _lacks(allocation)
+    )
     for roles in by_job(below):
         if why := _why_unreachable(snapshot, roles):
-            for one in roles:
-                one.hold.deny_as_well(why)
+            for role in roles:
+                role.hold.deny_as_well(why)
 
 
 def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Reason | None:
     """Why the nodes never hold the minimums of these roles of one job; None if they may."""
     room = snapshot.capacity_without_training_jobs.copy()
-    for one in snapshot.allocations:
-        if one.queue_rank == below[0].queue_rank:
-            reserve_in(one.pod_class, room, one.placements)
-    requests = [PodSetRequest(one.pod_class, _lacks(one)) for one in below]
+    for allocation in snapshot.allocations:
+        if allocation.queue_rank == below[0].queue_rank:
+            reserve_in(allocation.pod_class, room, allocation.placements)
+    requests = [PodSetRequest(role.pod_class, _lacks(role)) for role in below]
     placed = pack(room, requests, Horizon.EMPTY)
     if placed == [request.pods for request in requests]:
         return None
     needs = tuple(
-        ResourceNeed(one.role.name, one.size + _lacks(one), one.pod_class.shape.requests)
-        for one in below
+        ResourceNeed(
+            allocation.role.name,
+            allocation.size + _lacks(allocation),
+            allocation.pod_class.shape.requests,
+        )
+        for allocation in below
     )
-    fitting = sum(placed) + sum(one.size for one in below)
+    fitting = sum(placed) + sum(role.size for role in below)
     lack = scarcest(snapshot, room, requests, Horizon.EMPTY)
     return reasons.gang(Shortage(needs, fitting, lack), never=True)
 

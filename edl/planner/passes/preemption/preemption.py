@@ -84,8 +84,8 @@ class Preemption:
 
     def __post_init__(self) -> None:
         self._resizable = set(self.reclaimable.allocations)
-        found = victim_candidates(self.snapshot.allocations, self._resizable)
-        self._victims = sorted(found, key=self._precedence)
+        candidates = victim_candidates(self.snapshot.allocations, self._resizable)
+        self._victims = sorted(candidates, key=self._precedence)
 
     def _precedence(self, victim: Victim) -> tuple[int, bool, bool, int]:
         """Sort key of candidates: see the module; those that queued last are the youngest."""
@@ -102,9 +102,9 @@ class Preemption:
             return None
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
         chosen = select_victims(victims, FreedCapacity(room, preemptor.requests))
-        found = self._made_room(chosen, preemptor)
-        if found or preemptor.scope.right is None:
-            return found
+        reservation = self._made_room(chosen, preemptor)
+        if reservation or preemptor.scope.right is None:
+            return reservation
         return self._made_room(self._tried(victims, preemptor), preemptor)
 
     def _tried(self, victims: list[Victim], preemptor: Preemptor) -> list[Victim]:
@@ -115,10 +115,10 @@ class Preemption:
 
         def suffices() -> bool:
             reservation = preemptor.reservation(self.snapshot)
-            found = reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True)
-            if found:
+            placed = reserve_capacity(reservation, self.reclaimable, preemptor.scope, whole=True)
+            if placed:
                 reservation.discard(self.reclaimable)
-            return found
+            return placed
 
         self._evict(*victims)
         possible = suffices()
@@ -161,19 +161,19 @@ class Preemption:
                 victim.release_in(freed)
             if not preemptor.scope.right:
                 self._freed[preemptor.priority] = freed
-        found: Ints = self.reclaimable.capacity.with_idle(preemptor.scope) + freed
-        return found
+        room: Ints = self.reclaimable.capacity.with_idle(preemptor.scope) + freed
+        return room
 
     def _within_reach(self, preemptor: Preemptor) -> list[Victim]:
         """Candidates that this claim may preempt, in order; of a team only as far as it borrows."""
         scope = preemptor.scope
         if scope.right is None:
             priority = preemptor.priority
-            lower = bisect_left(self._victims, priority, key=lambda one: one.job.priority)
+            lower = bisect_left(self._victims, priority, key=lambda victim: victim.job.priority)
             victims = self._victims[:lower]
             return victims if self.snapshot.limits.preempt else list(filter(self._stands, victims))
         charges: dict[Victim, TeamCharge] = {}
-        for team, extras in (found := self._extras_in_teams()):
+        for team, extras in (extra_charges := self._extras_in_teams()):
             team.reserve(-extras)
         for victim in self._victims:
             lower = self._is_lower(victim, preemptor)
@@ -189,13 +189,13 @@ class Preemption:
                 charges.pop(victim).reserve(1)
         for charge in charges.values():
             charge.reserve(1)
-        for team, extras in found:
+        for team, extras in extra_charges:
             team.reserve(extras)
         return list(charges)
 
     def _extras_in_teams(self) -> list[tuple[TeamCharge, int]]:
         """What one extra of a role counts, and how many: they go before any job is preempted."""
-        roles = ((one.quota_request.team, one.extras) for one in self.reclaimable.allocations)
+        roles = ((role.quota_request.team, role.extras) for role in self.reclaimable.allocations)
         return [(team, extras) for team, extras in roles if team and extras]
 
     def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
@@ -237,7 +237,7 @@ class Preemption:
         if self.snapshot.teams:
             self.snapshot.teams.changes += 1
         self._victims = [victim for victim in self._victims if victim not in gone]
-        for victim in sorted(chosen, key=lambda one: one.allocations[0].queue_rank):
+        for victim in sorted(chosen, key=lambda victim: victim.allocations[0].queue_rank):
             lower = self._is_lower(victim, preemptor)
             preempted = reasons.preempted if lower else reasons.guarantee_reclaimed
             still = self._stands(victim)

@@ -41,18 +41,20 @@ class Victim:
 
     def charge(self, balance: TeamBalance) -> TeamCharge:
         """What it counts in its team, without extras."""
-        return self._charge(balance, [one.size - one.extras for one in self.allocations])
+        return self._charge(balance, [role.size - role.extras for role in self.allocations])
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
         """What it would count in its team if it were queued again."""
-        return self._charge(balance, [start_pods(one.role) for one in self.allocations])
+        return self._charge(
+            balance, [start_pods(allocation.role) for allocation in self.allocations]
+        )
 
     def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:
         total: Counter[int] = Counter()
-        for one, size in zip(self.allocations, sizes, strict=True):
-            pod = one.quota_request.team
-            for at, amount in pod.amounts if pod else ():
-                total[at] += amount * size
+        for allocation, size in zip(self.allocations, sizes, strict=True):
+            pod = allocation.quota_request.team
+            for index, amount in pod.amounts if pod else ():
+                total[index] += amount * size
         return balance.charge_at(self.allocations[0].team, total)
 
     def release_in(self, room: Ints, sign: int = 1) -> None:
@@ -69,16 +71,16 @@ def victim_candidates(
 ) -> Iterator[Victim]:
     """Completely started jobs that may be suspended, in total order."""
     started = (
-        found
-        for found in allocations
-        if not (found.starts or found.job.problem or _must_run_on(found.job))
+        allocation
+        for allocation in allocations
+        if not (allocation.starts or allocation.job.problem or _must_run_on(allocation.job))
     )
     for roles in by_job(started):
         if not any(role.status.suspended for role in roles[0].job.live):
             yield Victim(
                 roles[0].job,
                 roles,
-                [held for one in roles for held in _held(one, reclaimable=one in movable)],
+                [held for role in roles for held in _held(role, reclaimable=role in movable)],
             )
 
 
@@ -108,7 +110,7 @@ class FreedCapacity:
     def __init__(self, room: Ints, requests: Sequence[PodSetRequest]) -> None:
         self._available, self._requests = room, requests
         self._capacity = [request.pod_class.pods_by_resources(room) for request in requests]
-        self._total = [int(found.sum()) for found in self._capacity]
+        self._total = [int(pods.sum()) for pods in self._capacity]
         self._exact = len(requests) == 1 and requests[0].pod_class.is_unconstrained
 
     def evict(self, victim: Victim) -> None:
@@ -121,13 +123,13 @@ class FreedCapacity:
 
     def _recount(self, victim: Victim) -> None:
         for held in victim.holdings:
-            for at, request in enumerate(self._requests):
-                capacity = self._capacity[at]
-                found = request.pod_class.pods_by_resources(
+            for index, request in enumerate(self._requests):
+                capacity = self._capacity[index]
+                pods = request.pod_class.pods_by_resources(
                     self._available[:, held.nodes], held.nodes
                 )
-                self._total[at] += int(found.sum()) - int(capacity[held.nodes].sum())
-                capacity[held.nodes] = found
+                self._total[index] += int(pods.sum()) - int(capacity[held.nodes].sum())
+                capacity[held.nodes] = pods
 
     def may_suffice(self) -> bool:
         """Whether each request by itself fits: necessary, and cheap to check."""
@@ -162,10 +164,10 @@ def select_victims(
     The highest in order are reprieved first, as in kube-scheduler's preemption.
     """
     chosen = victims[: _prefix(victims, relief)]
-    kept: list[Victim] = []
-    at, step = len(chosen), 1
-    while at > 0:
-        batch = chosen[max(at - step, 0) : at]
+    needed: list[Victim] = []
+    count, step = len(chosen), 1
+    while count > 0:
+        batch = chosen[max(count - step, 0) : count]
         for victim in batch:
             relief.restore(victim)
         spares = relief.suffices()
@@ -173,36 +175,36 @@ def select_victims(
             for victim in batch:
                 relief.evict(victim)
         if spares or step == 1:
-            at -= len(batch)
-            kept += [] if spares else batch
+            count -= len(batch)
+            needed += [] if spares else batch
         step = 2 * step if spares else max(step // 2, 1)
-    return kept[::-1]
+    return needed[::-1]
 
 
 def _prefix(victims: Sequence[Victim], relief: FreedCapacity | TriedCapacity) -> int:
     """The length of the shortest prefix that suffices; on return, just that prefix is evicted."""
-    at, count, step = 0, len(victims), 1
-    while at < count and not (at and relief.may_suffice()):
-        at = _move(victims, relief, at, at + 1)
-    low = high = at
+    length, count, step = 0, len(victims), 1
+    while length < count and not (length and relief.may_suffice()):
+        length = _move(victims, relief, length, length + 1)
+    low = high = length
     while high < count and not relief.suffices():
         low, high, step = high + 1, min(high + step, count), 2 * step
-        at = _move(victims, relief, at, high)
+        length = _move(victims, relief, length, high)
     while low < high:
         middle = (low + high) // 2
-        at = _move(victims, relief, at, middle)
+        length = _move(victims, relief, length, middle)
         if relief.suffices():
             high = middle
         else:
             low = middle + 1
-    return _move(victims, relief, at, high)
+    return _move(victims, relief, length, high)
 
 
 def _move(
-    victims: Sequence[Victim], relief: FreedCapacity | TriedCapacity, at: int, to: int
+    victims: Sequence[Victim], relief: FreedCapacity | TriedCapacity, length: int, to: int
 ) -> int:
-    for victim in victims[at:to]:
+    for victim in victims[length:to]:
         relief.evict(victim)
-    for victim in victims[to:at]:
+    for victim in victims[to:length]:
         relief.restore(victim)
     return to

@@ -37,7 +37,7 @@ class CooldownHolds:
         turn = self.snapshot.satisfaction(allocation), allocation.rank
         share = self.snapshot.policy.satisfaction
         room = np.zeros_like(self.snapshot.capacity.future_idle)
-        for other in (one for one in self.snapshot.allocations if one.pipelined):
+        for other in (role for role in self.snapshot.allocations if role.pipelined):
             for place, node in _kept(other):
                 if (share(other, place), other.rank) > turn:
                     other.pod_class.release_in(room, (node,))
@@ -52,7 +52,8 @@ class CooldownHolds:
         """Whether the next plan would reserve capacity for one of the held roles."""
         soon = self.snapshot.capacity.future_idle
         return any(
-            could_reserve(self.ceiling, one, soon + kept) for one, kept in self._found.values()
+            could_reserve(self.ceiling, allocation, soon + room)
+            for allocation, room in self._found.values()
         )
 
     def would_take(self, reservation: Reservation) -> bool:

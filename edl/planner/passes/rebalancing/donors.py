@@ -33,10 +33,10 @@ class Donors:
         self._share, self._after = np.empty(len(allocations)), np.empty(len(allocations))
         self._node = np.empty(len(allocations), dtype=np.int64)
         self._amounts = self._needs()
-        for place, one in enumerate(allocations):
-            self._read(place, one)
-        self._priority = np.array([found.job.priority for found in allocations], dtype=np.int64)
-        self._rank = np.array([found.rank for found in allocations], dtype=np.int64)
+        for place, allocation in enumerate(allocations):
+            self._read(place, allocation)
+        self._priority = np.array([donor.job.priority for donor in allocations], dtype=np.int64)
+        self._rank = np.array([donor.rank for donor in allocations], dtype=np.int64)
         self._by_quota: dict[QuotaLine, Ints] = {}
         self._places = {allocation: place for place, allocation in enumerate(allocations)}
         self._helpful: dict[PodClass, Ints] = {}
@@ -47,13 +47,13 @@ class Donors:
         """What one replica of each role requests; int64[resources, roles]."""
         numbers = {
             pod_class: number
-            for number, pod_class in enumerate({one.pod_class for one in self.allocations})
+            for number, pod_class in enumerate({donor.pod_class for donor in self.allocations})
         }
         table = np.zeros((len(self._snapshot.capacity.resources), len(numbers)), dtype=np.int64)
         for pod_class, number in numbers.items():
             for row, amount in pod_class.amounts:
                 table[row, number] = amount
-        return table[:, [numbers[one.pod_class] for one in self.allocations]]
+        return table[:, [numbers[donor.pod_class] for donor in self.allocations]]
 
     def refresh(self, allocation: RoleAllocation) -> None:
         """Read a role again after its size changed."""
@@ -86,11 +86,11 @@ class Donors:
         return most > self._snapshot.satisfaction(recipient)
 
     def _helping(self, pod_class: PodClass) -> Ints:
-        found = self._helpful.get(pod_class)
-        if found is None:
-            found = self.helpful(pod_class, np.arange(len(self.allocations)))
-            self._helpful[pod_class] = found
-        return found
+        places = self._helpful.get(pod_class)
+        if places is None:
+            places = self.helpful(pod_class, np.arange(len(self.allocations)))
+            self._helpful[pod_class] = places
+        return places
 
     def candidates(self, recipient: RoleAllocation) -> Ints:
         """Indexes of donors that stay more satisfied than the recipient is now."""
@@ -125,8 +125,8 @@ class Donors:
 
     def _costs(self, quota: QuotaLine) -> Ints:
         if quota not in self._by_quota:
-            found = [allocation.quota_request.amount(quota) for allocation in self.allocations]
-            self._by_quota[quota] = np.array(found, dtype=np.int64)
+            costs = [allocation.quota_request.amount(quota) for allocation in self.allocations]
+            self._by_quota[quota] = np.array(costs, dtype=np.int64)
         return self._by_quota[quota]
 
     def most_satisfied(self, places: Ints) -> RoleAllocation:

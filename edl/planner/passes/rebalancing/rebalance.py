@@ -76,7 +76,9 @@ class Rebalance:
         self._deferred = CooldownHolds(self.snapshot, self.ceiling)
         if any(not recipient.hold.reason for _, _, recipient in heap):
             donors = [
-                one for one in self.snapshot.allocations if one.team == self.team and one.may_donate
+                allocation
+                for allocation in self.snapshot.allocations
+                if allocation.team == self.team and allocation.may_donate
             ]
             self.donors = Donors(self.snapshot, donors)
         while heap:
@@ -133,10 +135,18 @@ class Rebalance:
         Otherwise kube-scheduler might bind the donors' pods to the capacity freed for recipients,
         and the moves would repeat.
         """
-        allocations = (one for one in self.snapshot.allocations if not one.starts)
-        growing = [one for one in allocations if one.changed and one.growth > 0]
+        allocations = (
+            allocation for allocation in self.snapshot.allocations if not allocation.starts
+        )
+        growing = [
+            allocation for allocation in allocations if allocation.changed and allocation.growth > 0
+        ]
         gives = self.snapshot.policy.rebalance_code
-        gave = [one for one in growing if last_resizes.gave_replica(gives, one.role)]
+        gave = [
+            allocation
+            for allocation in growing
+            if last_resizes.gave_replica(gives, allocation.role)
+        ]
         for allocation in gave if len(gave) < len(growing) else ():
             defer_growth(allocation)
 
@@ -231,11 +241,12 @@ class Rebalance:
 
         `placed`: whether the recipient has the replica, or only its capacity.
         """
-        larger = [one for one in donors if one.pod_class is not recipient.pod_class]
+        larger = [donor for donor in donors if donor.pod_class is not recipient.pod_class]
         if not (self.teams and larger):
             return False
         asking = (
-            (one, one.max_replicas - (one is recipient and not placed)) for one in self._recipients
+            (other, other.max_replicas - (other is recipient and not placed))
+            for other in self._recipients
         )
         if not self.teams.would_replace(larger, asking):
             return False

@@ -62,7 +62,7 @@ class TeamDonors:
         if least < inf and charge not in self._gives:
             theirs = balance.below_common(self.right.team, charge.team)
             stays = balance.share_with(theirs[-1], charge.amounts, -1) > least
-            within = (one for one in theirs if balance.owed[one] and charge.is_within(one, 0))
+            within = (team for team in theirs if balance.owed[team] and charge.is_within(team, 0))
             self._gives[charge] = stays and next(within, None) is None
         return least < inf and self._gives[charge]
 

@@ -62,23 +62,23 @@ class TeamRebalance:
     """Roles that may donate one after their cooldown."""
 
     def __post_init__(self) -> None:
-        self._teams = {one.team for one in self.snapshot.allocations}
+        self._teams = {allocation.team for allocation in self.snapshot.allocations}
         self._donors = defaultdict(lambda: defaultdict(list))
         self._cooling = defaultdict(lambda: defaultdict(list))
-        for one in self.snapshot.allocations:
-            charge = one.quota_request.team
-            if charge is None or one.starts:
+        for allocation in self.snapshot.allocations:
+            charge = allocation.quota_request.team
+            if charge is None or allocation.starts:
                 continue
-            if one.may_donate:
-                self._donors[charge.team][charge].append(one)
-            elif one.hold.cooling_down and one.resizable and not one.manual:
-                self._cooling[charge.team][charge].append(one)
+            if allocation.may_donate:
+                self._donors[charge.team][charge].append(allocation)
+            elif allocation.hold.cooling_down and allocation.resizable and not allocation.manual:
+                self._cooling[charge.team][charge].append(allocation)
 
     def run(self, stuck: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
         # A donor keeps its satisfaction of before: a lower one would make it retake its replica.
         order = growth_order(
-            self.balance, self.snapshot.policy, (one for one in stuck if one.resizable)
+            self.balance, self.snapshot.policy, (role for role in stuck if role.resizable)
         )
         hopeless: set[tuple[int, PodClass]] = set()
         searches = _LOOKS // self._looks_per_search()
@@ -101,9 +101,9 @@ class TeamRebalance:
                 hopeless.add(kind)
         self._let_recipients_go_first()
         left = (
-            one
-            for one in stuck
-            if one.size < one.max_replicas and one.quota_request.allows(FUTURE_IDLE)
+            role
+            for role in stuck
+            if role.size < role.max_replicas and role.quota_request.allows(FUTURE_IDLE)
         )
         first = next(growth_order(self.balance, self.snapshot.policy, left), None)
         return first.team if first else NO_TEAM
@@ -126,13 +126,13 @@ class TeamRebalance:
         then go to the teams that keep it.
         """
         bound = recipient.quota_request.lending_bound()
-        if bound and any(self.balance.kept.left(at) < 0 for at, _ in bound.most):
+        if bound and any(self.balance.kept.left(index) < 0 for index, _ in bound.most):
             return False
         quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
         return quota is None or any(
-            found[0].quota_request.amount(quota) and teams.give(charge)
+            roles[0].quota_request.amount(quota) and teams.give(charge)
             for charges in self._donors.values()
-            for charge, found in charges.items()
+            for charge, roles in charges.items()
         )
 
     def would_replace(
@@ -145,13 +145,13 @@ class TeamRebalance:
         if not any(map(self._would_take, donors)):
             return False
         grown: list[RoleAllocation] = []
-        for one, most in asking:
-            growth = RoleGrowth(self.snapshot, self.ceiling, one)
-            while one.size < most and growth.add_replica():
-                grown.append(one)
+        for recipient, most in asking:
+            growth = RoleGrowth(self.snapshot, self.ceiling, recipient)
+            while recipient.size < most and growth.add_replica():
+                grown.append(recipient)
         would = any(map(self._would_take, donors))
-        for one in reversed(grown):
-            one.evict()
+        for recipient in reversed(grown):
+            recipient.evict()
         return would
 
     def _would_take(self, recipient: RoleAllocation) -> bool:
@@ -196,17 +196,18 @@ class TeamRebalance:
     ) -> RoleAllocation | None:
         """The first to yield, by `yield_order`, of those with a replica on an eligible node."""
         usable, key = pod_class.eligible.tolist(), reclaim_order(self.snapshot).key
-        found = [
-            one
-            for one in donors
-            if any_may_leave(one) or ((node := one.placements[-1].node) != NO_NODE and usable[node])
+        usable_donors = [
+            donor
+            for donor in donors
+            if any_may_leave(donor)
+            or ((node := donor.placements[-1].node) != NO_NODE and usable[node])
         ]
-        teams = {one.team for one in found}
-        shares = {team: [-one for one in self.balance.shares(team)] for team in teams}
-        ranked = [(one.reclaim_priority, shares[one.team]) for one in found]
+        teams = {donor.team for donor in usable_donors}
+        shares = {team: [-share for share in self.balance.shares(team)] for team in teams}
+        ranked = [(donor.reclaim_priority, shares[donor.team]) for donor in usable_donors]
         least = min(ranked, default=None)
-        first = (one for one, rank in zip(found, ranked, strict=True) if rank == least)
-        return min(first, key=lambda one: (key(one), -one.rank), default=None)
+        first = (donor for donor, rank in zip(usable_donors, ranked, strict=True) if rank == least)
+        return min(first, key=lambda donor: (key(donor), -donor.rank), default=None)
 
     @staticmethod
     def _giving(roles: _ByTeam, teams: TeamDonors) -> Iterator[RoleAllocation]:
@@ -214,17 +215,17 @@ class TeamRebalance:
         for team, charges in roles.items():
             if teams.have_more(team):
                 for charge in filter(teams.give, charges):
-                    yield from (one for one in charges[charge] if one.size > one.min_replicas)
+                    yield from (role for role in charges[charge] if role.size > role.min_replicas)
 
     def _let_recipients_go_first(self) -> None:
         """Growth beside the moves keeps its capacity, and waits until they are done."""
         recipients = self.snapshot.moves.recipients
         waiting = self.snapshot.teams_waiting_for_moves()
-        for one in self.snapshot.allocations if waiting else ():
-            if one.starts or one.job.key in recipients or one.growth <= 0:
+        for allocation in self.snapshot.allocations if waiting else ():
+            if allocation.starts or allocation.job.key in recipients or allocation.growth <= 0:
                 continue
-            if one.team in waiting:
-                one.defer(one.growth)
+            if allocation.team in waiting:
+                allocation.defer(allocation.growth)
 
 
 def _lacks_quota(recipient: RoleAllocation) -> bool:

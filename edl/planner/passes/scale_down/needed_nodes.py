@@ -51,7 +51,7 @@ def unneeded(snapshot: Snapshot, others: Ints) -> Mask:
     free = _removable(snapshot) & (others <= 0)
     for allocation in snapshot.allocations:
         # kube-scheduler and autoscalers see no lost pod; capacity may be reserved for it.
-        lost = {found.position for found in allocation.unscheduled if is_lost(found)}
+        lost = {replica.position for replica in allocation.unscheduled if is_lost(replica)}
         for position, placement in enumerate(allocation.placements[: required(allocation)]):
             if placement.node != NO_NODE and position not in lost:
                 free[placement.node] = False
@@ -100,24 +100,24 @@ def others(snapshot: Snapshot) -> Ints:
     )
 
 
-def provisional(snapshot: Snapshot, kept: Mapping[JobKey, Mapping[str, int]]) -> Ints:
+def provisional(snapshot: Snapshot, kept_pods: Mapping[JobKey, Mapping[str, int]]) -> Ints:
     """The number of provisional pods on each node, without those that requests keep.
 
     `kept`: the number of pods that are kept, by job and role.
     """
-    found: Ints = np.zeros(len(snapshot.capacity.index), dtype=np.int64)
+    per_node: Ints = np.zeros(len(snapshot.capacity.index), dtype=np.int64)
     for job in snapshot.all_jobs:
-        counts = kept.get(job.key, {})
+        counts = kept_pods.get(job.key, {})
         for role in {pod.role for pod in job.provisioning.pods}:
             ordered = job.provisioning.in_order(role, queued=job.suspended)
             for pod in ordered[counts.get(role, 0) :]:
                 if (node := snapshot.capacity.index.get(pod.node)) is not None:
-                    found[node] += 1
-    return found
+                    per_node[node] += 1
+    return per_node
 
 
 def _mask(snapshot: Snapshot, names: Iterable[str]) -> Mask:
-    found = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
+    mask = np.zeros(len(snapshot.capacity.index), dtype=np.bool_)
     index = snapshot.capacity.index
-    found[[index[name] for name in names if name in index]] = True
-    return found
+    mask[[index[name] for name in names if name in index]] = True
+    return mask

@@ -53,13 +53,13 @@ class Vacating:
     def __post_init__(self) -> None:
         self._others = others(self.snapshot)
         self.unneeded = unneeded(self.snapshot, self._others)
-        without = self._others - provisional(self.snapshot, kept={})
+        without = self._others - provisional(self.snapshot, kept_pods={})
         self._unrequested = unneeded(self.snapshot, without)
         self._given_up = given_up(self.snapshot)
         self._due = np.zeros_like(self.unneeded)
         names = self.snapshot.capacity.node_names
-        found = np.flatnonzero(self.unneeded).tolist()
-        self.results.unneeded = tuple(names[node] for node in found)
+        indexes = np.flatnonzero(self.unneeded).tolist()
+        self.results.unneeded = tuple(names[node] for node in indexes)
 
     def vacate(self) -> None:
         """Move extras off the nodes that are due.
@@ -69,11 +69,11 @@ class Vacating:
         """
         due = list(self._overdue())
         self._due[due] = True
-        found = self._occupied(frozenset(due))
-        cheap = [node for node, roles in found.items() if not _restarted(roles)]
-        dear = sorted(found.keys() - set(cheap), key=lambda node: (_cost(found[node]), node))
+        by_node = self._occupied(frozenset(due))
+        cheap = [node for node, roles in by_node.items() if not _restarted(roles)]
+        dear = sorted(by_node.keys() - set(cheap), key=lambda node: (_cost(by_node[node]), node))
         nodes = frozenset(cheap or dear[:1])
-        leaving = dict.fromkeys(one for node in sorted(nodes) for one in found[node])
+        leaving = dict.fromkeys(role for node in sorted(nodes) for role in by_node[node])
         for allocation in leaving:
             self._leave(allocation, nodes)
 
@@ -122,14 +122,16 @@ class Vacating:
 
     def _occupied(self, nodes: frozenset[int]) -> dict[int, list[RoleAllocation]]:
         """By node, the roles on it; without nodes where a role that must restart cools down."""
-        found: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
+        by_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         for allocation in self.snapshot.allocations if nodes else ():
-            for node in sorted(nodes.intersection(one.node for one in allocation.placements)):
-                found[node].append(allocation)
+            for node in sorted(
+                nodes.intersection(placement.node for placement in allocation.placements)
+            ):
+                by_node[node].append(allocation)
         return {
             node: roles
-            for node, roles in found.items()
-            if not any(one.hold.cooling_down for one in _restarted(roles))
+            for node, roles in by_node.items()
+            if not any(role.hold.cooling_down for role in _restarted(roles))
         }
 
     def _leave(self, allocation: RoleAllocation, nodes: frozenset[int]) -> None:
@@ -170,9 +172,9 @@ class Vacating:
 
 
 def _restarted(roles: Iterable[RoleAllocation]) -> list[RoleAllocation]:
-    return [one for one in roles if one.restarts_to_resize]
+    return [role for role in roles if role.restarts_to_resize]
 
 
 def _cost(roles: Iterable[RoleAllocation]) -> int:
     """The number of pods that restart."""
-    return sum(role.status.size for one in _restarted(roles) for role in one.job.live)
+    return sum(role.status.size for allocation in _restarted(roles) for role in allocation.job.live)
