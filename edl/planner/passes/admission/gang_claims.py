@@ -1,6 +1,6 @@
 """Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,22 +12,22 @@ from edl.model import Code, JobKey, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, why_unreserved
-from edl.planner.gangs.topology_placement import place_on_assigned_nodes
+from edl.planner.gangs.topology_placement import NodesByRequest, place_on_assigned_nodes
 from edl.planner.packing.pack_order import hold_idle
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
+from edl.planner.passes.admission.refused_gangs import RefusedGangs
 from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.plan import is_never
 from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import place_on_one_node
-from edl.planner.snapshot.extras.reclaimable import reclaim_priority_of
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaLine
 from edl.planner.snapshot.restart_backoff import gang_backoff, with_failed_starts
-from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority, ReclaimScope
+from edl.planner.teams.reclaim_priority import NONE_IN_REACH, ReclaimPriority
 
 
 @dataclass(slots=True)
@@ -40,15 +40,13 @@ class GangClaims:
     snapshot: Snapshot = field(init=False)
     results: PassResults = field(init=False)
     _heads: QueueHeads = field(init=False)
-    _refused: dict[Hashable, dict[Hashable, Reason]] = field(default_factory=dict)
-    """By what a gang needs and its priority, then by its team and guarantee: searches that failed,
-    and why. An equal gang later in the queue cannot fit either."""
+    _refused: RefusedGangs = field(init=False)
     nodes: NodeRequests = field(init=False)
 
     def __post_init__(self) -> None:
         self.snapshot, self.results = self.sources.snapshot, self.sources.results
         self.nodes = NodeRequests(self.snapshot, self.results)
-        self._heads = QueueHeads(self.sources)
+        self._heads, self._refused = QueueHeads(self.sources), RefusedGangs(self.sources)
 
     def complete(self, gang: Gang) -> bool:
         """Start the remaining roles of a partial start on idle capacity; False if they do not fit.
@@ -71,10 +69,11 @@ class GangClaims:
         late = self.snapshot.clock.elapsed_or_recheck(since, self.snapshot.limits.gang_limit)
         if why_unreserved(self.snapshot, gang) != reasons.PODS_STUCK:
             late = late and not has_previous_pods(self.snapshot, gang)
-        if late := late and not gang.job.keeps_running:
-            why = with_failed_starts(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
-            self.results.suspended[gang.job.key] = why
-        return late
+        if not late or gang.job.keeps_running:
+            return False
+        why = with_failed_starts(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
+        self.results.suspended[gang.job.key] = why
+        return True
 
     def restart(self, gang: Gang, *, anew: bool) -> bool:
         """Start a restarting job, before the queue: its capacity was freed for this start.
@@ -99,7 +98,7 @@ class GangClaims:
 
     def _reserved_again(
         self, gang: Gang, *, anew: bool
-    ) -> tuple[Sequence[PodSetRequest], topology_placement.NodesByRequest] | None:
+    ) -> tuple[Sequence[PodSetRequest], NodesByRequest] | None:
         """Reserve future idle capacity for a restart, on its assigned nodes if it fits there."""
         if not anew and gang.quota_request.allows(FUTURE_IDLE):
             there = place_on_assigned_nodes(self.snapshot, gang, FUTURE_IDLE)
@@ -109,41 +108,52 @@ class GangClaims:
         made = self.sources.reserve(gang, NONE_IN_REACH)
         return (made.requests, made.nodes) if made else None
 
-    def _placed_again(
-        self, gang: Gang, *, anew: bool
-    ) -> tuple[Gang, topology_placement.NodesByRequest] | None:
+    def _placed_again(self, gang: Gang, *, anew: bool) -> tuple[Gang, NodesByRequest] | None:
         again = not anew and gang.quota_request.allows(IDLE)
-        at = place_on_assigned_nodes(self.snapshot, gang, IDLE) if again else None
-        return at or self._placed(gang)
+        placed = place_on_assigned_nodes(self.snapshot, gang, IDLE) if again else None
+        return placed or self._placed(gang)
 
     def _off_vacated(self, gang: Gang) -> Gang:
         """The gang without the overdue unneeded nodes, if it was stopped to leave those."""
         if gang.stop_reason is None or gang.stop_reason.code is not Code.NODE_UNNEEDED:
             return gang
         stays = ~overdue(self.snapshot)
-        requests = (PodSetRequest(one.within(stays), pods) for one, pods in gang.requests)
+        requests = (
+            PodSetRequest(pod_class.within(stays), pods) for pod_class, pods in gang.requests
+        )
         return replace(gang, requests=tuple(requests))
 
     def serve(self, gang: Gang) -> None:
+        """Start a gang, reserve what it needs, or enqueue it with the reason why it waits."""
         key, reserved_for = gang.job.key, gang.quota_request.head
-        if waits := why_unreserved(self.snapshot, gang):  # it becomes no head
-            self.results.enqueue(key, waits)
+        if unreserved := why_unreserved(self.snapshot, gang):  # it becomes no head
+            self.results.enqueue(key, unreserved)
             return
         self.nodes.hold(gang)
         head = self._heads.delayed_by(gang)
         if head and self._may_ever_start(gang):
-            if self._waited_long(gang):
-                self._heads.add_behind(gang)
-            if not (self._yielded_before(gang, head) and self._takes_yielded(gang)):
-                self.results.enqueue(key, reasons.goes_first(head.job.key))
-        elif later := gang_backoff(self.snapshot, gang.job):
-            self.results.enqueue(key, *later)
-        elif reserved_for and self._may_ever_start(gang):
+            self._serve_behind(head, gang)
+            return
+        if backoff := gang_backoff(self.snapshot, gang.job):
+            self.results.enqueue(key, *backoff)
+            return
+        if reserved_for and self._may_ever_start(gang):
             self.results.enqueue(key, reasons.goes_first(reserved_for))
-        elif not gang.job.provisioning.has_requests and (refused := self._refusal(gang)):
+            return
+        requests = gang.job.provisioning.has_requests
+        refused = None if requests else self._refused.reason_of_equal(gang)
+        if refused:
             self._pass_over(gang, refused)
-        else:
-            self._start(gang)
+            return
+        self._start(gang)
+
+    def _serve_behind(self, head: Gang, gang: Gang) -> None:
+        """Enqueue a gang that would delay a head, unless it starts on what jobs just yielded."""
+        if self._waited_long(gang):
+            self._heads.add_behind(gang)
+        if self._heads.yielded_before(gang, head) and self._start_on_yielded(gang):
+            return
+        self.results.enqueue(gang.job.key, reasons.goes_first(head.job.key))
 
     def _start(self, gang: Gang) -> None:
         """Start or reserve; the gang may use the capacity that its provisional pods hold."""
@@ -155,24 +165,11 @@ class GangClaims:
         elif not self.reserve(gang, patient=patient):
             self.nodes.provisioner.reserve_held(gang)
 
-    def _yielded_before(self, gang: Gang, head: Gang) -> bool:
-        """Whether jobs yielded to a gang in the last moments before a head had waited for long.
+    def _start_on_yielded(self, gang: Gang) -> bool:
+        """Start a gang, or reserve what becomes idle soon; no further job yields to it.
 
-        If it then waited for the head, they would have yielded for nothing, and would grow back.
+        False if it fits neither.
         """
-        limits, job = self.snapshot.limits, gang.job
-        since = head.job.waiting_since + limits.queue_patience
-        # Fast path: all roles are read for a short time only.
-        if self.snapshot.clock.now - since >= limits.gang_limit:
-            return False
-        yields = self.snapshot.latest_yields
-        times = (yields.get(job.key), *(yields.get(role.uid) for role in job.roles))
-        last = max(filter(None, times), default=None)
-        clock = self.snapshot.clock
-        return bool(last and last < since) and not clock.elapsed_or_recheck(last, limits.gang_limit)
-
-    def _takes_yielded(self, gang: Gang) -> bool:
-        """Start a gang, or reserve what becomes idle soon; no further job yields to it."""
         if gang.quota_request.head or gang_backoff(self.snapshot, gang.job):
             return False
         self.nodes.provisioner.release_held(gang)
@@ -186,7 +183,7 @@ class GangClaims:
             return False
         return True
 
-    def _placed(self, gang: Gang) -> tuple[Gang, topology_placement.NodesByRequest] | None:
+    def _placed(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
         if self.nodes.lacks_quota(gang):
             return None
         if there := self.nodes.provisioner.place(gang):
@@ -217,8 +214,7 @@ class GangClaims:
             self._exceeds_quota(gang, quota)
             return False
         reason = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang, scope))
-        kind = (gang.signature, scope.priority)
-        self._refused.setdefault(kind, {})[self._covered(gang, scope)] = reason
+        self._refused.add(gang, scope, reason)
         self.expects_shrinks |= scope.priority < ReclaimPriority(gang.job.priority)
         self._pass_over(gang, reason)
         return False
@@ -228,7 +224,7 @@ class GangClaims:
     ) -> None:
         """Keep the capacity that is reserved for a gang, which waits until it is idle."""
         key, evicted = gang.job.key, reservation.evicted
-        donors = {one.job.key for one in evicted}.union(victims) - {key}
+        donors = {role.job.key for role in evicted}.union(victims) - {key}
         placed = (reservation.requests, reservation.nodes)
         self.results.pipeline(*placed, key, clears=bool(donors), evicted=evicted)
         self.results.claimed_quota[key] = reservation.quota_request
@@ -258,19 +254,6 @@ class GangClaims:
     def _may_ever_start(self, gang: Gang) -> bool:
         """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
         return self.sources.without_jobs.has_capacity_for(gang) or self.nodes.may_request(gang)
-
-    def _refusal(self, gang: Gang) -> Reason | None:
-        """Why an equal gang was refused; None if none was."""
-        priority = reclaim_priority_of(self.snapshot, gang.job)
-        known = self._refused.get((gang.signature, priority))
-        return known.get(self._covered(gang, self.sources.scope_of(gang, ()))) if known else None
-
-    def _covered(self, gang: Gang, scope: ReclaimScope) -> tuple[int, int] | None:
-        """Nodes that are too small, or not eligible, refuse a gang whatever its team may take."""
-        right, there = scope.right, self.sources.without_jobs
-        if right and (gang.quota_request.is_bounded or there.has_capacity_for(gang)):
-            return right.team, right.covered_by
-        return None
 
     def _exceeds_quota(self, gang: Gang, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.

@@ -80,6 +80,22 @@ class QueueHeads:
             self._delays[key] = (changes, delayed)
         return delayed or _takes_quota(gang, head)
 
+    def yielded_before(self, gang: Gang, head: Gang) -> bool:
+        """Whether jobs yielded to a gang in the last moments before a head had waited for long.
+
+        If it then waited for the head, they would have yielded for nothing, and would grow back.
+        """
+        snapshot, job = self.sources.snapshot, gang.job
+        clock, limits = snapshot.clock, snapshot.limits
+        since = head.job.waiting_since + limits.queue_patience
+        # Fast path: all roles are read for a short time only.
+        if clock.now - since >= limits.gang_limit:
+            return False
+        yields = snapshot.latest_yields
+        times = (yields.get(job.key), *(yields.get(role.uid) for role in job.roles))
+        last = max(filter(None, times), default=None)
+        return bool(last and last < since) and not clock.elapsed_or_recheck(last, limits.gang_limit)
+
     def _competes(self, head: Gang, waiting: int, gang: Gang) -> bool:
         """Whether the gang could take what heads need on some node, or break their rules."""
         pairs = [

@@ -1,0 +1,49 @@
+"""Which pods kube-scheduler may leave pending because it binds other ungated pods first."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from edl.feasibility.horizon import Horizon
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.admission.precedence import max_displaced
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class Displacement:
+    """Compares pods by class, on the capacity that the cluster shows idle."""
+
+    snapshot: Snapshot
+    _capacity: dict[PodClass, int] = field(default_factory=dict)
+    _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
+
+    def cost(self, pod_class: PodClass, other: PodClass) -> int:
+        """The most pods of a class that one pod of another class may displace."""
+        pair = (pod_class, other)
+        if pair not in self._costs:
+            meet = pod_class is other or bool((pod_class.eligible & other.eligible).any())
+            self._costs[pair] = max_displaced(pod_class, other) if meet else 0
+        return self._costs[pair]
+
+    def collides(self, pods: Counter[PodClass], ahead: Counter[PodClass]) -> bool:
+        """Whether these pods, or pods ahead of them, may stay pending if all are created."""
+        coming = ahead + pods
+        affected = (
+            pod_class for pod_class in coming if any(self.cost(pod_class, other) for other in pods)
+        )
+        return any(self.may_stay_pending(pod_class, coming) for pod_class in affected)
+
+    def may_stay_pending(self, pod_class: PodClass, coming: Counter[PodClass]) -> bool:
+        """Whether pods of a class may find no node once all other coming pods have theirs."""
+        others = ((other, pods) for other, pods in coming.items() if other is not pod_class)
+        harm = sum(pods * self.cost(pod_class, other) for other, pods in others)
+        return harm > 0 and self._room(pod_class) - harm < coming[pod_class]
+
+    def _room(self, pod_class: PodClass) -> int:
+        """How many pods of a class fit if no other pods are created."""
+        if pod_class not in self._capacity:
+            room = pod_class.pods_by_capacity(
+                self.snapshot.capacity.observed_idle, Horizon.OBSERVED
+            )
+            self._capacity[pod_class] = int(room.sum())
+        return self._capacity[pod_class]
