@@ -34,11 +34,11 @@ def team_balance(state: ClusterState) -> TeamBalance:
 def lending(state: ClusterState, balance: TeamBalance) -> Mapping[str, ResourceLending]:
     """The loans between teams, by resource that is guaranteed to some team."""
     capacity = sum((one.allocatable for one in state.nodes), _NONE)
-    names, guaranteed = balance.names, any(balance.owed)
+    names, guaranteed = balance.names, any(balance.guaranteed)
     return {
         resource: ResourceLending(
             state.teams,
-            {name: owed.get(at, 0) for name, owed in zip(names, balance.owed, strict=True)},
+            {name: owed.get(at, 0) for name, owed in zip(names, balance.guaranteed, strict=True)},
             {name: used[at] for name, used in zip(names, balance.used, strict=True)},
             capacity.get(resource),
         )

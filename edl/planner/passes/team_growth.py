@@ -84,7 +84,7 @@ class _GrowthTurns(TeamTurns[list[_Entry], _Turn]):
                 heappop(levels[0][1])
 
     def start(self) -> Levels[list[_Entry], _Turn]:
-        self._may_cover.update(team for team in self.paths if self.balance.owed[team])
+        self._may_cover.update(team for team in self.paths if self.balance.guaranteed[team])
         return super().start()
 
     def _covers(self, team: int, entry: _Entry) -> bool:

@@ -27,7 +27,7 @@ from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.reclaim_priority import ReclaimScope, TeamRight
-from edl.planner.teams.team_balance import TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
 
 if TYPE_CHECKING:
     from edl.feasibility.eligibility import Ints, Mask

@@ -33,7 +33,8 @@ from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import TeamCharge
 
 
 @dataclass(slots=True)

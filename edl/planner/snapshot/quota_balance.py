@@ -14,7 +14,8 @@ import msgspec
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import ClusterState, JobKey, Quota, Role, Teams, TrainingJob
 from edl.planner.teams.kept_capacity import LendingBound
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import TeamCharge
 from edl.quantities import Resources
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ class KeptCapacity:
     ) -> None:
         """`used` is read by reference, and must be all zeros now; `totals`: sums of the nodes."""
         self._totals = totals
-        self._paths, self._keepers, self._owed, self._used = paths, set(keepers), guaranteed, used
+        self._paths, self._keepers = paths, set(keepers)
+        self._guaranteed, self._used = guaranteed, used
         places = range(len(used[0]) if used else 0)
         self._kept = [[0 for _ in places] for _ in paths]
         self._below = [[0 for _ in places] for _ in paths]
@@ -52,19 +53,27 @@ class KeptCapacity:
         for index, amount in amounts:
             self._follow(team, index, amount * pods)
 
+    def taken_with(self, team: int, index: int, amount: int) -> int:
+        """`taken` of a resource if a team used this much more."""
+        more = 0
+        for ancestor in self._paths[team]:
+            below, used = self._below[ancestor][index] + more, self._used[ancestor][index] + amount
+            more = self._kept_of(ancestor, index, below, used) - self._kept[ancestor][index]
+        return self.taken[index] + more + amount
+
     def _follow(self, team: int, index: int, used: int) -> None:
         more = 0
         for ancestor in self._paths[team]:
-            self._below[ancestor][index] += more
-            amount = self._kept_of(ancestor, index)
+            below = self._below[ancestor][index] = self._below[ancestor][index] + more
+            amount = self._kept_of(ancestor, index, below, self._used[ancestor][index])
             more, self._kept[ancestor][index] = amount - self._kept[ancestor][index], amount
         self.taken[index] += more + used
 
-    def _kept_of(self, team: int, index: int) -> int:
-        below = self._below[team][index]
-        if team not in self._keepers or index not in self._owed[team]:
+    def _kept_of(self, team: int, index: int, below: int, used: int) -> int:
+        """What a team keeps, if the teams below it keep `below`."""
+        if team not in self._keepers or index not in self._guaranteed[team]:
             return below
-        return max(below, self._owed[team][index] - self._used[team][index])
+        return max(below, self._guaranteed[team][index] - used)
 
 
 class LendingBound(msgspec.Struct, frozen=True, eq=False):
@@ -82,3 +91,11 @@ class LendingBound(msgspec.Struct, frozen=True, eq=False):
     def holds(self) -> bool:
         taken = self.kept.taken
         return all(taken[index] <= most for index, most in self.most) or self.is_covered()
+
+    def holds_with(self, team: int, amounts: Amounts, pods: int) -> bool:
+        """Whether it would hold with `pods` more of the claim, which no guarantee covers."""
+        limits = dict(self.most)
+        return all(
+            self.kept.taken_with(team, index, amount * pods) <= limits[index]
+            for index, amount in amounts
+        )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple
 
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import TeamCharge
 
 
 class Margin(IntEnum):
@@ -79,7 +80,9 @@ class TeamRight(NamedTuple):
     @property
     def _owns_what_it_lacks(self) -> bool:
         covered = self.covered_by
-        return covered >= 0 and all(index in self.balance.owed[covered] for index in self.scarce)
+        return covered >= 0 and all(
+            index in self.balance.guaranteed[covered] for index in self.scarce
+        )
 
     def owns(self, team: int) -> bool:
         """Whether a guarantee that the other team has no part in covers what it lacks."""
@@ -92,7 +95,10 @@ class TeamRight(NamedTuple):
         """
         if not self._owns_what_it_lacks:
             return False
-        guaranteed, used = self.balance.owed[self.covered_by], self.balance.used[self.covered_by]
+        guaranteed, used = (
+            self.balance.guaranteed[self.covered_by],
+            self.balance.used[self.covered_by],
+        )
         more = dict(charge.amounts) if charge else {}
         return any(
             used[index] + more.get(index, 0) * pods > guaranteed[index]

@@ -4,17 +4,15 @@ Terminating pods do not count. A team's figures include those of the teams below
 that are guaranteed to some team are compared; if none is, all resources of the nodes.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeAlias
-
-import msgspec
+from itertools import chain
+from typing import TypeAlias
 
 from edl.model import Quota, Reclaim, Teams
-from edl.planner.teams.kept_capacity import Amounts, KeptCapacity, LendingBound
+from edl.planner.teams.kept_capacity import Amounts, KeptCapacity
+from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
 from edl.quantities import PODS, Resources
-
-NO_TEAM: Final = -1
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Per resource: its index, the team's guarantee, and the share that one more unit adds."""
@@ -22,108 +20,11 @@ Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 
 def dominant_share(used: Sequence[int], parts: Parts) -> float:
     """The largest weighted fraction of any resource that is used beyond the guarantee; from 0."""
-    found = 0.0
-    for at, owed, weight in parts:
-        if (part := (used[at] - owed) * weight) > found:
-            found = part
-    return found
-
-
-class TeamCharge(msgspec.Struct, frozen=True, eq=False):
-    """What one pod of a role, or a whole gang, counts in its team and the teams above."""
-
-    balance: "TeamBalance"
-    team: int
-    amounts: Amounts
-    accounts: tuple[tuple[list[int], int, int], ...]
-    """(`used` of a team on its path, index of a charged resource, amount)."""
-    yielding: Sequence[int]
-    """By resource, what extras of the team use that yield to it: guarantees cover it first."""
-
-    def reserve(self, pods: int) -> None:
-        balance = self.balance
-        balance.charged.append(self.team)
-        for used, at, amount in self.accounts:
-            used[at] += amount * pods
-        if balance.keepers:
-            balance.kept.count(self.team, self.amounts, pods)
-
-    def is_within(self, team: int, pods: int = 1) -> bool:
-        """Whether the guarantee of a team on its path covers `pods` more.
-
-        False if they need a contended resource that the guarantee does not name.
-        """
-        owed, used, named = self.balance.owed[team], self.balance.used[team], False
-        for at, amount in self.amounts:
-            if at in owed:
-                if used[at] - self.yielding[at] + amount * pods > owed[at]:
-                    return False
-                named = True
-            elif owed and at in self.balance.contended:
-                return False
-        return named
-
-    def pods_within(self, team: int) -> int:
-        """How many more pods the guarantee of a team on its path covers."""
-        owed, used = self.balance.owed[team], self.balance.used[team]
-        named = ((at, amount) for at, amount in self.amounts if at in owed)
-        left = (max(owed[at] - used[at] + self.yielding[at], 0) // amount for at, amount in named)
-        return min(left, default=0) if self.is_within(team) else 0
-
-    def is_borrowed(self, team: int) -> bool:
-        """Whether a team's guarantee covers no contended resource of one more.
-
-        A pod that it covers in part is neither `is_within` nor `is_borrowed`.
-        """
-        owed, used = self.balance.owed[team], self.balance.used[team]
-        beyond = named = False
-        for at, _ in self.amounts:
-            if at not in owed:
-                beyond = beyond or not owed or at in self.balance.contended
-                continue
-            named = True
-            if used[at] - self.yielding[at] >= owed[at]:
-                beyond = True
-            elif at in self.balance.contended:
-                return False
-        return beyond or not named
-
-    def covered_by(self, pods: int = 1) -> int:
-        """The lowest team on its path whose guarantee covers `pods` more, or NO_TEAM."""
-        teams = (team for team in self.balance.paths[self.team] if self.is_within(team, pods))
-        return next(teams, NO_TEAM)
-
-    def places(self, resources: Container[str]) -> tuple[int, ...]:
-        """Indexes in the balance of the charged resources among these."""
-        return tuple(at for at, _ in self.amounts if self.balance.resources[at] in resources)
-
-    def lending_bound(self, pods: int = 1) -> LendingBound | None:
-        """What bounds `pods` more; None if a guarantee covers them, or if all teams lend."""
-        if not self.balance.keepers or self.covered_by(pods) != NO_TEAM:
-            return None
-        return self.balance.kept.bound(self.amounts, lambda: self.covered_by(0) != NO_TEAM)
-
-    def lends(self, pods: int = 1) -> bool:
-        """Whether `pods` more stay clear of the capacity that teams do not lend."""
-        bound = self.lending_bound(pods)
-        if bound is None:
-            return True
-        self.reserve(pods)
-        holds = bound.holds()
-        self.reserve(-pods)
-        return holds
-
-    def unlent(self) -> Quota:
-        """The capacity that teams do not keep, as a quota that one more exceeds."""
-        short = [at for at, amount in self.amounts if self.balance.kept.left(at) < amount]
-        return self.balance.unlent((short or self.amounts[0])[0])
-
-    def in_unlent(self, quota: Quota) -> int:
-        """What it counts in a quota that `unlent` has made; 0 for any other quota."""
-        names, keepers = self.balance.resources, self.balance.keepers
-        if not keepers or quota.source != self.balance.unlent_source:
-            return 0
-        return next((amount for at, amount in self.amounts if names[at] == quota.resource), 0)
+    share = 0.0
+    for index, guaranteed, weight in parts:
+        if (part := (used[index] - guaranteed) * weight) > share:
+            share = part
+    return share
 
 
 class TeamBalance:
@@ -142,15 +43,20 @@ class TeamBalance:
         """
         self.names = teams.top_down
         self.numbers = {name: number for number, name in enumerate(self.names)}
-        self.paths = [tuple(self.numbers[one] for one in teams.path(name)) for name in self.names]
+        self.paths = [
+            tuple(self.numbers[ancestor] for ancestor in teams.path(name)) for name in self.names
+        ]
         self._parents = [path[1] if len(path) > 1 else NO_TEAM for path in self.paths]
-        governed = {resource for owed in teams.guaranteed.values() for resource, _ in owed}
+        governed = {resource for amounts in teams.guaranteed.values() for resource, _ in amounts}
         self.resources = tuple(sorted(governed or set(totals) - {PODS}))
         self._totals = [totals.get(resource, 0) for resource in self.resources]
-        self._places = {resource: at for at, resource in enumerate(self.resources)}
-        self.owed = [self._placed(teams.guaranteed[name]) for name in self.names]
+        self._places = {resource: index for index, resource in enumerate(self.resources)}
+        self.guaranteed = [self._placed(teams.guaranteed[name]) for name in self.names]
         """By team, its guarantee by resource index; resources without one are absent."""
-        self._owed = [[owed.get(at, 0) for at in range(len(self.resources))] for owed in self.owed]
+        indexes = range(len(self.resources))
+        self._guaranteed_dense = [
+            [named.get(index, 0) for index in indexes] for named in self.guaranteed
+        ]
         self.used = [[0] * len(self.resources) for _ in self.names]
         self._charges: dict[tuple[int, Amounts], TeamCharge] = {}
         self.charged: list[int] = []
@@ -171,17 +77,17 @@ class TeamBalance:
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
         """Teams with `lend: false`."""
-        self.kept = KeptCapacity(self.paths, self.keepers, self.owed, self.used, self._totals)
+        self.kept = KeptCapacity(self.paths, self.keepers, self.guaranteed, self.used, self._totals)
         self.reclaims_jobs = frozenset(
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
         """Teams whose claims may preempt whole jobs of borrowers."""
         self.parts: list[Parts] = [
             tuple(
-                (at, owed, 1 / (total * teams[name].weight) if total > 0 else 0.0)
-                for at, (owed, total) in enumerate(zip(amounts, self._totals, strict=True))
+                (index, guaranteed, 1 / (total * teams[name].weight) if total > 0 else 0.0)
+                for index, (guaranteed, total) in enumerate(zip(amounts, self._totals, strict=True))
             )
-            for name, amounts in zip(self.names, self._owed, strict=True)
+            for name, amounts in zip(self.names, self._guaranteed_dense, strict=True)
         ]
 
     @cached_property
@@ -189,18 +95,20 @@ class TeamBalance:
         """Resources of which the least demand exceeds the nodes: independent of what runs."""
         asked = self._asked()
         pairs = enumerate(zip(self.resources, self._totals, strict=True))
-        return frozenset(at for at, (name, most) in pairs if asked.get(name, 0) > most)
+        return frozenset(index for index, (name, most) in pairs if asked.get(name, 0) > most)
 
     @property
     def unlent_source(self) -> str:
         return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
 
-    def unlent(self, at: int) -> Quota:
+    def unlent(self, index: int) -> Quota:
         """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
-        used = sum(self.used[one][at] for one, parent in enumerate(self._parents) if parent < 0)
-        most = max(self.kept.left(at) + used, 0)
+        used = sum(
+            self.used[team][index] for team, parent in enumerate(self._parents) if parent < 0
+        )
+        most = max(self.kept.left(index) + used, 0)
         kept_by = self.names[self.keepers[0]]
-        return Quota("", self.unlent_source, self.resources[at], most, used, kept_by=kept_by)
+        return Quota("", self.unlent_source, self.resources[index], most, used, kept_by=kept_by)
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""
@@ -214,7 +122,9 @@ class TeamBalance:
         key = team, tuple(sorted(amounts.items()))
         if key not in self._charges:
             path = self.paths[team]
-            accounts = tuple([(self.used[one], *charged) for one in path for charged in key[1]])
+            accounts = tuple(
+                [(self.used[ancestor], *charged) for ancestor in path for charged in key[1]]
+            )
             self._charges[key] = TeamCharge(self, *key, accounts, self.nothing)
         return self._charges[key]
 
@@ -223,43 +133,44 @@ class TeamBalance:
 
     def below(self, team: int) -> Iterable[int]:
         """The team itself and all teams below it."""
-        return (one for one, path in enumerate(self.paths) if team in path)
+        return (number for number, path in enumerate(self.paths) if team in path)
 
     def below_common(self, team: int, other: int) -> tuple[int, ...]:
         """The teams on the path of `other` below the lowest common ancestor of both teams."""
-        found = self._common.get((team, other))
-        if found is None:
-            found = tuple(one for one in self.paths[other] if one not in self.paths[team])
-            self._common[team, other] = found
-        return found
+        teams = self._common.get((team, other))
+        if teams is None:
+            teams = tuple(above for above in self.paths[other] if above not in self.paths[team])
+            self._common[team, other] = teams
+        return teams
 
     def common_levels(self, teams: Iterable[int]) -> int:
         """The number of levels, from the top, at which all of these teams share their path."""
         levels = zip(*(reversed(self.paths[team]) for team in teams), strict=False)
-        return next((at for at, level in enumerate(levels) if len(set(level)) > 1), 0)
+        return next((depth for depth, level in enumerate(levels) if len(set(level)) > 1), 0)
 
     def all_borrow(self, team: int, other: int, scarce: Sequence[int] = ()) -> bool:
         """Whether all teams on the path of `other` below the common ancestor borrow."""
-        return all(self.borrows(one, scarce) for one in self.below_common(team, other))
+        return all(self.borrows(borrower, scarce) for borrower in self.below_common(team, other))
 
     def borrowing_beside(self, team: int, scarce: tuple[int, ...]) -> list[bool]:
         """`all_borrow` for every team, by number."""
-        path, found, borrowing = self.paths[team], list[bool](), self._borrowing(scarce)
-        for one, parent in enumerate(self._parents):
-            beside = borrowing[one] and (parent < 0 or found[parent])
-            found.append(beside or one in path)
-        return found
+        path, beside_all, borrowing = self.paths[team], list[bool](), self._borrowing(scarce)
+        for number, parent in enumerate(self._parents):
+            beside = borrowing[number] and (parent < 0 or beside_all[parent])
+            beside_all.append(beside or number in path)
+        return beside_all
 
     def _borrowing(self, scarce: tuple[int, ...]) -> list[bool]:
         """`borrows` for every team; only teams whose usage has changed are read again."""
-        found, since = self._borrowers.get(scarce, ([], 0))
-        if found:
-            for one in {one for team in set(self.charged[since:]) for one in self.paths[team]}:
-                found[one] = self.borrows(one, scarce)
+        borrowing, since = self._borrowers.get(scarce, ([], 0))
+        if borrowing:
+            changed = {self.paths[team] for team in self.charged[since:]}
+            for team in set(chain.from_iterable(changed)):
+                borrowing[team] = self.borrows(team, scarce)
         else:
-            found = [self.borrows(team, scarce) for team in range(len(self.names))]
-        self._borrowers[scarce] = found, len(self.charged)
-        return found
+            borrowing = [self.borrows(team, scarce) for team in range(len(self.names))]
+        self._borrowers[scarce] = borrowing, len(self.charged)
+        return borrowing
 
     def borrows(self, team: int, scarce: Sequence[int] = ()) -> bool:
         """Whether a team uses more than its guarantee of any of these resources.
@@ -267,16 +178,21 @@ class TeamBalance:
         Without `scarce`: of any resource of its guarantee; True if it has none. The guarantee of a
         resource that it does not name is 0, so any use of that is borrowed.
         """
-        used, owed, named = self.used[team], self._owed[team], scarce or self.owed[team]
-        return not named or any(used[at] > owed[at] for at in named)
+        used, guaranteed = self.used[team], self._guaranteed_dense[team]
+        named = scarce or self.guaranteed[team]
+        return not named or any(used[index] > guaranteed[index] for index in named)
 
     def has_left(self, team: int, scarce: Sequence[int] = (), freed: Sequence[int] = ()) -> bool:
         """Whether any part of its guarantee is unused once it uses `freed` less, by resource.
 
         Only of the resources `scarce`, if any are.
         """
-        used, owed, freed = self.used[team], self.owed[team].items(), freed or self.nothing
-        return any(used[at] - freed[at] < most for at, most in owed if not scarce or at in scarce)
+        used, freed = self.used[team], freed or self.nothing
+        return any(
+            used[index] - freed[index] < most
+            for index, most in self.guaranteed[team].items()
+            if not scarce or index in scarce
+        )
 
     def share(self, team: int) -> float:
         """The largest fraction of any resource that it uses beyond its guarantee, by weight."""
@@ -285,8 +201,8 @@ class TeamBalance:
     def share_with(self, team: int, amounts: Amounts, pods: int) -> float:
         """`share` with `pods` more pods of these amounts each."""
         used = self.used[team].copy()
-        for at, amount in amounts:
-            used[at] += amount * pods
+        for index, amount in amounts:
+            used[index] += amount * pods
         return dominant_share(used, self.parts[team])
 
     def has_less(self, team: int, other: int) -> bool:

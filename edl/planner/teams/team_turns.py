@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
 
-from edl.planner.teams.team_balance import NO_TEAM, Parts, TeamBalance
+from edl.planner.teams.team_balance import Parts, TeamBalance
+from edl.planner.teams.team_charge import NO_TEAM
 
 Own = TypeVar("Own")
 """What waits in one team."""

@@ -30,7 +30,7 @@ from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
 from edl.planner.snapshot.last_resizes import stopped_to_grow
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
-from edl.planner.teams.team_balance import NO_TEAM, TeamCharge
+from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ class AdmissionQueue:
         if (request_charge := request.team) is None:
             raise ValueError(f"{claim.job.key}: no team")
         if not any(
-            request_charge.balance.owed[team]
+            request_charge.balance.guaranteed[team]
             for team in request_charge.balance.paths[request_charge.team]
         ):
             return request_charge

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from edl.planner.gangs.gang import Gang
 from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimOrder, claim_order
 from edl.planner.snapshot.last_resizes import JobReference
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
 from edl.planner.teams.team_turns import Level, Levels, TeamTurns
 
 FIRST_COVERED: Final = 0

@@ -36,7 +36,7 @@ from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
-from edl.planner.teams.team_balance import TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
 
 
 class Preemptor(NamedTuple):

@@ -16,7 +16,8 @@ from edl.planner.packing.placement import Placement, by_class
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import TeamCharge
 from edl.spec.allowed_sizes import start_pods
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.kept_capacity import Amounts
 from edl.planner.teams.reclaim_priority import Reach, TeamRight
-from edl.planner.teams.team_balance import TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
 
 _NOTHING: Final = -1.0
 """Below each share."""
@@ -62,7 +62,9 @@ class TeamDonors:
         if least < inf and charge not in self._gives:
             theirs = balance.below_common(self.right.team, charge.team)
             stays = balance.share_with(theirs[-1], charge.amounts, -1) > least
-            within = (team for team in theirs if balance.owed[team] and charge.is_within(team, 0))
+            within = (
+                team for team in theirs if balance.guaranteed[team] and charge.is_within(team, 0)
+            )
             self._gives[charge] = stays and next(within, None) is None
         return least < inf and self._gives[charge]
 

@@ -13,7 +13,8 @@ from edl.model import JobKey
 from edl.planner.packing.placement import Placement
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
-from edl.planner.teams.team_balance import TeamBalance, TeamCharge
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import TeamCharge
 
 
 class TeamExtras:

@@ -24,7 +24,8 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
-from edl.planner.teams.team_balance import NO_TEAM, TeamBalance
+from edl.planner.teams.team_balance import TeamBalance
+from edl.planner.teams.team_charge import NO_TEAM
 from edl.quantities import Resources
 from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner import teams as teamed
@@ -389,7 +390,7 @@ def _parted(balance: TeamBalance, team: int, other: int) -> tuple[Sequence[int],
 
 def _is_within(balance: TeamBalance, team: int) -> bool:
     """Whether all that a team holds is guaranteed to it."""
-    return bool(balance.owed[team]) and not balance.borrows(team)
+    return bool(balance.guaranteed[team]) and not balance.borrows(team)
 
 
 @law(any_state(spare=ROOMY), random=st.randoms(use_true_random=False))
