@@ -1,11 +1,22 @@
 """Growth between teams: within guarantees first, then by weighted dominant share (DRF).
 
 At each level of the team tree, the team with the smallest share gets the next replica; inside a
-team it goes to the least satisfied role, as without teams.
+team it goes to the least satisfied role, as without teams. The turn of a team is its share, or
+`_COVERED`, with the role that would grow; each heap has the turns of the teams below one:
+
+    first             (0.1, r2)  (0.4, r1)         r2 grows; then the turns on the path of its
+                         |          |              team are computed anew, from the lowest up
+    top teams            b          a: own roles r1, r4
+                         |
+    heap below b      (0.1, r2)  (0.2, r3)
+                         |          |
+    teams below b       b1         b2
+
+`tests/edl/planner/reference_growth.py` is the same without heaps: it computes all turns each time.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final, TypeAlias
 
@@ -18,7 +29,6 @@ _Entry: TypeAlias = tuple[float, int, RoleAllocation, int]
 """(satisfaction, rank, role, its team). Ranks are unique, so roles are never compared."""
 _Turn: TypeAlias = tuple[float, _Entry]
 """(share of the team, the first role in it and below it)"""
-_Put: TypeAlias = Callable[[list[_Turn], _Turn], object]
 _COVERED: Final = -1.0
 """In the place of the share if a guarantee covers the replica: below each share."""
 
@@ -28,12 +38,24 @@ def growth_order(
 ) -> Iterator[RoleAllocation]:
     """Yields the role that may grow next; a role that did not grow when yielded is dropped."""
     roles = defaultdict[int, list[_Entry]](list)
-    for one in asking:
-        team, satisfied = one.team, policy.satisfaction(one, len(one.placements))
-        roles[team].append((satisfied, one.rank, one, team))
-    for own in roles.values():
-        heapify(own)
+    for role in asking:
+        satisfied = policy.satisfaction(role, len(role.placements))
+        roles[role.team].append((satisfied, role.rank, role, role.team))
+    for entries in roles.values():
+        heapify(entries)
     return _GrowthTurns(balance, roles).in_order(policy.satisfaction)
+
+
+def _requeue_or_drop(roles: list[_Entry], size: int, satisfaction: Satisfaction) -> None:
+    """Move the first role of a heap, of this size before its turn, behind the less satisfied ones.
+
+    A role that did not grow, or cannot grow further, is dropped.
+    """
+    _, rank, role, team = roles[0]
+    if size < (grown := len(role.placements)) < role.max_replicas:
+        heapreplace(roles, (satisfaction(role, grown), rank, role, team))
+    else:
+        heappop(roles)
 
 
 class _GrowthTurns(TeamTurns[list[_Entry], _Turn]):
@@ -52,36 +74,36 @@ class _GrowthTurns(TeamTurns[list[_Entry], _Turn]):
         yielded role has grown is seen from its placements.
         """
         balance, first, paths = self.balance, self.first, self.paths
-        put: _Put = heappush
         changes, levels, may_cover = balance.changes, self.start(), self._may_cover
+        served = False
         while True:
             if changes != balance.changes:
-                changes, put, levels = balance.changes, heappush, self.start()
-            for team, own, below, beside, used, at, owed, weight, others in levels:
+                changes, levels, served = balance.changes, self.start(), False
+            for team, roles, below, beside, used, index, guaranteed, weight, others in levels:
                 # A plan may take 100,000 turns: this is `TeamBalance.share`, mostly inline.
-                part = (used[at] - owed) * weight
+                part = (used[index] - guaranteed) * weight
                 share = dominant_share(used, others) if others or part < 0 else part
-                if below and not (own and (share, own[0]) < below[0]):
+                if below and not (roles and (share, roles[0]) < below[0]):
                     before, entry = below[0]
-                elif own:
-                    before, entry = share, own[0]
+                elif roles:
+                    before, entry = share, roles[0]
                 else:
-                    if put is heapreplace:
+                    if served:
                         heappop(beside)
                     continue
                 if before == _COVERED or (team in may_cover and self._covers(team, entry)):
                     share = _COVERED
-                put(beside, (share, entry))
+                if served:  # the team's last turn was the first of this heap
+                    heapreplace(beside, (share, entry))
+                else:
+                    heappush(beside, (share, entry))
             if not first:
                 return
-            _, (_, rank, role, team) = first[0]
+            _, (_, _, role, team) = first[0]
             size = len(role.placements)
             yield role
-            put, levels = heapreplace, paths[team]
-            if size < (grown := len(role.placements)) < role.max_replicas:
-                heapreplace(levels[0][1], (satisfaction(role, grown), rank, role, team))
-            else:
-                heappop(levels[0][1])
+            levels, served = paths[team], True
+            _requeue_or_drop(levels[0][1], size, satisfaction)
 
     def start(self) -> Levels[list[_Entry], _Turn]:
         self._may_cover.update(team for team in self.paths if self.balance.guaranteed[team])

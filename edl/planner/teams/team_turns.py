@@ -18,7 +18,10 @@ Turn = TypeVar("Turn")
 """(sort key, …); no other team beside it has an equal key."""
 Level: TypeAlias = tuple[int, Own, list[Turn], list[Turn], list[int], int, int, float, Parts]
 """(team, what waits in it, heap of its children's turns, heap with its own turn, usage,
-part of its first resource, parts of all resources if there are others)"""
+part of its first resource, parts of all resources if there are others)
+
+A plain tuple: with a NamedTuple, a decision with teams takes 4 % more time.
+"""
 Levels: TypeAlias = tuple[Level[Own, Turn], ...]
 
 
@@ -29,8 +32,8 @@ class TeamTurns(Generic[Own, Turn]):
         """`waiting`: by team, what waits in it; `nothing`: for all other teams."""
         self.balance = balance
         above: dict[int, int] = {}
-        for own in waiting:
-            above.update(pairwise((*balance.paths[own], NO_TEAM)))
+        for team in waiting:
+            above.update(pairwise((*balance.paths[team], NO_TEAM)))
         teams, children, top = sorted(above), Counter(above.values()), NO_TEAM
         # Above the lowest team that all of them belong to, there is nothing to compare.
         while children[top] == 1 and teams[0] not in waiting:
