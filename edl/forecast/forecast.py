@@ -5,10 +5,10 @@ found, and starts that do are reported as unknown.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -29,6 +29,7 @@ from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
 
 _NAMED: Final = 2
 _PASSING: Final = TIMED_CODES | PROMISING_CODES
+_Reasons: TypeAlias = dict[JobKey, Reason]
 _TRIED: Final = 20
 """Most jobs without a simulated start to try in an empty cluster, at a decision each."""
 
@@ -44,25 +45,28 @@ class Forecast(msgspec.Struct, frozen=True):
 class _Seen:
     """The first start and growth of each job, in simulated seconds, and its last reason.
 
-    `never`: by the first decision, jobs that can never start with the present nodes and quotas;
-    with an autoscaler, what they wait for, as nodes may be added.
+    `short`: by the first decision, which requests no nodes, jobs that can never start with the
+    present nodes and quotas.
     `lacks`: the resources that nodes lacked for each job; "" for another reason that
     does not pass by itself.
     `codes`: all codes of each job's reasons.
     `over`: jobs that have ended.
+    `stopped`: whether the simulation was ended early.
     """
 
     start: dict[JobKey, float] = field(default_factory=dict)
     growth: dict[JobKey, float] = field(default_factory=dict)
     reason: dict[JobKey, Reason] = field(default_factory=dict)
-    never: dict[JobKey, Reason] = field(default_factory=dict)
+    short: dict[JobKey, Reason] = field(default_factory=dict)
     lacks: defaultdict[JobKey, set[str]] = field(default_factory=lambda: defaultdict(set))
     codes: defaultdict[JobKey, set[Code]] = field(default_factory=lambda: defaultdict(set))
     over: frozenset[JobKey] = frozenset()
+    stopped: bool = False
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
         if not self.reason:
-            self.never = {one.job: one.reason for one in plan.held if is_never(one.reason)}
+            short = (entry for entry in plan.held if is_never(entry.reason))
+            self.short = {entry.job: entry.reason for entry in short}
         for admission in plan.admissions:
             self.start.setdefault(admission.job, now)
         for resize in plan.resizes:
@@ -89,22 +93,18 @@ def forecast(
     """
     jobs = {job.key: job for job in state.jobs if job.live and ending(job) is None}
     keys = [key for key in asked if key in jobs]
-    known = {key: left(job, state.observed_at) for key, job in jobs.items()}
-    seen, stopped = _simulated(state, settings, (keys, known), enough)
+    remaining = {key: left(job, state.observed_at) for key, job in jobs.items()}
     contention = Contention(state, settings)
-    estimates = _Estimates(state.observed_at, jobs, known, contention, seen, stopped)
+    seen = _simulated(state, settings, keys, remaining, enough)
+    short, never_by_plan = _never_by_plan(state, settings, seen.short, plan)
     waiting = {key for key in keys if any(role.status.suspended for role in jobs[key].live)}
-    unseen = [jobs[key] for key in keys if key in waiting and key not in seen.start]
-    if seen.never and settings.limits.expects_autoscaler(detected=state.autoscaled):
-        plan = plan or decide(state, settings.policy_to_apply(), settings.limits)
-        seen.never = {one.job: one.reason for one in plan.held if one.job in seen.never}
-        never = {one.job: one.reason for one in plan.held if one.never}
-    else:
-        never = seen.never
-    if all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
-        estimates.never.update((one.key, never[one.key]) for one in unseen if one.key in never)
-    rest = [job for job in unseen if job.key not in estimates.never]
-    estimates.never.update(_never(state, settings, rest, enough))
+    unseen = [key for key in keys if key in waiting and key not in seen.start]
+    if not all(node.schedulable for node in state.nodes):  # a cordoned node may be uncordoned
+        never_by_plan = {}
+    never = {key: never_by_plan[key] for key in unseen if key in never_by_plan}
+    rest = [jobs[key] for key in unseen if key not in never]
+    never |= _never_in_empty_cluster(state, settings, rest, enough)
+    estimates = _Estimates(state.observed_at, jobs, remaining, contention, seen, short, never)
     return Forecast(
         starts={key: estimates.estimate(key, seen.start) for key in keys if key in waiting},
         grows={key: estimates.estimate(key, seen.growth) for key in keys if key not in waiting},
@@ -114,17 +114,17 @@ def forecast(
 def _simulated(
     state: ClusterState,
     settings: Settings,
-    asked: tuple[list[JobKey], Mapping[JobKey, RemainingWork]],
+    keys: list[JobKey],
+    remaining: Mapping[JobKey, RemainingWork],
     enough: Callable[[], bool],
-) -> tuple[_Seen, bool]:
-    """What the simulation saw, and whether `enough` stopped it early."""
-    keys, known = asked
+) -> _Seen:
+    """What the simulation saw until each of these jobs had started or grown."""
     seen = _Seen()
 
-    def remaining(job: TrainingJob) -> Work | None:
-        return known[job.key].work if job.key in known else None
+    def work_of(job: TrainingJob) -> Work | None:
+        return remaining[job.key].work if job.key in remaining else None
 
-    scenario = from_state(state, settings.limits, remaining)
+    scenario = from_state(state, settings.limits, work_of)
     control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(scenario, control_mode, Watcher(decided=seen.note))
     horizon = HORIZON.total_seconds()
@@ -132,11 +132,27 @@ def _simulated(
         if all(key in seen.start or key in seen.growth for key in keys):
             break
         if enough():
-            return seen, True
+            seen.stopped = True
+            return seen
         simulation.run(simulation.next)
     going = {job.key for job in simulation.state().jobs if ending(job) is None}
     seen.over = frozenset(key for key in keys if key not in going)
-    return seen, False
+    return seen
+
+
+def _never_by_plan(
+    state: ClusterState, settings: Settings, short: _Reasons, plan: Plan | None
+) -> tuple[_Reasons, _Reasons]:
+    """Why jobs wait that the present nodes and quotas cannot hold, and which jobs never start.
+
+    These are the same, but with an autoscaler nodes may be added: then a plan that requests nodes
+    tells both.
+    """
+    if not (short and settings.limits.expects_autoscaler(detected=state.autoscaled)):
+        return short, short
+    plan = plan or decide(state, settings.policy_to_apply(), settings.limits)
+    waits = {entry.job: entry.reason for entry in plan.held if entry.job in short}
+    return waits, {entry.job: entry.reason for entry in plan.held if entry.never}
 
 
 def _lacked_resource(reason: Reason) -> str:
@@ -146,15 +162,17 @@ def _lacked_resource(reason: Reason) -> str:
     return ""
 
 
-def _never(
+def _never_in_empty_cluster(
     state: ClusterState, settings: Settings, unseen: list[TrainingJob], enough: Callable[[], bool]
-) -> Iterator[tuple[JobKey, Reason]]:
+) -> _Reasons:
     """The jobs that would not start even in an empty cluster, and why; of the first `_TRIED`."""
+    never: _Reasons = {}
     for job in unseen[:_TRIED]:
         if enough():
-            return
-        if not _own(job) and (reason := hopeless(state, settings, job)):
-            yield job.key, reason
+            break
+        if not _own_obstacle(job) and (reason := hopeless(state, settings, job)):
+            never[job.key] = reason
+    return never
 
 
 class _Estimates(msgspec.Struct, frozen=True):
@@ -162,16 +180,17 @@ class _Estimates(msgspec.Struct, frozen=True):
 
     now: datetime
     jobs: Mapping[JobKey, TrainingJob]
-    known: Mapping[JobKey, RemainingWork]
+    remaining: Mapping[JobKey, RemainingWork]
     contention: Contention
     seen: _Seen
-    stopped: bool
-    never: dict[JobKey, Reason] = msgspec.field(default_factory=dict)
+    short: Mapping[JobKey, Reason]
+    """Why jobs wait that the present nodes and quotas cannot hold."""
+    never: Mapping[JobKey, Reason]
 
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
-        if own := _own(job):
-            return Estimate(Certainty.UNKNOWN, reason=own)
+        if obstacle := _own_obstacle(job):
+            return Estimate(Certainty.UNKNOWN, reason=obstacle)
         if after is None:
             return self._without_time(key)
         codes = self.seen.codes[key]
@@ -180,10 +199,10 @@ class _Estimates(msgspec.Struct, frozen=True):
         if not after:
             return Estimate(Certainty.NOW, self.now)
         sooner = f"{_names(endless)} ends" if endless else _ends_earlier(job)
-        at = rounded(self.now, timedelta(seconds=after), up=bool(sooner))
+        time = rounded(self.now, timedelta(seconds=after), up=bool(sooner))
         if sooner:
-            return Estimate(Certainty.LATEST, at, f"sooner if {sooner}")
-        return Estimate(Certainty.ABOUT, at)
+            return Estimate(Certainty.LATEST, time, f"sooner if {sooner}")
+        return Estimate(Certainty.ABOUT, time)
 
     def _without_time(self, key: JobKey) -> Estimate:
         asked, never = self.jobs[key].provisioning, self.never.get(key)
@@ -198,8 +217,8 @@ class _Estimates(msgspec.Struct, frozen=True):
         """Jobs without a known end that run before that time and compete with it, by name."""
         return [
             other
-            for other, found in sorted(self.known.items())
-            if found.work is None
+            for other, remaining in sorted(self.remaining.items())
+            if remaining.work is None
             and other != key
             and (
                 not any(role.status.suspended for role in self.jobs[other].live)
@@ -211,15 +230,15 @@ class _Estimates(msgspec.Struct, frozen=True):
         ]
 
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
-        if self.stopped:
+        if self.seen.stopped:
             return "it was not computed within the time limit"
-        if key in self.seen.never:
-            return messages.lasting(self.seen.never[key])
+        if key in self.short:
+            return messages.lasting(self.short[key])
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Running jobs of other namespaces do not use that quota.
             return self._reason(key)
-        overdue = [one for one in endless if self.known[one].basis is Basis.OVERDUE]
+        overdue = [other for other in endless if self.remaining[other].basis is Basis.OVERDUE]
         if overdue:
             verb = "have" if len(overdue) > 1 else "has"
             return f"{_names(overdue)} {verb} run longer than declared"
@@ -251,7 +270,8 @@ def _ends_earlier(job: TrainingJob) -> str:
     return "its previous pods end before their grace period does" if leaves else ""
 
 
-def _own(job: TrainingJob) -> str:
+def _own_obstacle(job: TrainingJob) -> str:
+    """What keeps it from starting whatever the cluster has; empty if nothing does."""
     if job.paused:
         return "it is paused" if job.suspended else "its pause is requested"
     if why := blocked(job):
