@@ -197,7 +197,7 @@ class Simulation:
 
     def _arrive(self, training: Training) -> None:
         sim_job = self.job_controller.arrive(training)
-        if not sim_job.started:
+        if not sim_job.runs_any:
             self._control.arrived(sim_job)
 
     def _happen(self, event: NodeEvent) -> None:
@@ -227,7 +227,7 @@ def _last(scenario: Scenario) -> float:
 
 def _cannot_start(sim_job: SimulatedJob) -> bool:
     failure = sim_job.job.provisioning.failure
-    return not sim_job.started and failure is not None and failure.attempts >= _ENOUGH
+    return not sim_job.runs_any and failure is not None and failure.attempts >= _ENOUGH
 
 
 def _cordoned(node: Node, _: NodeEvent) -> Node:

@@ -213,7 +213,7 @@ class JobController:
 
     def _do(self, sim_job: SimulatedJob) -> None:
         now, progress = self.env.now, sim_job.progress
-        progress.run(now, sim_job.counted.ready if sim_job.complete else 0)
+        progress.run(now, sim_job.counted.ready if sim_job.can_train else 0)
         if progress.end != sim_job.finish:
             sim_job.finish = progress.end
             self.env.event_queue.add(progress.end, partial(self._finish, sim_job, progress.end))
@@ -275,7 +275,7 @@ class JobController:
         """Record the state of a job; forget it once no pod of it is left."""
         key = sim_job.training.key
         sim_job.note(self.env.now)
-        if sim_job.track.ended is None and not sim_job.placed:
+        if sim_job.track.ended is None and not sim_job.has_bound_minimum:
             self.waiting.add(key)
         else:
             self.waiting.discard(key)

@@ -64,19 +64,20 @@ class SimulatedJob:
         return self.over and not self.job.provisioning.pods and all(pod.ended for pod in pods)
 
     @property
-    def complete(self) -> bool:
+    def can_train(self) -> bool:
         """Whether every role that has not ended has the ready pods that training needs."""
         parts = self._left()
         return bool(parts) and all(part.runs and part.ready >= need(part) for part in parts)
 
     @property
-    def placed(self) -> bool:
+    def has_bound_minimum(self) -> bool:
         """Whether every role that has not ended has its minimum bound."""
         parts = self._left()
         return bool(parts) and all(part.runs and part.bound >= least(part) for part in parts)
 
     @property
-    def started(self) -> bool:
+    def runs_any(self) -> bool:
+        """Whether the Job of any role is not suspended, and has not ended."""
         return any(part.runs for part in self.parts.values())
 
     @property
@@ -101,16 +102,16 @@ class SimulatedJob:
 
     def note(self, now: float) -> None:
         """Record its state from now on."""
-        track, counted, placed = self.track, self.counted, self.placed
+        track, counted, placed = self.track, self.counted, self.has_bound_minimum
         bound = sum(part.bound for part in self.parts.values())
-        begins = self.complete if not self.items else counted.ready > 0
+        begins = self.can_train if not self.items else counted.ready > 0
         track.lost_work = self.progress.lost
         track.size.put(now, counted.bound)
         track.wanted.put(now, counted.wanted)
         track.sizes = {name: part.wanted for name, part in self.parts.items()}
         track.short.put(now, bound > 0 and not placed and track.ended is None)
         track.speed.put(now, float(len(self.worked)) if self.items else self.progress.speed)
-        if self.started and track.admitted is None:
+        if self.runs_any and track.admitted is None:
             track.admitted = now
         if placed and track.placed is None:
             track.placed = now
