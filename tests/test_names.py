@@ -15,7 +15,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
 NAMED_PARAMETERS = ("edl/planner",)
 """Packages without parameters `found` and `one`, which say nothing of what they are."""
+NAMED_BINDINGS = ("edl/planner", "edl/forecast", "edl/simulator")
+"""Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
+NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}
+VAGUE = {"at", "found", "kept", "known", "one", "own"}
 IN_EVERY_COMMAND = {"command", "view", "options"}
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 ENTRY_POINTS = {"__init__", "__main__"}
 MODULES_PER_FOLDER = 14
 REJECTED = {
@@ -60,6 +65,24 @@ def parameters(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
             yield from (one.arg.strip("_") for one in (*node.args.args, *node.args.kwonlyargs))
+
+
+def bindings(source: str) -> Iterator[str]:
+    """Parameters, variables and loop targets of functions, without comprehensions of one line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            yield from parameters(ast.unparse(node))
+            yield from (name for statement in node.body for name in targets(statement))
+
+
+def targets(node: ast.AST) -> Iterator[str]:
+    """The names that a statement assigns, in it and below it."""
+    if isinstance(node, COMPREHENSIONS) and node.lineno == node.end_lineno:
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        yield from targets(child)
 
 
 def twice(names: Counter[str]) -> list[str]:
@@ -109,6 +132,36 @@ def test_a_parameter_is_named_after_what_it_is(package: str) -> None:
         if name in {"found", "one"}
     }
     assert vague == set()
+
+
+@pytest.mark.parametrize("package", NAMED_BINDINGS)
+def test_a_variable_is_named_after_what_it_is(package: str) -> None:
+    files = (ROOT / package).rglob("*.py")
+    paths = [path for path in files if NOT_YET_NAMED.isdisjoint(path.parents)]
+    vague = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in paths
+        for name in bindings(path.read_text())
+        if name in VAGUE
+    }
+    assert paths
+    assert vague == set()
+
+
+def test_bindings_are_parameters_variables_and_loop_targets() -> None:
+    source = """
+class Fields:
+    at: float
+    def f(_kept, *, known):
+        found = {short for short in known}
+        for one, (two, _) in found:
+            if own := [
+                each
+                for each in one
+            ]: ...
+"""
+    expected = {"kept", "known", "found", "one", "two", "_", "own", "each"}
+    assert {*bindings(source)} == expected
 
 
 def test_parameters_are_those_of_functions() -> None:

@@ -12,5 +12,5 @@ def with_counted_demands(state: ClusterState, limits: Limits) -> ClusterState:
     These may wait for a quota of their queue: capacity that is kept for them stays idle.
     """
     queueing = limits.schedulers_with_queues
-    demands = tuple(one for one in state.demands if one.scheduler not in queueing)
+    demands = tuple(demand for demand in state.demands if demand.scheduler not in queueing)
     return state if len(demands) == len(state.demands) else replace(state, demands=demands)

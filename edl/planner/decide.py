@@ -34,8 +34,8 @@ def decide(
     contains no action.
     """
     plan_cache = plan_cache or PlanCache()
-    if known := plan_cache.get(state, policy, limits):
-        return known
+    if cached_plan := plan_cache.get(state, policy, limits):
+        return cached_plan
     builder = run_passes(state, policy, limits)
     plan = with_removals_of_delisted(builder.plan(), state)
     plan_cache.put(state, plan, builder.snapshot, waits=bool(builder.results.moves))

@@ -27,9 +27,9 @@ class GrowthWaits:
         return replace(state, jobs=tuple(jobs))
 
     def _with_waits(self, job: TrainingJob) -> TrainingJob:
-        known = ((role, self._since.get((job.key, role.name))) for role in job.roles)
+        waits = ((role, self._since.get((job.key, role.name))) for role in job.roles)
         return replace(
-            job, roles=tuple(role.changed(growth_awaited_since=since) for role, since in known)
+            job, roles=tuple(role.changed(growth_awaited_since=since) for role, since in waits)
         )
 
     def note(self, plan: Plan, now: datetime) -> None:
@@ -37,7 +37,11 @@ class GrowthWaits:
 
         A scale-up may not be carried out, such as after a conflict: its wait would begin again.
         """
-        grown = ((one.job, one.role) for one in plan.resizes if one.after > one.before)
-        kept = {role: self._since[role] for role in grown if role in self._since}
-        known = {role: self._since.get(role, now) for role in plan.growth_waits} | kept
-        self._since = {role: min(since, now) for role, since in known.items()}
+        grown = (
+            (resize.job, resize.role) for resize in plan.resizes if resize.after > resize.before
+        )
+        grown_since = {role: self._since[role] for role in grown if role in self._since}
+        waiting_since = {
+            role: self._since.get(role, now) for role in plan.growth_waits
+        } | grown_since
+        self._since = {role: min(since, now) for role, since in waiting_since.items()}

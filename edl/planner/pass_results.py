@@ -55,24 +55,24 @@ class Start(NamedTuple):
     @property
     def is_gated(self) -> bool:
         """Whether the plan chooses the nodes of all its pods."""
-        return all(one.role.template.gated for one in self.allocations)
+        return all(allocation.role.template.gated for allocation in self.allocations)
 
     @property
     def pods(self) -> Counter[PodClass]:
         """The pods that are created, by class."""
-        found: Counter[PodClass] = Counter()
-        for one in self.allocations:
-            found[one.pod_class] += one.created
-        return +found
+        created: Counter[PodClass] = Counter()
+        for allocation in self.allocations:
+            created[allocation.pod_class] += allocation.created
+        return +created
 
     @property
     def reservation(self) -> PipelinedPods:
         """Its capacity, reserved as that of a claim."""
         nodes = [
-            [placement.node for placement in one.placements if placement.holds_idle]
-            for one in self.allocations
+            [placement.node for placement in role.placements if placement.holds_idle]
+            for role in self.allocations
         ]
-        requests = [PodSetRequest(one.pod_class, one.created) for one in self.allocations]
+        requests = [PodSetRequest(role.pod_class, role.created) for role in self.allocations]
         return PipelinedPods(requests, nodes, self.number, {})
 
 
@@ -120,7 +120,7 @@ class PassResults:
     def starts(self) -> list[Start]:
         """The jobs that this plan starts, in the order in which they were admitted."""
         admitted = enumerate(self.admitted.items())
-        return [Start(number, key, found) for number, (key, (_, found)) in admitted]
+        return [Start(number, key, allocations) for number, (key, (_, allocations)) in admitted]
 
     def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
         if key not in self.held:
@@ -142,7 +142,10 @@ class PassResults:
         evicted: dict[RoleAllocation, list[Placement]] | None = None,
     ) -> None:
         taken = evicted or {}
-        sizes = {one: one.allocated + len(placements) for one, placements in taken.items()}
+        sizes = {
+            allocation: allocation.allocated + len(placements)
+            for allocation, placements in taken.items()
+        }
         before = len(self.admitted)
         self.pipelined.append(PipelinedPods(requests, placed, before, taken, sizes, key, clears))
 
@@ -152,9 +155,9 @@ class PassResults:
         Roles that yield to it keep what they yield to claims before it. Gangs behind it for which
         they yield wait, too.
         """
-        at = [one.key for one in self.pipelined].index(key)
-        waiting, roles = [self.pipelined[at]], set(self.pipelined[at].evicted)
-        for claim in self.pipelined[at + 1 :]:
+        place = [claim.key for claim in self.pipelined].index(key)
+        waiting, roles = [self.pipelined[place]], set(self.pipelined[place].evicted)
+        for claim in self.pipelined[place + 1 :]:
             if claim.key and not roles.isdisjoint(claim.evicted):
                 waiting.append(claim)
                 roles.update(claim.evicted)
@@ -184,8 +187,8 @@ class PassResults:
         victims = {job for job, why in self.suspended.items() if _is_for(why, key)}
         self.suspended = {job: why for job, why in self.suspended.items() if job not in victims}
         self.claimed_quota.pop(key, NOT_COUNTED).release(FUTURE_IDLE)
-        kept = (self.preempted.get(job, ()) for job in victims)
-        for allocation, placement in chain.from_iterable(kept):
+        stopped = (self.preempted.get(job, ()) for job in victims)
+        for allocation, placement in chain.from_iterable(stopped):
             if placement.counts_in_quota:
                 allocation.quota_request.reserve(placement.quota_horizon)
                 allocation.charge_devices(placement, 1)
@@ -193,7 +196,7 @@ class PassResults:
 
     def held_jobs(self) -> tuple[Held, ...]:
         """Queued jobs by position, those that never start, then the others by name."""
-        found, ahead, until = list[Held](), list[JobKey](), self.held_until.get
+        queued, ahead, until = list[Held](), list[JobKey](), self.held_until.get
         never = list[Held]()
         for key in self.queue:
             reason = self.held[key]
@@ -201,11 +204,11 @@ class PassResults:
                 never.append(Held(key, reason, until=until(key), never=True))
             else:
                 first = tuple(ahead[:_SHOWN_AHEAD])
-                found.append(Held(key, reason, len(ahead) + 1, first, until(key)))
+                queued.append(Held(key, reason, len(ahead) + 1, first, until(key)))
                 ahead.append(key)
         waiting = set(self.queue)
         rest = sorted(key for key in self.held if key not in waiting)
-        return (*found, *never, *(Held(key, self.held[key], until=until(key)) for key in rest))
+        return (*queued, *never, *(Held(key, self.held[key], until=until(key)) for key in rest))
 
 
 def _cancel_growth_back(allocation: RoleAllocation) -> None:
@@ -221,11 +224,11 @@ def _kept_replicas(
 
     Only the last replicas of a live role can leave: so it also keeps all above those.
     """
-    kept = [*reversed(evicted)]
+    replicas = [*reversed(evicted)]
     if allocation.role.spec.resizing is ResizePolicy.LIVE:
-        above = max(size - allocation.allocated - len(kept), 0)
-        kept += [Placement(NO_NODE, holds_idle=False, is_new=False)] * above
-    return kept
+        above = max(size - allocation.allocated - len(replicas), 0)
+        replicas += [Placement(NO_NODE, holds_idle=False, is_new=False)] * above
+    return replicas
 
 
 def _keep(allocation: RoleAllocation, replicas: Sequence[Placement]) -> None:
@@ -248,8 +251,8 @@ def record_eviction(allocations: Iterable[RoleAllocation], reason: Reason) -> No
 
 def _reason_to_yield(key: JobKey, reason: Reason) -> Reason:
     """Why a role of this job yields to the claim of that reason, which may be its own job's."""
-    own = reason.about == Minimum(key)
-    return replace(reason, about=Minimum(key, own=True)) if own else reason
+    own_job = reason.about == Minimum(key)
+    return replace(reason, about=Minimum(key, own=True)) if own_job else reason
 
 
 def _is_for(reason: Reason, key: JobKey) -> bool:

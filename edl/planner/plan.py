@@ -171,12 +171,12 @@ class Plan(msgspec.Struct, frozen=True):
 
     def unplaced(self, key: JobKey) -> Reason | None:
         """What pods of a started job's minimum lack; None if they all fit, or wait for others."""
-        held = (one.reason for one in self.held if one.job == key)
-        return next((one for one in held if isinstance(one.about, UnplacedMinimum)), None)
+        held = (entry.reason for entry in self.held if entry.job == key)
+        return next((reason for reason in held if isinstance(reason.about, UnplacedMinimum)), None)
 
     @property
     def changed_jobs(self) -> frozenset[JobKey]:
         """Jobs that this plan starts, stops or resizes."""
-        starts = frozenset(one.job for one in self.admissions)
-        stops = [one.job for one in self.suspensions]
-        return starts.union(stops, [one.job for one in self.resizes])
+        starts = frozenset(admission.job for admission in self.admissions)
+        stops = [suspension.job for suspension in self.suspensions]
+        return starts.union(stops, [resize.job for resize in self.resizes])

@@ -52,13 +52,13 @@ class PlanBuilder:
     def plan(self) -> Plan:
         suspended = self.results.suspended
         allocations = [
-            found
-            for found in sorted(self.snapshot.allocations, key=attrgetter("rank"))
-            if found.job.key not in suspended
+            allocation
+            for allocation in sorted(self.snapshot.allocations, key=attrgetter("rank"))
+            if allocation.job.key not in suspended
         ]
         resizes = list(self._resizes(allocations))
         waiting = _waiting(allocations)
-        patience = (found.hold.patience for found in waiting)
+        patience = (role.hold.patience for role in waiting)
         self.snapshot.clock.rechecks += [left for left in patience if left > timedelta()]
         for allocation in allocations:
             self._explain(allocation)
@@ -72,7 +72,9 @@ class PlanBuilder:
             unneeded=self.results.unneeded,
             requests=tuple(self._requests()),
             unprovisioned=tuple(self.results.unprovisioned),
-            growth_waits=tuple((found.job.key, found.role.name) for found in waiting),
+            growth_waits=tuple(
+                (allocation.job.key, allocation.role.name) for allocation in waiting
+            ),
         )
         moved = self._drains(plan.changed_jobs)
         staying = staying_pods(self.snapshot, self.results, moved)
@@ -83,7 +85,7 @@ class PlanBuilder:
         snapshot, results = self.snapshot, self.results
         moved = drains_of_moves(snapshot, results.moves, busy)
         named = drains_of_removals(snapshot)
-        return (*moved, *named, *drains(snapshot, results, busy | {one.job for one in moved}))
+        return (*moved, *named, *drains(snapshot, results, busy | {drain.job for drain in moved}))
 
     def _requests(self) -> Iterator[ProvisioningRequest]:
         limits = self.snapshot.limits
@@ -102,7 +104,11 @@ class PlanBuilder:
             names = (role.name for role in allocations[0].job.roles if role.name in sizes)
             gated = (allocation for allocation in allocations if allocation.role.template.gated)
             nodes = tuple(
-                (one.role.name, _by_index(one, self._assigned(one, _created(one)))) for one in gated
+                (
+                    allocation.role.name,
+                    _by_index(allocation, self._assigned(allocation, _created(allocation))),
+                )
+                for allocation in gated
             )
             grown = [
                 reasons.grown(allocation.allocated, _max(allocation.role))
@@ -110,8 +116,8 @@ class PlanBuilder:
                 if allocation.allocated > allocation.min_replicas
             ]
             why = reasons.grew_smaller(reason) if _growth_reverted(allocations) else reason
-            found = tuple((name, sizes[name]) for name in names)
-            yield Admission(key, found, why, tuple(grown), nodes)
+            started = tuple((name, sizes[name]) for name in names)
+            yield Admission(key, started, why, tuple(grown), nodes)
 
     def _assigned(
         self, allocation: RoleAllocation, placements: Iterable[Placement]
@@ -200,16 +206,16 @@ def _max(role: Role) -> int:
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
     """Roles whose growth waits to be one step, or whose job would restart for it."""
-    pipelined = [found for found in allocations if found.pipelined]
-    waiting = [found for found in pipelined if found.awaits_all_growth]
-    restarting = {found.job.key for found in waiting if found.restarts_to_resize}
-    also = (one for one in pipelined if one.restarts_to_resize and one.job.key in restarting)
+    pipelined = [role for role in allocations if role.pipelined]
+    waiting = [role for role in pipelined if role.awaits_all_growth]
+    restarting = {role.job.key for role in waiting if role.restarts_to_resize}
+    also = (role for role in pipelined if role.restarts_to_resize and role.job.key in restarting)
     return [*dict.fromkeys([*waiting, *also])]
 
 
 def _created(allocation: RoleAllocation) -> list[Placement]:
     """The replicas that this plan creates."""
-    return [one for one in allocation.placements if _is_created(one)]
+    return [placement for placement in allocation.placements if _is_created(placement)]
 
 
 def _is_created(placement: Placement) -> bool:
@@ -221,15 +227,20 @@ def _by_index(allocation: RoleAllocation, nodes: tuple[str, ...]) -> tuple[str, 
     if len(nodes) == allocation.allocated or not nodes:
         return nodes
     given = iter(nodes)
-    first = (one for one in allocation.placements if one is DONE or _is_created(one))
-    return tuple(nodes[0] if one is DONE else next(given) for one in first)
+    first = (
+        placement
+        for placement in allocation.placements
+        if placement is DONE or _is_created(placement)
+    )
+    return tuple(nodes[0] if placement is DONE else next(given) for placement in first)
 
 
 def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
     """Whether a role was stopped to grow and starts smaller: it would soon be stopped again."""
     return any(
-        last_resizes.stopped_to_grow(found.role) and found.allocated < found.role.status.size
-        for found in allocations
+        last_resizes.stopped_to_grow(allocation.role)
+        and allocation.allocated < allocation.role.status.size
+        for allocation in allocations
     )
 
 
@@ -241,7 +252,9 @@ def _request_class(limits: Limits) -> RequestClass | None:
     if limits.provisioning.provisioner is not Provisioner.REQUEST:
         return None
     pairs = (
-        one.split("=", 1) for one in limits.provisioning.provisioning_parameters.split(",") if one
+        parameter.split("=", 1)
+        for parameter in limits.provisioning.provisioning_parameters.split(",")
+        if parameter
     )
     parameters = dict(pairs)
     if limits.provisioning.provisioning_class == ATOMIC_CLASS:

@@ -91,7 +91,7 @@ def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """The fields of a job on which the plan depends."""
     seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
-    filling = tuple(replace(one, role=None) for one in job.conflicting if one.fills)
+    filling = tuple(replace(conflict, role=None) for conflict in job.conflicting if conflict.fills)
     return replace(job, roles=(), existing_dependents={}, conflicting=filling), roles
 
 
@@ -100,8 +100,8 @@ def _role(role: Role, *, seen: bool) -> _View:
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
     reported_at = role.reported_at if _lacks_pods(role) else None
-    kept = role.changed(pods=(), version="", history="", reported_at=reported_at)
-    return kept, tuple(map(_pod, pods))
+    viewed = role.changed(pods=(), version="", history="", reported_at=reported_at)
+    return viewed, tuple(map(_pod, pods))
 
 
 def _lacks_pods(role: Role) -> bool:

@@ -133,9 +133,9 @@ def weighted(policy: Policy, weights: Mapping[int, float]) -> Policy:
     factors = [1.0, *(weight for _, weight in steps)]
 
     def share(claimant: Claimant, size: int) -> float:
-        found = policy.satisfaction(claimant, size)
+        satisfied = policy.satisfaction(claimant, size)
         # Below 0 the minimum is not met: a larger weight makes the role less satisfied.
         factor = factors[bisect_right(bounds, claimant.job.priority)]
-        return found / factor if found > 0 else found * factor
+        return satisfied / factor if satisfied > 0 else satisfied * factor
 
     return replace(policy, satisfaction=share)

@@ -62,11 +62,11 @@ class Settings(
 
     def policy_to_apply(self) -> Policy:
         """The named policy, adjusted."""
-        found = POLICIES[self.policy]
+        policy = POLICIES[self.policy]
         timed = replace(
-            found,
-            reclaim_delay=found.reclaim_delay if self.patience is None else self.patience,
-            quiet_period=found.quiet_period if self.idle is None else self.idle,
+            policy,
+            reclaim_delay=policy.reclaim_delay if self.patience is None else self.patience,
+            quiet_period=policy.quiet_period if self.idle is None else self.idle,
         )
         return weighted(timed, {int(name): weight for name, weight in self.priority_weight.items()})
 
@@ -125,20 +125,22 @@ class Setting(Struct, frozen=True):
     def read(self, given: object) -> Any:  # noqa: ANN401 - of its kind
         """From JSON. Raises ValueError with the value shortened to fit on one line."""
         try:
-            found = msgspec.convert(given, self.json_type)
+            value = msgspec.convert(given, self.json_type)
         except msgspec.ValidationError:
             shown = reprlib.repr(given)
             raise ValueError(f"{self.published}: {shown}; allowed: {self.allowed}") from None
         if self.is_duration:
-            return timedelta(seconds=found)
-        return self.kind(found) if self.choices else found
+            return timedelta(seconds=value)
+        return self.kind(value) if self.choices else value
 
 
 def schema(usual: Struct) -> Iterator[Setting]:
     """The settings of a struct with its defaults, and of those in it."""
     for field in msgspec.structs.fields(usual):
         default = getattr(usual, field.name)
-        about = {type(one): one for one in getattr(field.type, "__metadata__", ())}
+        about = {
+            type(annotation): annotation for annotation in getattr(field.type, "__metadata__", ())
+        }
         kind = field.type.__origin__ if about else field.type
         if isinstance(default, Struct):
             yield from schema(default)
@@ -149,30 +151,32 @@ def schema(usual: Struct) -> Iterator[Setting]:
 
 def filled(usual: _Group, values: Mapping[str, Any]) -> _Group:
     """The struct, and those in it, with these values by name."""
-    own = {}
+    replaced = {}
     for name, default in asdict(usual).items():
         if isinstance(default, Struct):
-            own[name] = filled(default, values)
+            replaced[name] = filled(default, values)
         elif name in values:
-            own[name] = values[name]
-    return replace(usual, **own)
+            replaced[name] = values[name]
+    return replace(usual, **replaced)
 
 
-_ALL: Final = {one.published: one for one in schema(Settings()) if one.name != "unknown"}
-OPTIONS: Final = tuple(one for one in _ALL.values() if one.description)
+_ALL: Final = {
+    setting.published: setting for setting in schema(Settings()) if setting.name != "unknown"
+}
+OPTIONS: Final = tuple(setting for setting in _ALL.values() if setting.description)
 """The settings that are options of the reconciler and values of the chart."""
-_LIMITS: Final = {one.published: one for one in schema(Limits())}
-_OWN: Final = {name: one for name, one in _ALL.items() if name not in _LIMITS}
+_LIMITS: Final = {setting.published: setting for setting in schema(Limits())}
+_OWN: Final = {name: setting for name, setting in _ALL.items() if name not in _LIMITS}
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def render(settings: Settings) -> str:
     """The settings as JSON for `read`, with durations in seconds."""
     values = asdict(settings) | asdict(settings.limits) | asdict(settings.limits.provisioning)
-    given = {name: in_json(values[one.name]) for name, one in _ALL.items()}
-    own = {name: given[name] for name in _OWN if given[name] not in (None, (), {})}
+    given = {name: in_json(values[setting.name]) for name, setting in _ALL.items()}
+    top = {name: given[name] for name in _OWN if given[name] not in (None, (), {})}
     limits = {name: given[name] for name in _LIMITS}
-    return msgspec.json.encode(own | {"limits": limits}).decode()
+    return msgspec.json.encode(top | {"limits": limits}).decode()
 
 
 def in_json(value: object) -> Any:  # noqa: ANN401 - JSON
@@ -187,15 +191,15 @@ def read(text: str) -> Settings:
     value: any client that may write the Lease can write this text.
     """
     try:
-        own = _decoder.decode(text)
-        limits = msgspec.convert(own.pop("limits", {}), dict[str, Any])
+        top = _decoder.decode(text)
+        limits = msgspec.convert(top.pop("limits", {}), dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"settings: {error}") from None
     values = {
-        one.name: one.read(given[name])
-        for kinds, given in ((_OWN, own), (_LIMITS, limits))
-        for name, one in kinds.items()
+        setting.name: setting.read(given[name])
+        for kinds, given in ((_OWN, top), (_LIMITS, limits))
+        for name, setting in kinds.items()
         if name in given
     }
-    unknown = own.keys() - _OWN.keys() | limits.keys() - _LIMITS.keys()
+    unknown = top.keys() - _OWN.keys() | limits.keys() - _LIMITS.keys()
     return replace(filled(Settings(), values), unknown=tuple(sorted(unknown)))

@@ -41,9 +41,9 @@ def gang_fit_error(
         (room, near), horizon = attained(), FUTURE_IDLE
     if near is None:
         return reasons.no_node(no_domain_error(gang, needs))
-    kept, fitting = near
+    candidate, fitting = near
     missing = Shortage(
-        needs, fitting, scarcest(snapshot, room, kept.requests, horizon), kept.domains
+        needs, fitting, scarcest(snapshot, room, candidate.requests, horizon), candidate.domains
     )
     return reasons.gang(missing, never=never)
 

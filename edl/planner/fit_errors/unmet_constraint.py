@@ -20,7 +20,7 @@ def unmet_constraint(snapshot: Snapshot, pod_class: PodClass) -> NoEligibleNode 
     rules, state, nodes = pod_class.shape.constraints, pod_class.constraints, pod_class.nodes
     if rules is None or state is None:
         return None
-    keys = tuple(dict.fromkeys(one.key for one in rules.spread))
+    keys = tuple(dict.fromkeys(spread.key for spread in rules.spread))
     if absent := tuple((key, "") for key in keys if not _has_label(snapshot, key, nodes)):
         return NoEligibleNode(NodeRule.TOPOLOGY_SPREAD, absent)
     if missing := _absent_pods(snapshot, pod_class):
@@ -51,8 +51,8 @@ def _of_pods(rule: NodeRule, term: PodAffinityTerm) -> NoEligibleNode:
 
 def _in(nodes: Ints, count: ConstraintCount, domains: Iterable[int]) -> Mask:
     """Which nodes are in these domains of a count; bool[nodes]."""
-    found: Mask = np.isin(count.domains.of_nodes[nodes], list(domains))
-    return found
+    mask: Mask = np.isin(count.domains.of_nodes[nodes], list(domains))
+    return mask
 
 
 def _has_label(snapshot: Snapshot, key: str, nodes: Ints) -> bool:
@@ -77,10 +77,10 @@ def _training_pods_match(snapshot: Snapshot, terms: Sequence[PodAffinityTerm]) -
 
 def _labels(selector: Selector) -> tuple[tuple[str, str], ...]:
     """What a selector requires: labels with their first value, or a requirement in words."""
-    found = (
-        (one.key, one.values[0])
-        if one.operator == "In"
-        else (" ".join((one.key, one.operator, *one.values)), "")
-        for one in selector.requirements
+    labels = (
+        (requirement.key, requirement.values[0])
+        if requirement.operator == "In"
+        else (" ".join((requirement.key, requirement.operator, *requirement.values)), "")
+        for requirement in selector.requirements
     )
-    return tuple(found) or (("any labels", ""),)
+    return tuple(labels) or (("any labels", ""),)
