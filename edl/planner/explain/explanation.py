@@ -207,7 +207,7 @@ class _Case:
                 if not then:
                     break
                 return self._least(
-                    tuple(blocker for blocker in blockers if blocker not in then), then, aim
+                    tuple(other for other in blockers if other not in then), then, aim
                 )
             before = builder
             now = without_blockers(self.situation, self.job.key, blockers)

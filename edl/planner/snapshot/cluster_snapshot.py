@@ -204,13 +204,13 @@ class Snapshot:
 
         `requests`: the pods that need capacity. `pods` is 0 if the team is already charged.
         """
-        if charge is None:
+        if charge is None or self.teams is None:
             return ReclaimScope(priority)
         names, covered = self.capacity.resources, charge.covered_by(pods)
         lacking = {names[row] for row in lacking_resources(self.capacity.future_idle, requests)}
         lacking.update(name for one, _ in requests for name, _ in one.shape.implied)
         scarce = charge.places(lacking)
-        return ReclaimScope(priority, TeamRight(charge.balance, charge.team, covered, scarce))
+        return ReclaimScope(priority, TeamRight(self.teams, charge.team, covered, scarce))
 
     @cached_property
     def ready_nodes(self) -> frozenset[str]:

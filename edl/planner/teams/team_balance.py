@@ -1,18 +1,14 @@
-"""Usage, borrowing and lending of teams while a plan is made.
-
-Terminating pods do not count. A team's figures include those of the teams below it. Only resources
-that are guaranteed to some team are compared; if none is, all resources of the nodes.
-"""
+"""Borrowing, lending and shares of teams while a plan is made."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
-from edl.model import Quota, Reclaim, Teams
-from edl.planner.teams.kept_capacity import Amounts, KeptCapacity
-from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
-from edl.quantities import PODS, Resources
+from edl.model import Reclaim, Teams
+from edl.planner.teams.kept_capacity import Amounts
+from edl.planner.teams.team_charge import TeamCharge
+from edl.planner.teams.team_usage import TeamUsage
+from edl.quantities import Resources
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]
 """Per resource: its index, the team's guarantee, and the share that one more unit adds."""
@@ -27,8 +23,8 @@ def dominant_share(used: Sequence[int], parts: Parts) -> float:
     return share
 
 
-class TeamBalance:
-    """Teams by number, parents before their children."""
+class TeamBalance(TeamUsage):
+    """Compares the usage of teams with their guarantees, and with each other."""
 
     def __init__(
         self,
@@ -37,51 +33,21 @@ class TeamBalance:
         totals: Mapping[str, int],
         asked: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
-        """`usage`: what other workloads use, by team; `totals`: sums of schedulable nodes.
-
-        `asked` tells the least demand of all training jobs and pods, including waiting ones.
-        """
-        self.names = teams.top_down
-        self.numbers = {name: number for number, name in enumerate(self.names)}
-        self.paths = [
-            tuple(self.numbers[ancestor] for ancestor in teams.path(name)) for name in self.names
-        ]
-        self._parents = [path[1] if len(path) > 1 else NO_TEAM for path in self.paths]
-        governed = {resource for amounts in teams.guaranteed.values() for resource, _ in amounts}
-        self.resources = tuple(sorted(governed or set(totals) - {PODS}))
-        self._totals = [totals.get(resource, 0) for resource in self.resources]
-        self._places = {resource: index for index, resource in enumerate(self.resources)}
-        self.guaranteed = [self._placed(teams.guaranteed[name]) for name in self.names]
-        """By team, its guarantee by resource index; resources without one are absent."""
-        indexes = range(len(self.resources))
-        self._guaranteed_dense = [
-            [named.get(index, 0) for index in indexes] for named in self.guaranteed
-        ]
-        self.used = [[0] * len(self.resources) for _ in self.names]
+        """`usage`: what other workloads use, by team. The rest is as for `TeamUsage`."""
+        super().__init__(teams, totals, asked)
         self._charges: dict[tuple[int, Amounts], TeamCharge] = {}
-        self.charged: list[int] = []
-        """The teams whose usage has changed, in order."""
-        self._asked = asked
-        self._read(teams)
-        self.changes = 0
-        """Incremented when a claim or a move takes replicas; in between, usage only grows."""
+        self.nothing = (0,) * len(self.resources)
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
         self._borrowers: dict[tuple[int, ...], tuple[list[bool], int]] = {}
         """By scarce resources, the teams that borrow them, and the length of `charged` then."""
-        for name, amounts in sorted(usage.items()):
-            self.charge(self.number(name), amounts).reserve(1)
-
-    def _read(self, teams: Teams) -> None:
-        self.nothing = (0,) * len(self.resources)
-        self.keepers = tuple(
-            number for number, name in enumerate(self.names) if not teams[name].lend
-        )
-        """Teams with `lend: false`."""
-        self.kept = KeptCapacity(self.paths, self.keepers, self.guaranteed, self.used, self._totals)
         self.reclaims_jobs = frozenset(
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
         """Teams whose claims may preempt whole jobs of borrowers."""
+        self._guaranteed_dense = [
+            [named.get(index, 0) for index in range(len(self.resources))]
+            for named in self.guaranteed
+        ]
         self.parts: list[Parts] = [
             tuple(
                 (index, guaranteed, 1 / (total * teams[name].weight) if total > 0 else 0.0)
@@ -89,30 +55,8 @@ class TeamBalance:
             )
             for name, amounts in zip(self.names, self._guaranteed_dense, strict=True)
         ]
-
-    @cached_property
-    def contended(self) -> frozenset[int]:
-        """Resources of which the least demand exceeds the nodes: independent of what runs."""
-        asked = self._asked()
-        pairs = enumerate(zip(self.resources, self._totals, strict=True))
-        return frozenset(index for index, (name, most) in pairs if asked.get(name, 0) > most)
-
-    @property
-    def unlent_source(self) -> str:
-        return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
-
-    def unlent(self, index: int) -> Quota:
-        """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
-        used = sum(
-            self.used[team][index] for team, parent in enumerate(self._parents) if parent < 0
-        )
-        most = max(self.kept.left(index) + used, 0)
-        kept_by = self.names[self.keepers[0]]
-        return Quota("", self.unlent_source, self.resources[index], most, used, kept_by=kept_by)
-
-    def number(self, name: str) -> int:
-        """The number of a team; an unknown team counts as `default`."""
-        return self.numbers.get(name, self.numbers["default"])
+        for name, amounts in sorted(usage.items()):
+            self.charge(self.number(name), amounts).reserve(1)
 
     def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
         return self.charge_at(team, self._placed(amounts))
@@ -127,9 +71,6 @@ class TeamBalance:
             )
             self._charges[key] = TeamCharge(self, *key, accounts, self.nothing)
         return self._charges[key]
-
-    def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
-        return {self._places[name]: amount for name, amount in amounts if name in self._places}
 
     def below(self, team: int) -> Iterable[int]:
         """The team itself and all teams below it."""

@@ -1,23 +1,18 @@
 """What a pod or a gang counts in its team, and whether a guarantee covers it."""
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from edl.model import Quota
 from edl.planner.teams.kept_capacity import Amounts, LendingBound
-
-if TYPE_CHECKING:
-    from edl.planner.teams.team_balance import TeamBalance
-
-NO_TEAM: Final = -1
+from edl.planner.teams.team_usage import NO_TEAM, TeamUsage
 
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     """What one unit of a claim counts in its team and the teams above: a pod, or a whole gang."""
 
-    balance: "TeamBalance"
+    balance: TeamUsage
     team: int
     amounts: Amounts
     accounts: tuple[tuple[list[int], int, int], ...]

@@ -30,7 +30,8 @@ from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
 from edl.planner.snapshot.last_resizes import stopped_to_grow
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
-from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
+from edl.planner.teams.team_usage import NO_TEAM
 
 
 @dataclass(slots=True)

@@ -24,7 +24,8 @@ from msgspec.structs import replace
 from edl.model import Demand
 from edl.planner.gangs.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
+from edl.planner.teams.team_usage import NO_TEAM
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 ClaimOrder: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]

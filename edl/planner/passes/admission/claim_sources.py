@@ -25,7 +25,8 @@ from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
-from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
+from edl.planner.teams.team_usage import NO_TEAM
 
 _COMPARED: Final = 4
 """Most required domains whose evictions are compared for one claim."""

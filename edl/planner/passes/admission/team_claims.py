@@ -13,8 +13,9 @@ from edl.planner.gangs.gang import Gang
 from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimOrder, claim_order
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.teams.team_balance import TeamBalance
-from edl.planner.teams.team_charge import NO_TEAM, TeamCharge
+from edl.planner.teams.team_charge import TeamCharge
 from edl.planner.teams.team_turns import Level, Levels, TeamTurns
+from edl.planner.teams.team_usage import NO_TEAM
 
 FIRST_COVERED: Final = 0
 """A guarantee covers the first waiting claim."""

@@ -1,0 +1,77 @@
+"""Guarantees and usage of teams while a plan is made.
+
+Terminating pods do not count. A team's figures include those of the teams below it. Only resources
+that are guaranteed to some team are compared; if none is, all resources of the nodes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Final
+
+from edl.model import Quota, Teams
+from edl.planner.teams.kept_capacity import KeptCapacity
+from edl.quantities import PODS
+
+NO_TEAM: Final = -1
+
+
+class TeamUsage:
+    """Teams by number, parents before their children."""
+
+    def __init__(
+        self, teams: Teams, totals: Mapping[str, int], asked: Callable[[], Mapping[str, int]]
+    ) -> None:
+        """`totals`: sums of schedulable nodes.
+
+        `asked` tells the least demand of all training jobs and pods, including waiting ones.
+        """
+        self.names = teams.top_down
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        self.paths = [
+            tuple(self.numbers[ancestor] for ancestor in teams.path(name)) for name in self.names
+        ]
+        self._parents = [path[1] if len(path) > 1 else NO_TEAM for path in self.paths]
+        governed = {resource for amounts in teams.guaranteed.values() for resource, _ in amounts}
+        self.resources = tuple(sorted(governed or set(totals) - {PODS}))
+        self._totals = [totals.get(resource, 0) for resource in self.resources]
+        self._places = {resource: index for index, resource in enumerate(self.resources)}
+        self.guaranteed = [self._placed(teams.guaranteed[name]) for name in self.names]
+        """By team, its guarantee by resource index; resources without one are absent."""
+        self.used = [[0] * len(self.resources) for _ in self.names]
+        self.charged: list[int] = []
+        """The teams whose usage has changed, in order."""
+        self.changes = 0
+        """Incremented when a claim or a move takes replicas; in between, usage only grows."""
+        self._asked = asked
+        self.keepers = tuple(
+            number for number, name in enumerate(self.names) if not teams[name].lend
+        )
+        """Teams with `lend: false`."""
+        self.kept = KeptCapacity(self.paths, self.keepers, self.guaranteed, self.used, self._totals)
+
+    @cached_property
+    def contended(self) -> frozenset[int]:
+        """Resources of which the least demand exceeds the nodes: independent of what runs."""
+        asked = self._asked()
+        pairs = enumerate(zip(self.resources, self._totals, strict=True))
+        return frozenset(index for index, (name, most) in pairs if asked.get(name, 0) > most)
+
+    @property
+    def unlent_source(self) -> str:
+        return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
+
+    def unlent(self, index: int) -> Quota:
+        """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
+        used = sum(
+            self.used[team][index] for team, parent in enumerate(self._parents) if parent < 0
+        )
+        most = max(self.kept.left(index) + used, 0)
+        kept_by = self.names[self.keepers[0]]
+        return Quota("", self.unlent_source, self.resources[index], most, used, kept_by=kept_by)
+
+    def number(self, name: str) -> int:
+        """The number of a team; an unknown team counts as `default`."""
+        return self.numbers.get(name, self.numbers["default"])
+
+    def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
+        return {self._places[name]: amount for name, amount in amounts if name in self._places}
