@@ -14,7 +14,7 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 from edl.spec.allowed_sizes import RESIZABLE
 
 NO_NODE = -1

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from edl.model import Reclaim, Teams
 from edl.planner.teams.kept_capacity import Amounts
 from edl.planner.teams.team_charge import TeamCharge
-from edl.planner.teams.team_usage import TeamUsage
+from edl.planner.teams.team_guarantees import TeamUsage
 from edl.quantities import Resources
 
 Parts: TypeAlias = tuple[tuple[int, int, float], ...]

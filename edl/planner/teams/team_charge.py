@@ -6,7 +6,7 @@ import msgspec
 
 from edl.model import Quota
 from edl.planner.teams.kept_capacity import Amounts, LendingBound
-from edl.planner.teams.team_usage import NO_TEAM, TeamUsage
+from edl.planner.teams.team_guarantees import NO_TEAM, TeamUsage
 
 
 class TeamCharge(msgspec.Struct, frozen=True, eq=False):

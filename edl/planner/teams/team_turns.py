@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
 
 from edl.planner.teams.team_balance import Parts, TeamBalance
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 
 Own = TypeVar("Own")
 """What waits in one team."""

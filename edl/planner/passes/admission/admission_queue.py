@@ -31,7 +31,7 @@ from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_pr
 from edl.planner.snapshot.last_resizes import stopped_to_grow
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.planner.teams.team_charge import TeamCharge
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from edl.model import Demand
 from edl.planner.gangs.gang import Gang
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.team_charge import TeamCharge
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 
 Claim: TypeAlias = Demand | Gang | RoleAllocation
 ClaimOrder: TypeAlias = tuple[int, bool, datetime, tuple[str, ...]]

@@ -26,7 +26,7 @@ from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_charge import TeamCharge
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 
 _COMPARED: Final = 4
 """Most required domains whose evictions are compared for one claim."""

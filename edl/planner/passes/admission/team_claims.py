@@ -14,8 +14,8 @@ from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimO
 from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
+from edl.planner.teams.team_guarantees import NO_TEAM
 from edl.planner.teams.team_turns import Level, Levels, TeamTurns
-from edl.planner.teams.team_usage import NO_TEAM
 
 FIRST_COVERED: Final = 0
 """A guarantee covers the first waiting claim."""

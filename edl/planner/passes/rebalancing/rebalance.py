@@ -35,7 +35,7 @@ from edl.planner.snapshot.extras.reclaimable import Reclaimable, order_by_satisf
 from edl.planner.snapshot.quota_balance import NOT_COUNTED
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 
 _LOOKS: Final = 8_192
 """Donors that one plan examines in searches for several donors at once; the next plan continues."""

@@ -31,7 +31,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, TeamRight
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass

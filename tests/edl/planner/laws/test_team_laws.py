@@ -25,7 +25,7 @@ from edl.planner.snapshot.extras.team_extras import TeamExtras
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_balance import TeamBalance
-from edl.planner.teams.team_usage import NO_TEAM
+from edl.planner.teams.team_guarantees import NO_TEAM
 from edl.quantities import Resources
 from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner import teams as teamed
