@@ -234,8 +234,7 @@ class RoleAllocation:
         counted, names = dict(self.role.template.shape.counted), self.pod_class.resources
         taken = dict.fromkeys((row for row, _ in self.pod_class.amounts), 0) | dict(placement.taken)
         more = ((names[row], amount - counted.get(names[row], 0)) for row, amount in taken.items())
-        found = [(name, amount) for name, amount in more if amount]
-        charge.balance.charge(charge.team, found).reserve(pods)
+        charge.with_amounts((name, amount) for name, amount in more if amount).reserve(pods)
 
     def _taking(self, placement: Placement) -> PodClass:
         return self.pod_class.taking(placement.taken)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from edl.model import Reclaim, Teams
 from edl.planner.teams.kept_capacity import Amounts
-from edl.planner.teams.team_charge import TeamCharge
+from edl.planner.teams.team_charge import TeamCharge, charge_of
 from edl.planner.teams.team_guarantees import TeamUsage
 from edl.quantities import Resources
 
@@ -59,17 +59,13 @@ class TeamBalance(TeamUsage):
             self.charge(self.number(name), amounts).reserve(1)
 
     def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
-        return self.charge_at(team, self._placed(amounts))
+        return self.charge_at(team, self.placed(amounts))
 
     def charge_at(self, team: int, amounts: Mapping[int, int]) -> TeamCharge:
         """`charge` of amounts by resource index. Equal charges are one object."""
         key = team, tuple(sorted(amounts.items()))
         if key not in self._charges:
-            path = self.paths[team]
-            accounts = tuple(
-                [(self.used[ancestor], *charged) for ancestor in path for charged in key[1]]
-            )
-            self._charges[key] = TeamCharge(self, *key, accounts, self.nothing)
+            self._charges[key] = charge_of(self, *key, self.nothing)
         return self._charges[key]
 
     def below(self, team: int) -> Iterable[int]:

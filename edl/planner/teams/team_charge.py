@@ -1,6 +1,6 @@
 """What a pod or a gang counts in its team, and whether a guarantee covers it."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -19,6 +19,11 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
     """(`used` of a team on its path, index of a charged resource, amount)."""
     yielding: Sequence[int]
     """By resource, what extras of the team use that yield to it: guarantees cover it first."""
+
+    def with_amounts(self, amounts: Iterable[tuple[str, int]]) -> "TeamCharge":
+        """What other amounts count in the same team."""
+        placed = tuple(sorted(self.balance.placed(amounts).items()))
+        return charge_of(self.balance, self.team, placed, self.yielding)
 
     def reserve(self, pods: int) -> None:
         balance = self.balance
@@ -105,3 +110,11 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         if not keepers or quota.source != self.balance.unlent_source:
             return 0
         return next((amount for index, amount in self.amounts if names[index] == quota.resource), 0)
+
+
+def charge_of(
+    balance: TeamUsage, team: int, amounts: Amounts, yielding: Sequence[int]
+) -> TeamCharge:
+    path = balance.paths[team]
+    accounts = tuple([(balance.used[above], *charged) for above in path for charged in amounts])
+    return TeamCharge(balance, team, amounts, accounts, yielding)

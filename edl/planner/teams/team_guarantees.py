@@ -35,7 +35,7 @@ class TeamUsage:
         self.resources = tuple(sorted(governed or set(totals) - {PODS}))
         self._totals = [totals.get(resource, 0) for resource in self.resources]
         self._places = {resource: index for index, resource in enumerate(self.resources)}
-        self.guaranteed = [self._placed(teams.guaranteed[name]) for name in self.names]
+        self.guaranteed = [self.placed(teams.guaranteed[name]) for name in self.names]
         """By team, its guarantee by resource index; resources without one are absent."""
         self.used = [[0] * len(self.resources) for _ in self.names]
         self.charged: list[int] = []
@@ -73,5 +73,6 @@ class TeamUsage:
         """The number of a team; an unknown team counts as `default`."""
         return self.numbers.get(name, self.numbers["default"])
 
-    def _placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
+    def placed(self, amounts: Iterable[tuple[str, int]]) -> dict[int, int]:
+        """Amounts by resource index, of the resources that count."""
         return {self._places[name]: amount for name, amount in amounts if name in self._places}
