@@ -57,7 +57,7 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
 
 def _of_address(pod: Json, spec: JobSpec) -> Iterator[str]:
     """A host name or subdomain of the user's own, which stays."""
-    if spec.rank is None or not spec.indexed or not pod.get("subdomain"):
+    if spec.rank is None or not spec.indexed or not pod.get("containers"):
         return  # Without containers it got no address: the API server refuses it.
     own = f"{pod['hostname']}.{pod['subdomain']}"
     expected = f"{addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)}.{spec.job}"

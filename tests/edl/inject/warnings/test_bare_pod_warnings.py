@@ -74,8 +74,10 @@ def test_the_address_of_the_rank_needs_no_warning(own: Json) -> None:
     assert mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings == ()
 
 
-def test_a_pod_without_containers_has_no_address() -> None:
-    manifest = pod(framework="tensorflow", job="m", spec={"containers": [], "hostname": "mine"})
+@pytest.mark.parametrize("name", ["hostname", "subdomain"])
+def test_a_pod_without_containers_has_no_address(name: str) -> None:
+    spec = {"containers": [], name: "mine"}
+    manifest = pod(framework="tensorflow", job="m", annotations={"rank": "0"}, spec=spec)
     assert mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings == ()
 
 
