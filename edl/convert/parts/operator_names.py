@@ -40,6 +40,7 @@ _OPERATORS: Final[Mapping[str, str]] = {
 }
 """Labels that operators set on their pods, and what replaces each. Not `job-name`: Jobs set it."""
 _FIELD: Final = re.compile(r"metadata\.labels\['(.+)'\]")
+_LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 _PREFIXED: Final = re.compile(rf"{re.escape(_KUBEFLOW)}[a-z-]+")
 
 
@@ -63,18 +64,27 @@ def report(fields: Fields, name: str, template: Json) -> None:
 def _labels(part: Any, place: FieldPath) -> Iterator[tuple[FieldPath, str]]:  # noqa: ANN401 - JSON
     """Operators' labels in the part's keys and texts, with the field that says them."""
     if isinstance(part, str):
-        yield from ((place, label) for label in _in_text(part))
+        yield from ((place, label) for label in _in_text(part, selects=_is_key(place)))
     elif isinstance(part, dict):
+        selects = place[-2:] == ("labelSelector", "matchLabels")
         for key, inner in part.items():
-            yield from (((*place, key), label) for label in _in_text(str(key)))
-            yield from _labels(inner, (*place, key))
+            here = (*place, key)
+            yield from ((here, label) for label in _in_text(str(key), selects=selects))
+            yield from _labels(inner, here)
     elif isinstance(part, list):
         for index, inner in enumerate(part):
             yield from _labels(inner, (*place, index))
 
 
-def _in_text(text: str) -> Iterator[str]:
+def _is_key(place: FieldPath) -> bool:
+    """Whether the text there is the key of a label of pods. Nodes and namespaces have others."""
+    expression = place[-4:-2] == ("labelSelector", "matchExpressions") and place[-1] == "key"
+    return expression or place[-2] in _LABEL_KEYS
+
+
+def _in_text(text: str, *, selects: bool) -> Iterator[str]:
+    """A name without prefix, such as `job-role`, is a label only where one must be."""
     field = _FIELD.fullmatch(text)
     whole = field[1] if field else text
-    found = [whole] if whole in _OPERATORS else _PREFIXED.findall(text)
+    found = [whole] if field or selects else _PREFIXED.findall(text)
     return (label for label in found if label in _OPERATORS)

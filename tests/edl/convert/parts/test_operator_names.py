@@ -69,6 +69,46 @@ def test_a_command_that_selects_by_an_operators_label_counts_as_dropped() -> Non
     assert paths(jobs(document)) == [f"{WORKER}.spec.containers[0].args[0]"]
 
 
+def test_a_key_of_a_spread_that_an_operator_set_counts_as_dropped() -> None:
+    constraint = spread("app") | {"matchLabelKeys": ["group-name"]}
+    (remark,) = jobs(with_template(topologySpreadConstraints=[constraint])).dropped
+    assert remark.place[-2:] == ("matchLabelKeys", 0)
+
+
+OF_NODES = {
+    "nodeSelectorTerms": [{"matchExpressions": [{"key": "job-role", "operator": "Exists"}]}]
+}
+OF_NAMESPACES = {
+    "labelSelector": {"matchLabels": {"app": "web"}},
+    "namespaceSelector": {"matchLabels": {"group-name": "web"}},
+    "topologyKey": "zone",
+}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        {"nodeSelector": {"job-role": "trainer"}},
+        {"tolerations": [{"key": "group-name", "operator": "Exists"}]},
+        {"volumes": [{"name": "group-name", "emptyDir": {}}]},
+        {"affinity": {"nodeAffinity": {REQUIRED: OF_NODES}}},
+        {"affinity": {"podAffinity": {REQUIRED: [OF_NAMESPACES]}}},
+    ],
+)
+def test_the_same_name_for_another_thing_is_carried_without_a_remark(pod: Json) -> None:
+    found = jobs(with_template(**pod))
+    assert (found.dropped, found.notes) == ((), ())
+
+
+def test_words_of_a_command_are_not_taken_for_labels() -> None:
+    document = with_template()
+    (container,) = document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["args"] = ["--partition-by", "replica-index"]
+    container["env"] = [{"name": "MODE", "value": "replica-type"}]
+    assert jobs(document).dropped == ()
+
+
 def test_a_label_that_the_template_has_itself_is_left_alone() -> None:
     document = with_template(
         {"labels": {"group-name": "mnist"}}, topologySpreadConstraints=[spread("group-name")]
