@@ -2,29 +2,38 @@
 
 import os
 import platform
+import re
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 _MOST: Final = 10
 """Files that are kept: each further one replaces the oldest."""
+_CREDENTIALS: Final = (
+    re.compile(r"(\b(?:Bearer|Basic)\s+)[^\s'\"]+"),
+    re.compile(r"(://[^\s/@:'\"]*:)[^\s/'\"]+(?=@)"),
+    re.compile(r"(\b(?:token|password|client-key-data)['\"]?\s*:\s*['\"]?)[^\s'\"]+"),
+)
+"""Headers, passwords in URLs, and members of a kubeconfig or of a plugin's answer."""
 
 
 def write_crash(error: Exception, command: str, at: datetime, environ: Mapping[str, str]) -> str:
     """Write it below the user's cache directory and return its path; empty if that is impossible.
 
     Only the user may read it: messages of errors can contain names and values from the cluster.
-    Options are left out, because `--env` may have a password.
+    Options are left out, because `--env` may have a password, and so is what `redacted` replaces:
+    users attach the file to public reports.
     """
     folder = _folder(environ)
     if folder is None:
         return ""
-    versions = f"version {version('kubectl-edl')}, Python {platform.python_version()}"
-    text = "".join((f"kubectl edl {command}, {versions}\n\n", *traceback.format_exception(error)))
+    versions = f"version {_version()}, Python {platform.python_version()}"
+    text = redacted("".join(traceback.format_exception(error)))
+    text = f"kubectl edl {command}, {versions}\n\n{text}"
     path = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{os.getpid()}.txt"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -34,6 +43,21 @@ def write_crash(error: Exception, command: str, at: datetime, environ: Mapping[s
     except OSError:
         return ""
     return str(path)
+
+
+def redacted(text: str) -> str:
+    """The text of an error without credentials, which errors of other libraries can quote."""
+    for pattern in _CREDENTIALS:
+        text = pattern.sub(r"\1[redacted]", text)
+    return text
+
+
+def _version() -> str:
+    """A copied tree on PYTHONPATH has none."""
+    try:
+        return version("kubectl-edl")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _folder(environ: Mapping[str, str]) -> Path | None:

@@ -126,11 +126,11 @@ def _misused(error: click.UsageError, cli: CliContext) -> int:
 
 
 def _unexpected(error: Exception, cli: CliContext, command: str, environ: Mapping[str, str]) -> int:
-    from kubectl_edl.crash_file import write_crash
+    from kubectl_edl.crash_file import redacted, write_crash
 
     path = write_crash(error, command, cli.now(), environ)
     where = f"its traceback: {path}" if path else "EDL_DEBUG=1 shows where it comes from"
-    cli.warn(f"error: unexpected {type(error).__name__}: {error}; {where}")
+    cli.warn(f"error: unexpected {type(error).__name__}: {redacted(str(error))}; {where}")
     return Exit.REFUSED
 
 

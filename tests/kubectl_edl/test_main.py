@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +16,7 @@ from edl.errors import Forbidden, Unreachable, WebhookAway
 from edl.kube.cluster import ListOptions, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl import crash_file
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
@@ -245,11 +247,11 @@ def test_no_cluster_is_one_line() -> None:
     )
 
 
-def broken() -> CliContext:
+def broken(message: str = "division by zero") -> CliContext:
     """Its connection raises an error that nothing expects."""
 
     def connect(_: Scope) -> ClusterConnection:
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError(message)
 
     return replace(Stage().cli(), connect=connect)
 
@@ -275,6 +277,42 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
     assert text.startswith("kubectl edl status, version 0.1.0, Python 3")
     assert "Traceback (most recent call last)" in text
     assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            "Invalid header value b'Bearer abc.DEF-1\\n'",
+            "Invalid header value b'Bearer [redacted]'",
+        ),
+        ("cannot send Basic dTpw", "cannot send Basic [redacted]"),
+        ("Failed to parse: http://u:p%40w@[bad", "Failed to parse: http://u:[redacted]@[bad"),
+        ("https://10.0.0.1:6443/api", "https://10.0.0.1:6443/api"),
+        ("not an object: {'token': 'abc'}", "not an object: {'token': '[redacted]'}"),
+        ("  token: abc", "  token: [redacted]"),
+    ],
+)
+def test_neither_the_line_nor_the_file_has_credentials(
+    message: str, shown: str, tmp_path: Path
+) -> None:
+    cli = broken(message)
+    run(["status"], cli, {"XDG_CACHE_HOME": str(tmp_path)})
+    (path,) = (tmp_path / "kubectl-edl" / "crashes").iterdir()
+    assert f"error: unexpected ZeroDivisionError: {shown}; " in printed_error(cli)
+    assert path.read_text().endswith(f"ZeroDivisionError: {shown}\n")
+
+
+def test_a_copied_tree_writes_its_traceback_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(crash_file, "version", absent)
+    run(["status"], broken(), {"XDG_CACHE_HOME": str(tmp_path)})
+    (path,) = (tmp_path / "kubectl-edl" / "crashes").iterdir()
+    assert path.read_text().startswith("kubectl edl status, version unknown, Python 3")
 
 
 def test_only_the_newest_tracebacks_are_kept(tmp_path: Path) -> None:

@@ -31,6 +31,10 @@ _GZIP: Final = zlib.MAX_WBITS | 16
 _WARNING: Final = re.compile(r'299 [^ "]+ "((?:[^"\\]|\\.)*)"')
 """A warning in a Warning header, as RFC 7234 writes it; the API server sends code 299 only."""
 _ESCAPED: Final = re.compile(r"\\(.)")
+_NO_HEADER: Final = (
+    "the token of the kubeconfig contains a line break or another character that a header cannot "
+    "have: write it on one line, without a final line break"
+)
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 
 
@@ -105,6 +109,8 @@ class Transport:
         timeout: urllib3.Timeout,
         token: str | None,
     ) -> urllib3.BaseHTTPResponse:
+        if token and not (token.isascii() and token.isprintable()):
+            raise Unreachable(_NO_HEADER)  # urllib3's error would show it
         # As kubectl: compressed, a list of a thousand objects has a tenth of the size.
         headers = urllib3.HTTPHeaderDict(
             {"Accept": _JSON, "Accept-Encoding": "gzip", "User-Agent": contract.MANAGED_BY}

@@ -409,6 +409,14 @@ def test_a_token_that_is_written_down_is_refused_at_once(tmp_path: Path) -> None
     assert bearers(script) == ["Bearer token-a"]
 
 
+@pytest.mark.parametrize("token", ["s3cret\n", "s3\ncret", "s3cr\u20act"])
+def test_a_token_that_a_header_cannot_have_is_not_shown(token: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a", "a", {"token": token}, server="http://127.0.0.1:1")
+    with pytest.raises(Unreachable, match="the token of the kubeconfig contains") as refused:
+        ApiClient(log_in(str(path), None, {})).version()
+    assert "s3cr" not in str(refused.value)
+
+
 def test_an_exec_plugin_is_told_what_it_asked_for(tmp_path: Path) -> None:
     """Its command is relative to the kubeconfig's folder, its cluster's authority is in a file."""
     user = plugin(tmp_path, 'echo "$KUBERNETES_EXEC_INFO $1 $HOME" >"$0.told"\n$CREDENTIAL')
