@@ -89,7 +89,7 @@ class ProcessOptions:
     )
     identity: str | None = option(
         metavar="NAME",
-        help="Begin of the holder's name in the Lease; a suffix of this process follows. "
+        help="Prefix of the holder's name in the Lease; a suffix of this process follows. "
         "Default: the host's name.",
     )
     lease_duration: float = _lease_option(

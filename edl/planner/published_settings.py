@@ -46,13 +46,13 @@ class Settings(
     patience: Annotated[
         timedelta | None,
         "How long a job queues before running jobs of equal priority are scaled down for it."
-        " Default: the policy's (throughput: 30, others: 0).",
+        " Default: the policy's (throughput: 30 s, others: 0).",
         Meta(examples=[30]),
     ] = None
     idle: Annotated[
         timedelta | None,
         "Quiet period without starts or resizes before jobs are scaled up."
-        " Default: the policy's (throughput: 60, others: 0).",
+        " Default: the policy's (throughput: 60 s, others: 0).",
         Meta(examples=[60]),
     ] = None
     limits: Limits = Limits()
