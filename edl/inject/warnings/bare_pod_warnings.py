@@ -6,6 +6,7 @@ from typing import Final
 from edl import contract
 from edl.contract.manifest_parts import annotations, metadata
 from edl.errors import Finding
+from edl.inject.warnings.creation_warnings import found_by_labels
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -59,6 +60,8 @@ def _of_address(pod: Json, spec: JobSpec) -> Iterator[str]:
     """A host name or subdomain of the user's own, which stays."""
     if spec.rank is None or not spec.indexed or not pod.get("containers"):
         return  # Without containers it got no address: the API server refuses it.
+    if found_by_labels(spec):
+        return
     own = f"{pod['hostname']}.{pod['subdomain']}"
     expected = f"{addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)}.{spec.job}"
     if own != expected:

@@ -77,14 +77,30 @@ def _of_start(pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     """Pods that start before they know their peers, or cannot ask the API server for them."""
     if needs.gated and pod.get("nodeName"):
         yield (
-            f"nodeName: this {spec.role} starts without a host list and does not wait for its "
-            "workers: use a nodeSelector"
+            f"nodeName: this {spec.role} starts before it is told the workers of the training "
+            "job: use a nodeSelector"
         )
-    if (needs.kubectl or needs.lists_pods) and pod.get("automountServiceAccountToken") is False:
+    asks = needs.kubectl or needs.lists_pods
+    if asks and pod.get("automountServiceAccountToken") is False and not _has_token(pod):
         yield (
             f"automountServiceAccountToken is false: without a token this {spec.role} cannot reach "
             "its peers through the API server: leave it out"
         )
+
+
+def _has_token(pod: Json) -> bool:
+    """Whether a volume of the user's own has a token, as hardened pods do."""
+    volumes = pod.get("volumes") or ()
+    sources = (
+        one for volume in volumes for one in (volume.get("projected") or {}).get("sources") or ()
+    )
+    return any(source.get("serviceAccountToken") for source in sources)
+
+
+def found_by_labels(spec: JobSpec) -> bool:
+    """Whether the training job's pods find each other by their labels, and ask for no names."""
+    mode = FRAMEWORKS[spec.framework].mode(spec.mode, [one.role for one in spec.all_roles])
+    return bool(mode and mode.lists_pods)
 
 
 def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
@@ -93,12 +109,13 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
     The API server writes ClusterFirst where a user writes nothing: that is not a choice, but which
     of them it was is unknown here, so the policy stays.
     """
-    if not spec.indexed or not pod.get("hostNetwork"):
+    if not spec.indexed or not pod.get("hostNetwork") or found_by_labels(spec):
         return
     framework, roles = FRAMEWORKS[spec.framework], [one.role for one in spec.all_roles]
-    mode = framework.mode(spec.mode, roles)
-    if mode and mode.lists_pods:
-        return
+    if spec.role == framework.publishes:
+        return  # Its launcher looks it up, and tells it addresses.
+    if sum(one.max for one in spec.all_roles) == 1 and roles != [framework.host_role]:
+        return  # without peers
     if (pod.get("dnsPolicy") or "") in _OF_NODES:
         yield (
             "hostNetwork: the DNS servers of the nodes do not know the names of the pods: set "
@@ -107,7 +124,7 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
     if spec.rank is None and roles == [framework.host_role]:
         yield (
             f"hostNetwork: pods have the host names of their nodes, so no {spec.role} becomes the "
-            f"host of the rendezvous: list that role in {contract.ROLES}"
+            f"host of the rendezvous: add the role rendezvous in {contract.ROLES}"
         )
 
 

@@ -81,6 +81,14 @@ def test_a_pod_without_containers_has_no_address(name: str) -> None:
     assert mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings == ()
 
 
+def test_a_pod_that_peers_find_by_labels_may_have_any_address() -> None:
+    notes = {"rank": "0", "size": "2", "mode": "cloud", "roles": "pserver=1,trainer=2"}
+    labels = {"framework": "paddle", "job": "m", "role": "trainer"}
+    manifest = pod(**labels, annotations=notes, spec={"hostname": "mine", "subdomain": "db"})
+    told = mutate(AdmissionRequest("CREATE", manifest, None, USER), CONTEXT).warnings
+    assert [text for text in told if "address" in text] == []
+
+
 VALUES = {"duration": "5m", "cooldown": "5m", "scale-timeout": "5m", "paused": "true"}
 WORDS = {"provision": "never", "clean-up": "All", "remove": "x"}
 

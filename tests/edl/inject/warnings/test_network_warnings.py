@@ -13,7 +13,7 @@ UNKNOWN_NAMES = (
 )
 NO_HOST = (
     "hostNetwork: pods have the host names of their nodes, so no worker becomes the host of the "
-    "rendezvous: list that role in edl.dev/roles"
+    "rendezvous: add the role rendezvous in edl.dev/roles"
 )
 WITH_DNS = "ClusterFirstWithHostNet"
 
@@ -57,6 +57,18 @@ def test_pods_that_find_each_other_by_labels_ask_for_no_names(role: str) -> None
         role, "pserver=1,trainer=2", framework="paddle", annotations=notes, pod=on_host()
     )
     assert said(manifest) == ()
+
+
+def test_workers_that_look_up_no_names_are_not_warned_of() -> None:
+    assert said(horovod("worker", pod=on_host())) == ()
+
+
+def test_a_single_pod_has_no_peers_to_look_up() -> None:
+    assert said(job(framework="tensorflow", min="1", max="1", pod=on_host())) == ()
+    several = job(framework="tensorflow", min="1", max="2", pod=on_host())
+    assert said(several) == (UNKNOWN_NAMES,)
+    alone = job(framework="pytorch", min="1", max="1", pod=on_host(dnsPolicy=WITH_DNS))
+    assert said(alone) == (NO_HOST,), "torchrun looks up the first pod's name, also in that pod"
 
 
 def test_torchruns_first_agent_would_not_know_itself_in_the_network_of_its_node() -> None:

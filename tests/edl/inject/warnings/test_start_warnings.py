@@ -6,7 +6,7 @@ from edl.writes import Json
 from tests.edl.manifests import create, created, horovod, role_manifest
 
 NO_HOSTS = (
-    "nodeName: this launcher starts without a host list and does not wait for its workers: use a "
+    "nodeName: this launcher starts before it is told the workers of the training job: use a "
     "nodeSelector"
 )
 NO_TOKEN = (
@@ -41,3 +41,20 @@ def test_workers_need_neither_a_host_list_nor_a_token(pod: Json) -> None:
 def test_a_launcher_with_a_token_that_kubernetes_places_is_not_warned_of() -> None:
     manifest = horovod("launcher", pod={"automountServiceAccountToken": True})
     assert said(manifest) == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "warnings"),
+    [({"serviceAccountToken": {"path": "token"}}, ()), ({"configMap": {"name": "m"}}, (NO_TOKEN,))],
+)
+def test_a_launcher_with_a_token_of_its_users_own_is_not_warned_of(
+    source: Json, warnings: tuple[str, ...]
+) -> None:
+    volume = {"name": "token", "projected": {"sources": [source]}}
+    assert said(horovod("launcher", pod=WITHOUT_TOKEN | {"volumes": [volume]})) == warnings
+
+
+def test_a_worker_of_mxnets_fork_is_told_of_workers_not_of_its_own() -> None:
+    roles, notes = "scheduler=1,server=1,worker=1..4", {"mode": "fork"}
+    manifest = role_manifest("worker", roles, framework="mxnet", annotations=notes, pod=ON_NODE)
+    assert said(manifest) == (NO_HOSTS.replace("launcher", "worker"),)
