@@ -57,7 +57,7 @@ class WebhookOptions:
         help="Apply the defaults and limits that a Job's namespace sets; needs the API server.",
     )
     refresh: float = option(
-        type=DurationRange(_DAY),
+        type=DurationRange(_DAY, above_zero=True),
         default="10s",
         fallback=10.0,
         help="Time between checks for a new certificate.",
@@ -144,7 +144,7 @@ def listeners(options: WebhookOptions, routes: RouteContext) -> tuple[ListenerSe
         clients = ClientAuthority(options.client_ca, frozenset(options.client_name))
     elif options.client_name:
         raise click.UsageError("--client-name needs --client-ca, which issues these certificates")
-    if options.probe_port == options.port:
+    if options.probe_port == options.port != 0:
         raise click.UsageError("--probe-port must differ from --port")
     reviews = ListenerSettings(create_app(routes, add_review_routes), options.port, clients=clients)
     probes = ListenerSettings(

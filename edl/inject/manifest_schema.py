@@ -68,7 +68,7 @@ _POD: Final[_Shape] = {
     "resources": {"limits": _MAP, "requests": _MAP},
     "schedulingGates": [{"name": str}],
     "securityContext": _MAP,
-    "volumes": [{"name": str}],
+    "volumes": [{"name": str, "projected": {"sources": [{"serviceAccountToken": _MAP}]}}],
 }
 _JOB: Final[_Shape] = {
     "backoffLimit": int,

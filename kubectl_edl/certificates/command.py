@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from kubectl_edl.cli.command_errors import Exit
+from kubectl_edl.cli.command_errors import Exit, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.lazy_group import Listed
 from kubectl_edl.cli.options import OutputOptions, cluster_options, namespace_options, print_options
@@ -41,7 +41,7 @@ Examples:
 _VERIFY_HELP: Final = """Verify that the API server trusts the webhook.
 
 Compares the trusted authority with the serving certificate, and lets the API server call the
-webhook with a labelled Job in a dry run. Exit code 1 if a check failed.
+webhook with a labelled Job in a dry run.
 
 \b
 Examples:
@@ -81,7 +81,10 @@ def show(cli: CliContext, scope: Scope, output: OutputOptions) -> None:
 
 
 @click.command(
-    "verify", short_help="Check that the API server trusts the webhook.", help=_VERIFY_HELP
+    "verify",
+    short_help="Check that the API server trusts the webhook.",
+    help=_VERIFY_HELP,
+    epilog=exit_codes({Exit.REFUSED: "failed check or error"}),
 )
 @namespace_options
 @print_options

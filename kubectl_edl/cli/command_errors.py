@@ -6,8 +6,8 @@
 | 1 | error: refused by the plugin or the API server, or no answer; `doctor`: a failed check (✗) |
 | 2 | usage error |
 | 3 | training job, Job, node or namespace not found |
-| 4 | `scale --wait`: the scale-up was not ready in time and was reverted |
-| 5 | `scale --wait`, `status --for`, `install`, `delete`: timed out, still in progress |
+| 4 | `scale --wait`: the scale-up was reverted: not ready in time, or its script failed |
+| 5 | `scale --wait`, `status --for`, `install`, `upgrade`, `uninstall`, `delete`: timed out, still in progress |
 | 6 | `status --for`: the training job reached a different terminal phase |
 | 7 | `convert`: fields or objects were not converted, as stderr says |
 | 130 | interrupted (Ctrl-C) |

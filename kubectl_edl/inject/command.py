@@ -18,7 +18,7 @@ No cluster is read. Manifests with edl.dev/framework are completed by the webhoo
 everything else, including comments, is unchanged. A directory stands for all .yaml, .yml and .json
 files in it and below it. A completed manifest can be applied: the webhook then changes nothing.
 
-A refused manifest is left out; its errors are printed on stderr, and the exit code is 1.
+A refused manifest is left out, and its errors are printed on stderr.
 Nothing is printed if a file is not YAML or JSON.
 
 \b
@@ -33,8 +33,7 @@ Examples:
   kubectl edl inject -f manifests/ > /dev/null
 
 \b
-Unlike kubectl diff, --diff exits with 0 if there are differences; 1 means that a manifest was
-refused. To test for differences: kubectl edl inject -f FILE --diff | grep -q .
+Unlike kubectl diff, --diff exits with 0 if there are differences. To test for differences: kubectl edl inject -f FILE --diff | grep -q .
 """
 
 

@@ -41,6 +41,11 @@ def findings(manifest: Json) -> list[str]:
             "spec.template.spec.containers: an object; a list belongs here",
         ),
         (
+            "spec template spec volumes",
+            [{"name": "a", "projected": {"sources": [5]}}],
+            "spec.template.spec.volumes[0].projected.sources[0]: 5; an object belongs here",
+        ),
+        (
             "spec template spec containers",
             [{}, None],
             "spec.template.spec.containers[1]: null; an object belongs here",
