@@ -41,6 +41,7 @@ class ManifestReader:
         spec = _mapping(manifest.get("spec"))
         template = _mapping(spec.get("template"))
         self.findings: Final[list[Finding]] = []
+        self._misread: Final[set[str]] = set()
         self.is_pod: Final = manifest.get("kind") == "Pod"
         self.name: Final = self._text("metadata.name", metadata.get("name"))
         self.namespace: Final = (
@@ -67,6 +68,7 @@ class ManifestReader:
         if value is None or isinstance(value, str):
             return value or ""
         self.findings.append(misread(path, value))
+        self._misread.add(path)
         return written(value)
 
     @property
@@ -120,6 +122,8 @@ class ManifestReader:
         return None
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
+        if path in self._misread:
+            return  # One mistake has one finding.
         finding = Finding(path, what, allowed)
         if len(self.findings) < _MOST_FINDINGS and finding not in self.findings:
             self.findings.append(finding)

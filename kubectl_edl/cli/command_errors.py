@@ -7,7 +7,7 @@
 | 2 | usage error |
 | 3 | training job, Job, node or namespace not found |
 | 4 | `scale --wait`: the scale-up was reverted: not ready in time, or its script failed |
-| 5 | `scale --wait`, `status --for`, `install`, `upgrade`, `uninstall`, `delete`: timed out, still in progress |
+| 5 | `scale --wait`, `status --for`, `install`, `upgrade`, `uninstall`, `delete`: timed out |
 | 6 | `status --for`: the training job reached a different terminal phase |
 | 7 | `convert`: fields or objects were not converted, as stderr says |
 | 130 | interrupted (Ctrl-C) |

@@ -33,7 +33,8 @@ Examples:
   kubectl edl inject -f manifests/ > /dev/null
 
 \b
-Unlike kubectl diff, --diff exits with 0 if there are differences. To test for differences: kubectl edl inject -f FILE --diff | grep -q .
+Unlike kubectl diff, --diff exits with 0 if there are differences. To test
+for differences: kubectl edl inject -f FILE --diff | grep -q .
 """
 
 

@@ -11,13 +11,17 @@ from edl.writes import Json
 
 
 def with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
-    """The pod with live files: its annotations, mounted in their directories in every container."""
+    """The pod with live files: its annotations, mounted in their directories in every container.
+
+    Sidecars have them too, which may read the host list. Keys and kubectl are for containers only.
+    """
     by_directory: dict[str, list[LiveFile]] = {}
     for file in files:
         by_directory.setdefault(file.directory, []).append(file)
     for directory, members in by_directory.items():
         source = {"downwardAPI": {"defaultMode": 0o644, "items": [_item(f) for f in members]}}
-        pod = with_mount(pod, directory, source)
+        volume, mount = _at(directory, source)
+        pod = _with_sidecars(_with_volume(pod, volume, mount), mount)
     return pod
 
 
@@ -34,21 +38,31 @@ def volume_name(directory: str) -> str:
 
 def with_mount(pod: Json, directory: str, source: Json) -> Json:
     """The pod with a volume at `directory` in every container that has no mount there."""
+    return _with_volume(pod, *_at(directory, source))
+
+
+def _at(directory: str, source: Json) -> tuple[Json, Json]:
+    """The volume, and its mount."""
     name = volume_name(directory)
-    return _with_volume(pod, {"name": name} | source, {"name": name, "mountPath": directory})
+    return {"name": name} | source, {"name": name, "mountPath": directory}
 
 
 def _with_volume(pod: Json, volume: Json, mount: Json) -> Json:
     volumes = pod.get("volumes") or []
     if all(one.get("name") != volume["name"] for one in volumes):
         pod = pod | {"volumes": [*volumes, volume]}
-    done = pod | {"containers": [_mounted(container, mount) for container in pod["containers"]]}
+    return pod | {"containers": [_mounted(container, mount) for container in pod["containers"]]}
+
+
+def _with_sidecars(pod: Json, mount: Json) -> Json:
+    """The pod with this mount in the init containers that run beside the containers."""
     inits = pod.get("initContainers") or []
     if all(one.get("restartPolicy") != "Always" for one in inits):
-        return done
-    # Sidecars run beside the containers.
-    sidecars = [_mounted(one, mount) if one.get("restartPolicy") else one for one in inits]
-    return done | {"initContainers": sidecars}
+        return pod
+    sidecars = [
+        _mounted(one, mount) if one.get("restartPolicy") == "Always" else one for one in inits
+    ]
+    return pod | {"initContainers": sidecars}
 
 
 def _mounted(container: Json, mount: Json) -> Json:

@@ -178,15 +178,32 @@ def test_own_volumes_stay_beside_the_live_files() -> None:
 
 
 def test_sidecars_have_the_live_files_and_other_init_containers_do_not() -> None:
-    inits = [{"name": "side", "restartPolicy": "Always"}, {"name": "once"}]
+    inits = [
+        {"name": "side", "restartPolicy": "Always"},
+        {"name": "once"},
+        {"name": "retried", "restartPolicy": "OnFailure"},
+    ]
     made = pod_spec(created(horovod("launcher", pod={"initContainers": inits})))
     paths = {
         container["name"]: {mount["mountPath"] for mount in container.get("volumeMounts") or ()}
         for container in (*made["initContainers"], *made["containers"])
     }
-    (_, side), (_, once), (_, main) = list(paths.items())[-3:]
-    assert "/etc/mpi" in side
-    assert (side, once) == (main, set())
+    assert "/etc/mpi" in paths["side"]
+    assert paths["side"] == list(paths.values())[-1] - {contract.KUBECTL_DIRECTORY}
+    assert (paths["once"], paths["retried"]) == (set(), set())
+
+
+def test_sidecars_have_neither_the_key_nor_kubectl() -> None:
+    inits = [{"name": "side", "restartPolicy": "Always"}]
+    notes = {"mode": "ssh"}
+    worker = pod_spec(created(horovod("worker", annotations=notes, pod={"initContainers": inits})))
+    assert contract.SSH_DIRECTORY in [
+        m["mountPath"] for m in worker["containers"][0]["volumeMounts"]
+    ]
+    assert worker["initContainers"][-1].get("volumeMounts") is None
+    launcher = pod_spec(created(horovod("launcher", pod={"initContainers": inits})))
+    (side,) = (one for one in launcher["initContainers"] if one["name"] == "side")
+    assert contract.KUBECTL_DIRECTORY not in [m["mountPath"] for m in side["volumeMounts"]]
 
 
 def test_the_template_labels_pods_with_their_job_and_role() -> None:

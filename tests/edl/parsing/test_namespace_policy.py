@@ -194,3 +194,13 @@ def test_of_many_unknown_settings_the_first_ten_are_told() -> None:
     more = {"metadata": {"name": "lab", "annotations": {**many, "edl.dev/unknown": ""}}}
     with pytest.raises(Denied, match=r"\[edl\.dev/unknown\]"):
         check(more, manifest)
+
+
+@pytest.mark.parametrize(
+    "name", [contract.DEFAULT_PRIORITY, contract.DEFAULT_FRAMEWORK, contract.DEFAULT_MIN]
+)
+def test_a_value_that_yaml_reads_as_another_type_has_one_finding(name: str) -> None:
+    found = read({"metadata": {"name": "lab", "annotations": {name: True}}}).findings
+    assert [str(one) for one in found] == [
+        f'metadata.annotations[{name}]: True is not a string; quote it: "true"'
+    ]
