@@ -81,7 +81,11 @@ def remark_on_retries(policy: RunPolicy, spec: Fields, restarts: Sequence[str]) 
         spec.note("", f"{limit} never counted under restartPolicy Never: a failure is final")
     if policy.retries == RETRIES and set(restarts) != {"Never"}:
         what = f"{limit} is Kubernetes' default, which becomes {RETRIES} for each replica"
-        spec.note("", what, "another number limits all replicas of a role together")
+        spec.note(
+            "",
+            what,
+            f"a number other than {RETRIES} limits the retries of all replicas of a role together",
+        )
     if len(restarts) > 1 and set(restarts) != {"Never"}:
         spec.note("", f"{limit} was of all replicas together, and is each role's here")
 
