@@ -138,8 +138,8 @@ def test_teams_are_shown_as_measured_beside_kueue() -> None:
         f"| no job evicted, instead of {two_kueue[4]} and {five_kueue[4]}; with five teams "
         f"{five[7][:-1]} % of the GPUs used instead of {five_kueue[7][:-1]} % | "
         f"{float(two[6]):.0f} and {float(five[6]):.0f} resizes; with two teams {two[7][:-1]} % of "
-        f"the GPUs used instead of {two_kueue[7][:-1]} %; with five teams owners wait {five[2]} s "
-        f"instead of {five_kueue[2]} s |"
+        f"the GPUs used instead of {two_kueue[7][:-1]} %; with five teams the median "
+        f"wait of owners is {five[2]} s instead of {five_kueue[2]} s |"
     ) in README
 
 
