@@ -80,8 +80,8 @@ def _of_start(pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
             f"nodeName: this {spec.role} starts before it is told the workers of the training "
             "job: use a nodeSelector"
         )
-    asks = needs.kubectl or needs.lists_pods
-    if asks and pod.get("automountServiceAccountToken") is False and not _has_token(pod):
+    by_server = needs.kubectl or needs.lists_pods
+    if by_server and pod.get("automountServiceAccountToken") is False and not _has_token(pod):
         yield (
             f"automountServiceAccountToken is false: without a token this {spec.role} cannot reach "
             "its peers through the API server: leave it out"
