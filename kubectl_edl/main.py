@@ -135,9 +135,11 @@ def _unexpected(error: Exception, cli: CliContext, command: str, environ: Mappin
 
 
 def _failed(error: EdlError, cli: CliContext, asked: Sequence[Scope], command: str) -> int:
+    from kubectl_edl.crash_file import redacted
+
     findings = error.findings if isinstance(error, Denied) else ()
     for line in findings or (error,):
-        cli.warn(f"error: {line}")
+        cli.warn(f"error: {redacted(str(line))}")
     if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
         flags = asked[-1].edl_flags if asked else ""
         cli.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")

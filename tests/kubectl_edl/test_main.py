@@ -303,6 +303,17 @@ def test_neither_the_line_nor_the_file_has_credentials(
     assert path.read_text().endswith(f"ZeroDivisionError: {shown}\n")
 
 
+def test_the_password_in_a_servers_address_is_not_shown() -> None:
+    def unreachable(_: Scope) -> ClusterConnection:
+        raise Unreachable("no answer from the API server http://user:s3cret@10.0.0.1:6443: refused")
+
+    cli = replace(Stage().cli(), connect=unreachable)
+    assert run(["status"], cli, {}) == 1
+    assert printed_error(cli) == (
+        "error: no answer from the API server http://user:[redacted]@10.0.0.1:6443: refused\n"
+    )
+
+
 def test_a_copied_tree_writes_its_traceback_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
