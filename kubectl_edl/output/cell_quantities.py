@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from edl.kube.decode.gpu_sharing import UNCOUNTED
 from edl.quantities import CPU, SHARED_GPU, Resources
 
 _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -76,5 +77,6 @@ def gpus(resources: Resources) -> int:
 
 
 def offered_gpus(allocatable: Resources) -> int:
-    """The same for a node, on which each shared GPU counts once."""
-    return allocatable.get(SHARED_GPU) or gpus(allocatable)
+    """The same for a node, on which each shared GPU counts once; 0 if their number is unknown."""
+    shared = allocatable.get(SHARED_GPU)
+    return 0 if shared == UNCOUNTED else shared or gpus(allocatable)

@@ -25,6 +25,8 @@ _MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 _WHOLE: Final = 1000
 _MOST_DEVICES: Final = 64
 """GPUs of a node that are tracked one by one; for a node with more only the sum counts."""
+UNCOUNTED: Final = 2**40
+"""The capacity of a node whose number of GPUs only KubeShare knows."""
 
 
 def held(request: str) -> int:
@@ -35,14 +37,14 @@ def held(request: str) -> int:
 def offered(labels: Mapping[str, str], allocatable: Resources) -> Resources:
     """The capacity that KubeShare shares on a node; nothing on nodes that are not its own.
 
-    KubeShare counts GPUs by metrics of its collector (`gpu_capacity`). A node that reports none in
-    the API may have none: nothing is planned there.
+    KubeShare counts GPUs by metrics of its collector (`gpu_capacity`), so a node that reports none
+    in the API may have any number: UNCOUNTED.
     """
     if labels.get(contract.SHARED_GPU_NODE) != contract.TRUE:
         return Resources()
     label = labels.get(GPU_COUNT_LABEL, "")
     gpus = allocatable.get(contract.GPU_RESOURCE) or (int(label) if _COUNT.fullmatch(label) else 0)
-    return Resources.of({SHARED_GPU: gpus * _WHOLE})
+    return Resources.of({SHARED_GPU: gpus * _WHOLE or UNCOUNTED})
 
 
 def share(labels: Mapping[str, str]) -> Share | None:
@@ -92,7 +94,7 @@ def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
 
 
 def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, ...]:
-    """A node's GPUs, all free; empty if the node reports none."""
+    """A node's GPUs, all free; empty if their number is unknown."""
     count = offered(labels, allocatable).get(SHARED_GPU) // _WHOLE
     label = labels.get(_MEMORY_LABEL, "")
     memory = int(label) * 2**20 if _COUNT.fullmatch(label) else 0

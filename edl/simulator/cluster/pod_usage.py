@@ -39,8 +39,8 @@ class PodUsage:
         return self._known[shape, node]
 
     def _amounts(self, shape: Shape) -> tuple[tuple[int, int], ...]:
-        found = ((row, shape.requests.get(name)) for row, name in enumerate(self._names))
-        return tuple((row, amount) for row, amount in found if amount)
+        amounts = ((row, shape.requests.get(name)) for row, name in enumerate(self._names))
+        return tuple((row, amount) for row, amount in amounts if amount)
 
     def _with(self, shape: Shape, devices: dict[int, int]) -> Resources:
         others = {name: amount for name, amount in shape.requests if name not in self._names}

@@ -144,8 +144,8 @@ class SimulatedNodes:
             self._stale.add(column)
 
     def _taken(self, shape: Shape, node: str) -> Ints:
-        found = self._usage.of_new(shape, node) if self._usage else shape.requests
-        return np.array([found.get(name) for name in self.names], dtype=np.int64)
+        usage = self._usage.of_new(shape, node) if self._usage else shape.requests
+        return np.array([usage.get(name) for name in self.names], dtype=np.int64)
 
     def _hold(self, shape: Shape, place: Place, used: int = 0, leaving: int = 0) -> None:
         if shape.share is not None and place.devices and place.node in self._devices:

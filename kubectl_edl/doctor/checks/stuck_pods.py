@@ -1,6 +1,6 @@
 """Finds pods that do not terminate, that no scheduler processes, or that fit nowhere.
 
-Also nodes of KubeShare that report no GPUs, on which no share fits.
+Also nodes of KubeShare that report no GPUs, so that their shares are planned without a limit.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
-from edl.kube.decode.gpu_sharing import GPU_COUNT_LABEL
+from edl.kube.decode.gpu_sharing import GPU_COUNT_LABEL, UNCOUNTED
 from edl.kube.decode.object_facts import node
 from edl.kube.decode.schemas import SCHEDULING_GATED
 from edl.messages import message
@@ -237,17 +237,12 @@ def _lacks_nodes(job: TrainingJob, now: datetime) -> bool:
 def uncounted_gpus(context: CheckContext) -> CheckResults:
     """Nodes of KubeShare that report no GPUs."""
     nodes = (_nodes(context) or {}).values()
-    found = [
-        one.name for one in nodes if _is_kubeshares(one) and not one.allocatable.get(SHARED_GPU)
-    ]
+    found = [node.name for node in nodes if node.allocatable.get(SHARED_GPU) == UNCOUNTED]
     if found:
         label = f"{contract.SHARED_GPU_NODE}={contract.TRUE}"
         what = f"report {contract.GPU_RESOURCE} neither as a resource nor by {GPU_COUNT_LABEL}"
+        effect = "so that shares of their GPUs are planned without a limit"
         yield warning(
-            f"nodes with {label} {what}, so that no share of a GPU starts there: {listed(found)}",
+            f"nodes with {label} {what}, {effect}: {listed(found)}",
             by_administrator(f"kubectl label node {found[0]} {GPU_COUNT_LABEL}=NUMBER"),
         )
-
-
-def _is_kubeshares(found: Node) -> bool:
-    return (found.labels or {}).get(contract.SHARED_GPU_NODE) == contract.TRUE

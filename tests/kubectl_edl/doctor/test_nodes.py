@@ -125,7 +125,8 @@ def test_nodes_of_kubeshare_that_report_no_gpus_are_named(stage: Stage) -> None:
         "warning",
         (
             "nodes with SharedGPU=true report nvidia.com/gpu neither as a resource nor by "
-            "nvidia.com/gpu.count, so that no share of a GPU starts there: node-3"
+            "nvidia.com/gpu.count, so that shares of their GPUs are planned without a limit: "
+            "node-3"
         ),
         f"{ASK}kubectl label node node-3 nvidia.com/gpu.count=NUMBER",
     )

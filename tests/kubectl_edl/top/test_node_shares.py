@@ -7,8 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from edl.contract import NODE_POOL
+from edl.kube.decode.gpu_sharing import UNCOUNTED
 from edl.model import ClusterState, Node, ProvisionalPod, Provisioning
-from edl.quantities import Resources
+from edl.quantities import SHARED_GPU, Resources
+from kubectl_edl.output.cell_quantities import offered_gpus
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, NodeShares, node_costs
 from kubectl_edl.top.usage import cluster_usage, node_usage
 from tests.edl.trainings import NOW, pods, role, training
@@ -119,3 +121,8 @@ def test_a_price_that_is_not_an_amount_is_wrong_usage(text: str) -> None:
     run = Stage().run("top", "cluster", "--price", text)
     assert run.code == 2
     assert "an amount from 0" in run.err
+
+
+def test_gpus_of_a_kubeshare_node_that_reports_none_are_not_counted() -> None:
+    assert offered_gpus(Resources.of({"cpu": 1000, SHARED_GPU: UNCOUNTED})) == 0
+    assert offered_gpus(Resources.of({SHARED_GPU: 2000, "nvidia.com/gpu": 2})) == 2000

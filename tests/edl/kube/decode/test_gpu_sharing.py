@@ -36,9 +36,9 @@ def test_without_a_device_plugin_gpus_are_counted_by_nvidias_label() -> None:
 
 
 @pytest.mark.parametrize("count", ["", "many", "9" * 60])
-def test_a_node_that_reports_no_gpus_offers_no_shares(count: str) -> None:
+def test_a_node_that_reports_no_gpus_offers_an_unknown_number_of_shares(count: str) -> None:
     labels = {"SharedGPU": "true", "nvidia.com/gpu.count": count}
-    assert offered(labels) == 0
+    assert offered(labels) == gpu_sharing.UNCOUNTED
     assert gpu_sharing.devices(labels, Resources()) == ()
 
 
