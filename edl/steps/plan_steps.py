@@ -15,7 +15,7 @@ from edl.steps.pod_removal import with_drained_pods
 from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations, timestamp
 from edl.steps.provisioning import provisioning_steps
 from edl.steps.refused_write import retry_refused_writes
-from edl.steps.running_jobs import bare_pod_upkeep, upkeep
+from edl.steps.running_jobs import bare_pod_upkeep, upkeep, withdraw_marks
 from edl.steps.sizes import scale_deadline
 from edl.steps.sizes.start import start, stop
 from edl.steps.step_collector import DueSteps, StepCollector, StepError
@@ -92,7 +92,10 @@ def _add_upkeep(
     held = {entry.job: entry.reason for entry in plan.held}
     for found in state.jobs:
         key = found.key
-        if key in moved or _is_left_alone(found):
+        if key in moved:
+            continue
+        if _is_left_alone(found):
+            collector.add(key, withdraw_marks, found, now)
             continue
         job = scale_deadline.with_hold_cause(found, held.get(key), now)
         if key in planned:

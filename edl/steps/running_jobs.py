@@ -1,6 +1,6 @@
 """One round of a training job, or of bare pods, that this plan neither starts nor suspends."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,17 @@ def bare_pod_upkeep(job: TrainingJob, now: datetime) -> DueSteps:
     return DueSteps((step,), published.recheck)
 
 
+def withdraw_marks(job: TrainingJob, now: datetime) -> DueSteps:
+    """The upkeep of a job whose Jobs stay as they are: our marks of pods that run on end.
+
+    The edit that made the job invalid may be what the stop after the marks failed with.
+    """
+    writes = tuple(write for role in job.live for write in withdrawn_marks(job.key, role, now))
+    return DueSteps(
+        (Step(job.key, writes),), _later(withdrawal_due(role, now) for role in job.live)
+    )
+
+
 def _change(
     job: TrainingJob, role: Role, resizes: Sequence[Resize], published: Publication, now: datetime
 ) -> RoleChange:
@@ -104,5 +115,8 @@ def record_below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:
     limits = [scale_deadline.time_left(role, now) for role in job.live if role.request.scaling]
     marks = [withdrawal_due(role, now) for role in job.live]
-    times = (published.wait, published.recheck, *limits, *marks)
+    return _later((published.wait, published.recheck, *limits, *marks))
+
+
+def _later(times: Iterable[timedelta | None]) -> timedelta | None:
     return min((time for time in times if time is not None and time > timedelta()), default=None)

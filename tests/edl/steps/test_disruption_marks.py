@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from edl.model import (
+    ClusterState,
     Code,
     ExitCodeRule,
     FailureRules,
@@ -14,7 +15,8 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.pods import DisruptionMark
-from edl.planner.plan import Resize, Suspension
+from edl.planner.plan import Plan, Resize, Suspension
+from edl.steps.plan_steps import Steps, steps
 from edl.steps.running_jobs import upkeep
 from edl.steps.sizes.start import stop
 from edl.steps.step_collector import DueSteps
@@ -98,8 +100,8 @@ def test_a_work_item_removed_by_name_leaves_the_others_unmarked() -> None:
 
 
 def test_pods_above_the_size_are_not_marked_again_while_they_end() -> None:
-    steps, _ = upkeep(training(worker(FAILS, size=1)), [], NOW)
-    assert [write for step in steps for write in step.writes if isinstance(write, Disrupt)] == []
+    found, _ = upkeep(training(worker(FAILS, size=1)), [], NOW)
+    assert [write for step in found for write in step.writes if isinstance(write, Disrupt)] == []
 
 
 def test_all_pods_of_a_job_that_is_stopped_are_marked() -> None:
@@ -163,3 +165,17 @@ def test_a_pod_that_a_plan_ends_now_keeps_its_mark() -> None:
     found = tuple(marked_pod(index, age=60) for index in range(3))
     step = smaller(training(worker(FAILS, pods=found)), 1)
     assert [write for write in step.writes if isinstance(write, Disrupt) and write.withdrawn] == []
+
+
+def test_the_pods_of_a_job_with_a_problem_lose_their_marks() -> None:
+    """The edit that made it invalid may be what the stop after the marks conflicted with."""
+
+    def due(*found: Pod) -> Steps:
+        problem = because("edl.dev/max: no number; write a number")
+        job = training(worker(FAILS, pods=found), started_at=LONG_AGO, problem=problem)
+        return steps(Plan(), ClusterState(NOW, (), (job,)))
+
+    (step,) = due(marked_pod(0, age=60), marked_pod(1, age=20), pod("worker", 2)).steps
+    assert withdrawn(DueSteps((step,))) == [write.target.name for write in step.writes] == names(0)
+    early = due(marked_pod(0, age=20))
+    assert (early.steps, early.recheck_after) == ((), seconds(10))
