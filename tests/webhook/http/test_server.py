@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from certs import certificate_directory as files_in
 from certs.bundle import to_files
@@ -23,6 +24,7 @@ from certs.issue import issue_pair
 from certs.subject_names import local_names, service_names
 from tests.webhook import reviews, wire
 from tests.webhook.wire import Answered, Process
+from webhook.__main__ import webhook
 from webhook.http.connection_limits import LIMIT
 
 
@@ -355,3 +357,10 @@ def test_a_port_in_use_is_reported_without_a_traceback(served: Process) -> None:
     assert ended.returncode != 0
     assert "address already in use" in ended.stderr.lower()
     assert "Traceback" not in ended.stderr
+
+
+def test_a_pause_of_zero_between_checks_for_a_certificate_is_refused() -> None:
+    """It would read the Secret thousands of times per second."""
+    run = CliRunner().invoke(webhook, ["--image", "edl:1", "--refresh", "0"])
+    assert run.exit_code == 2
+    assert "'0': a duration is above 0 and at most 1d" in run.output
