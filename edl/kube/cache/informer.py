@@ -33,7 +33,7 @@ _SELDOM: Final = 16
 """The number of failures that leads to the longest pause."""
 RESUMES: Final = 3
 """Consecutive watches from one version without an event before everything is listed again."""
-MISSING: Final = 12
+MISSING: Final = 15
 """Consecutive answers that a kind does not exist before one that was served counts as removed; with
 their pauses, more than a minute. While a control plane is upgraded, not every API server serves a
 new version."""
@@ -130,10 +130,9 @@ class Informer(Generic[T]):
     def _is_unlisted(self) -> bool:
         try:
             return not self._cluster.serves(self.selection.kind)
-        except Forbidden:  # in few clusters, which have no other answer at the start
-            return not self.store.synced
-        except Exception:  # noqa: BLE001 - as in `_attempt`
-            return False
+        except Exception as error:  # noqa: BLE001 - as in `_attempt`
+            # Few clusters forbid it, and they have no other answer at the start.
+            return _may_not(error) and not self.store.synced
 
     def _absent(self, error: Exception) -> None:
         """The kind counts as empty: this may change."""

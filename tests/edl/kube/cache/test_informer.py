@@ -248,11 +248,24 @@ def test_a_kind_is_removed_when_the_server_goes_on_to_list_its_kinds_without_it(
     assert not pools.store.served
 
 
+def test_an_upgrade_has_a_minute_until_its_kinds_count_as_removed() -> None:
+    """With the shortest pauses."""
+    pauses: list[float] = []
+    patience = RetryBackoff(lambda seconds: bool(pauses.append(seconds)), lambda: 0.0)
+    for failures in range(1, MISSING):
+        patience.after(failures)
+    assert 60 < sum(pauses) < 120
+
+
 def test_a_kind_is_not_removed_while_nothing_confirms_it() -> None:
     pools = Pools()
     pools.cluster.fails = {
         "list": [KindNotServed("404", 404)] * 3,
-        "serves": [Unreachable("overloaded", 503), Unreachable("away"), UnicodeError("a bug")],
+        "serves": [
+            Unreachable("overloaded", 503),
+            Forbidden("the token has expired", 401),
+            UnicodeError("a bug"),
+        ],
     }
     pools.after(3)
     assert not pools.store.synced
