@@ -134,7 +134,7 @@ class Manager:
             age.set_function(partial(self._seconds_since_event, selection.kind))
         leader_only = self.leader_only(cluster)
         self._recorder = EventRecorder(leader_only, clocks.now)
-        self._writer = ClusterWriter(leader_only, self._stores.accept, self._recorder.record)
+        self._writer = ClusterWriter(leader_only, self._stores, self._recorder.record)
         autoscaler = AutoscalerEvents(cluster, self._trigger.ring)
         pipeline = self._pipeline(decide, autoscaler)
         decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.record)

@@ -1,6 +1,7 @@
 """The whole reconciler on a cluster in memory: it reads, decides, writes, and hands over."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
 from edl.model import ClusterState, JobKey, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -528,6 +529,50 @@ def test_the_age_of_the_last_watch_event_is_exported_per_kind(fake: FakeCluster)
         fake.create(ObjectRef("Node", "", "n2"), manifests.node("n2"))
         until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
         assert 'edl_last_event_age_seconds{kind="Pod"} 100.0' in get(port, "/metrics")[1]
+    finally:
+        process.stop()
+
+
+class OneReading(FaultyCluster):
+    """ProvisioningRequests may be read once: then the right is withdrawn."""
+
+    def pages(self, selection: ListOptions) -> Iterator[RawList]:
+        if selection.kind == "ProvisioningRequest" and self.asked["requests"]:
+            raise Forbidden("may not list", 403)
+        self.asked["requests"] += selection.kind == "ProvisioningRequest"
+        return super().pages(selection)
+
+    def watch(self, selection: ListOptions, version: str) -> Watch:
+        if selection.kind == "ProvisioningRequest":
+            raise Forbidden("may not watch", 403)
+        return super().watch(selection, version)
+
+
+def test_a_request_that_is_gone_is_not_deleted_again_although_no_watch_may_tell(
+    fake: FakeCluster,
+) -> None:
+    fake.unserved = frozenset()
+    labels = {contract.PROVISIONAL: "x", "app.kubernetes.io/managed-by": contract.MANAGED_BY}
+    request = ObjectRef("ProvisioningRequest", "web", "of-no-job")
+    fake.create(request, {"metadata": {"labels": labels}})
+    cluster = OneReading(fake)
+    process = Manager(cluster, PLAN, CLOCKS)
+    port = process.start(ProbeAddress("127.0.0.1", 0))
+
+    def after(before: float) -> bool:
+        return rounds() > before
+
+    def rounds() -> float:
+        found = re.search(r"^edl_rounds_total (\S+)", get(port, "/metrics")[1], re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    try:
+        until(lambda: cluster.asked["delete"] > 0)
+        for number in range(2, 8):
+            before = rounds()
+            fake.create(ObjectRef("Node", "", f"n{number}"), manifests.node(f"n{number}"))
+            until(partial(after, before))
+        assert cluster.asked["delete"] == 2
     finally:
         process.stop()
 

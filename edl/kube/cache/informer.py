@@ -37,6 +37,10 @@ MISSING: Final = 15
 """Consecutive answers that a kind does not exist before one that was served counts as removed; with
 their pauses, more than a minute. While a control plane is upgraded, not every API server serves a
 new version."""
+WITHHELD: Final = 80
+"""Consecutive answers that a dispensable kind may not be read any more before it counts as empty,
+as in a process that starts then; with their pauses, more than nine minutes. A ClusterRole that is
+created again is there sooner."""
 
 
 class RetryBackoff(msgspec.Struct, frozen=True):
@@ -76,6 +80,7 @@ class Informer(Generic[T]):
         self._failures = 0
         self._refusals = 0
         self._missing = 0
+        self._withheld = 0
         self._problems = ProblemLog(_log)
 
     def start(self) -> Thread:
@@ -115,31 +120,37 @@ class Informer(Generic[T]):
     def _is_absent(self, error: Exception) -> bool:
         """Whether this error of a list or watch means that the API server does not serve the kind.
 
-        One that has been read disappears only if the server goes on to list its kinds without it; a
-        right that is withdrawn from us is a problem.
+        One that has been read disappears only if the server goes on to list its kinds without it,
+        or if we may not know it for so long that a standby would decide without it, too.
         """
         kind = RESOURCES[self.selection.kind]
         known = self.store.synced and self.store.served
         if isinstance(error, NotFound) and kind.optional:
             if not self.store.served:
                 return True
-            self._missing = self._missing + 1 if self._is_unlisted() else 0
-            return self._missing >= (MISSING if known else 1)
-        return _may_not(error) and kind.dispensable and not known
+            unlisted = self._is_unlisted()
+            if unlisted is not None:
+                self._missing = self._missing + 1 if unlisted else 0
+                return self._missing >= (MISSING if known else 1)
+        elif not (_may_not(error) and kind.dispensable):
+            return False
+        self._withheld += known
+        return not known or self._withheld >= WITHHELD
 
-    def _is_unlisted(self) -> bool:
+    def _is_unlisted(self) -> bool | None:
+        """None where asking is forbidden: in few clusters, which have no other answer."""
         try:
             return not self._cluster.serves(self.selection.kind)
         except Exception as error:  # noqa: BLE001 - as in `_attempt`
-            # Few clusters forbid it, and they have no other answer at the start.
-            return _may_not(error) and not self.store.synced
+            return None if _may_not(error) else False
 
     def _absent(self, error: Exception) -> None:
         """The kind counts as empty: this may change."""
         if not isinstance(error, NotFound):
             self._report(error)
         self.store.absent()
-        self._received()
+        if isinstance(error, NotFound) or not self._withheld:
+            self._received()  # else a right was withdrawn: the age of the last answer tells
         self._version = ""
         self._failures = _SELDOM
 
@@ -150,7 +161,7 @@ class Informer(Generic[T]):
             items, version = self._read([self._cluster.list(self.selection)])
         self.store.replace(items, int(version))
         self._version = version
-        self._refusals = self._missing = 0
+        self._refusals = self._missing = self._withheld = 0
         self._received()
 
     def _read(self, pages: Iterable[RawList]) -> "tuple[dict[ObjectKey, StoredObject[T]], str]":
@@ -172,7 +183,7 @@ class Informer(Generic[T]):
         self._refusals += 1  # both are reset by the first event
         for event in watch:
             self._take(event)
-            self._failures = self._refusals = 0
+            self._failures = self._refusals = self._withheld = 0
             self._received()
             if self._problems.clear():
                 _log.info("watch of %s works again", self.selection.kind)

@@ -224,6 +224,25 @@ class Store(Generic[T]):
         if not same:
             self._changed()
 
+    def version(self, name: ObjectKey) -> int:
+        """The known version of an object; 0 if it is unknown."""
+        held = self._items.get(name)
+        return held.version if held else 0
+
+    def forget(self, name: ObjectKey, version: int) -> None:
+        """Removes an object that was found gone while this version was the known one.
+
+        No watch may ever tell: our right to watch the kind may have been withdrawn.
+        """
+        with self._lock:
+            held = self._items.get(name)
+            if held is None or held.version != version:
+                return
+            del self._items[name]
+            same = self._note(name, held.facts)
+        if not same:
+            self._changed()
+
     def _is_old(self, name: ObjectKey, version: int) -> bool:
         held = self._items.get(name)
         return version <= max(self._version, held.version if held else 0)

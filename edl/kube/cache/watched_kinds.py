@@ -13,7 +13,7 @@ from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
 from edl.kube.cache.team_source import TeamSource
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
 from edl.kube.decode import (
     job_facts,
     namespace_quotas,
@@ -28,6 +28,7 @@ from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra import dra_facts as dra
 from edl.kube.dra.device_index import DeviceChanges
 from edl.kube.provisioning import node_pool_facts, request_facts
+from edl.model import ObjectRef
 from edl.writes import Json
 
 T = TypeVar("T")
@@ -132,6 +133,21 @@ class Stores:
         for selection, store in self:
             if selection.kind == kind:
                 store.accept(body)
+
+    def deleting(self, target: ObjectRef) -> Callable[[], None]:
+        """Called before a deletion of this process; the result, if the object is gone already."""
+        key = ObjectKey(target.namespace, target.name)
+        held = [
+            (store, store.version(key))
+            for selection, store in self
+            if selection.kind == target.kind
+        ]
+
+        def forget() -> None:
+            for store, version in held:
+                store.forget(key, version)
+
+        return forget
 
     @property
     def runtimes_read(self) -> list[RuntimeClassFacts] | None:

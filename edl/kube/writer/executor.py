@@ -18,6 +18,7 @@ from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
 from edl.kube.writer.disruption_condition import set_condition
 from edl.kube.writer.ssh_key_generation import key_pair
+from edl.kube.writer.written_cache import NoCache, WrittenCache
 from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step, Write
 
@@ -79,19 +80,19 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class ClusterWriter:
-    """Performs steps in a cluster. `written(kind, object)` is called with each write's response."""
+    """Performs steps in a cluster, and tells `cache` what the API server answers."""
 
     def __init__(
         self,
         cluster: Cluster,
-        written: Callable[[str, Json], None] = lambda _kind, _body: None,
+        cache: WrittenCache | None = None,
         record: Callable[[JobEvent], None] = lambda _event: None,
         threads: int = THREADS,
         pause: Callable[[float], object] = sleep,
     ) -> None:
         self._cluster = cluster
         self._pause = pause
-        self._written = written
+        self._cache = cache or NoCache()
         self._record = record
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
@@ -188,10 +189,16 @@ class ClusterWriter:
             self._pause(write.delay)
         if isinstance(write, Create) and write.needs and write.needs not in ours:
             raise Invalid(_foreign(write.needs))
-        body = perform(self._cluster, write, ours.get(write.target, ""))
+        version = ours.get(write.target, "")
+        if isinstance(write, Delete):
+            forget = self._cache.deleting(write.target)
+            if not _delete(self._cluster, write, version):
+                forget()
+            return
+        body = perform(self._cluster, write, version)
         if body is not None:
             ours[write.target] = body["metadata"]["resourceVersion"]
-            self._written(write.target.kind, body)
+            self._cache.accept(write.target.kind, body)
 
 
 def _taken(waiting: deque[_Work], enough: Callable[[], bool]) -> Iterator[_Work]:
@@ -269,10 +276,12 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
         _create(cluster, write.target, {**write.manifest, "data": key_pair()})
 
 
-def _delete(cluster: Cluster, write: Delete, version: str) -> None:
+def _delete(cluster: Cluster, write: Delete, version: str) -> bool:
+    """False if the object is gone already."""
     try:
         cluster.delete(
             write.target, version=write.version and (version or write.version), uid=write.uid
         )
     except NotFound:
-        return
+        return False
+    return True

@@ -7,7 +7,14 @@ from threading import Event, Thread
 import pytest
 
 from edl.errors import Forbidden, Gone, KindNotServed, Unreachable
-from edl.kube.cache.informer import LONGEST_PAUSE, MISSING, RESUMES, Informer, RetryBackoff
+from edl.kube.cache.informer import (
+    LONGEST_PAUSE,
+    MISSING,
+    RESUMES,
+    WITHHELD,
+    Informer,
+    RetryBackoff,
+)
 from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions, RawEvent, RawList, Watch
 from edl.kube.decode import object_facts
@@ -195,7 +202,9 @@ class Pools:
         self.fake.create(ObjectRef("NodePool", "", "general"), {})
         self.cluster = FaultyCluster(self.fake)
         self.store = Store(partial(object_facts.owned_object, "NodePool"))
-        self._informer = Informer(self.cluster, ListOptions("NodePool"), self.store)
+        self.heard = 0
+        pools = ListOptions("NodePool")
+        self._informer = Informer(self.cluster, pools, self.store, received=self._hear)
 
     def sync(self) -> None:
         self.cluster.fails["watch"] = [Unreachable("restarted")]
@@ -212,6 +221,9 @@ class Pools:
         self._informer.run(RetryBackoff(pause))
         return found
 
+    def _hear(self) -> None:
+        self.heard += 1
+
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_right_that_is_withdrawn_takes_no_objects_away(status: int) -> None:
@@ -220,6 +232,44 @@ def test_a_right_that_is_withdrawn_takes_no_objects_away(status: int) -> None:
     pools.sync()
     pools.cluster.fails = {verb: [Forbidden("may not", status)] * 20 for verb in ("watch", "list")}
     assert pools.after(20) == [1] * 20
+
+
+def test_a_right_that_is_withdrawn_for_good_ends_in_what_a_standby_would_decide_on() -> None:
+    """Without an answer that counts, so that the alert on silent watches stays."""
+    pools = Pools()
+    pools.sync()
+    heard = pools.heard
+    pools.cluster.fails = {verb: [Forbidden("may not", 403)] * 200 for verb in ("watch", "list")}
+    assert pools.after(WITHHELD + 5) == [*[1] * (WITHHELD - 1), *[0] * 6]
+    assert (pools.store.synced, pools.store.served, pools.heard) == (True, False, heard)
+    pools.cluster.fails = {}
+    pools.sync()
+    assert (len(pools.store), pools.heard) == (1, heard + 1)
+
+
+def test_a_right_that_was_granted_again_may_be_withdrawn_again() -> None:
+    pools = Pools()
+    pools.sync()
+    for _ in range(2):
+        pools.cluster.fails = {"list": [Forbidden("may not", 403)] * (WITHHELD - 4)}
+        pools.cluster.fails["watch"] = [Forbidden("may not", 403)] * RESUMES
+        assert pools.after(WITHHELD - 1) == [1] * (WITHHELD - 1)
+        pools.sync()
+
+
+def test_credentials_that_are_refused_for_good_take_no_objects_away() -> None:
+    pools = Pools()
+    pools.sync()
+    pools.cluster.fails = {verb: [Forbidden("expired", 401)] * 200 for verb in ("watch", "list")}
+    assert pools.after(WITHHELD + 5) == [1] * (WITHHELD + 5)
+
+
+def test_a_removed_kind_goes_where_the_server_may_not_be_asked_for_its_kinds() -> None:
+    pools = Pools()
+    pools.sync()
+    pools.cluster.fails = {verb: [KindNotServed("404", 404)] * 200 for verb in ("watch", "list")}
+    pools.cluster.fails["serves"] = [Forbidden("may not", 403)] * 200
+    assert pools.after(WITHHELD) == [*[1] * (WITHHELD - 1), 0]
 
 
 def test_a_kind_that_may_not_be_read_counts_as_empty() -> None:
@@ -248,10 +298,30 @@ def test_a_kind_is_removed_when_the_server_goes_on_to_list_its_kinds_without_it(
     assert not pools.store.served
 
 
+@pytest.mark.parametrize("between", [[], [KindNotServed("404", 404)]])
+def test_only_answers_in_a_row_count_against_a_kind(between: list[Exception]) -> None:
+    """Between them the kind was listed, or discovery named it, each of which says that it is."""
+    pools = Pools()
+    pools.sync()
+    for _ in range(2):
+        pools.cluster.fails["watch"] = [KindNotServed("404", 404)]
+        pools.cluster.fails["list"] = [KindNotServed("404", 404)] * (MISSING - 2)
+        pools.fake.unserved = frozenset({"NodePool"})
+        assert pools.after(MISSING - 1) == [1] * (MISSING - 1)
+        pools.fake.unserved = frozenset()
+        pools.cluster.fails["list"] = [*between]
+        pools.sync()
+
+
 def test_an_upgrade_has_a_minute_until_its_kinds_count_as_removed() -> None:
     """With the shortest pauses."""
     pauses: list[float] = []
-    patience = RetryBackoff(lambda seconds: bool(pauses.append(seconds)), lambda: 0.0)
+
+    def waited(seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    patience = RetryBackoff(waited, lambda: 0.0)
     for failures in range(1, MISSING):
         patience.after(failures)
     assert 60 < sum(pauses) < 120

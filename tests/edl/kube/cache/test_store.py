@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from edl.kube.cache.store import Store, StoredObject
-from edl.kube.cluster import ObjectKey
+from edl.kube.cluster import Delta, ObjectKey
 from edl.writes import Json
 
 
@@ -149,3 +149,19 @@ def test_one_unreadable_object_hides_no_others(caplog: pytest.LogCaptureFixture)
     store.replace(listed(*items), 3)
     assert store.values() == ["x"]
     assert "cannot decode /bad" in caplog.text
+
+
+def test_what_a_deletion_finds_gone_is_forgotten(store: Store[str], item: Make) -> None:
+    store.replace(listed(item("a", 1, "x"), item("b", 2, "y")), 2)
+    store.changes()
+    store.forget(ObjectKey("", "a"), store.version(ObjectKey("", "a")))
+    store.forget(ObjectKey("", "unknown"), store.version(ObjectKey("", "unknown")))
+    assert store.values() == ["y"]
+    assert store.changes() == [Delta(ObjectKey("", "a"), "x", None)]
+
+
+def test_an_object_that_has_taken_the_name_meanwhile_is_kept(store: Store[str], item: Make) -> None:
+    store.replace(listed(item("a", 1, "x")), 1)
+    store.update(item("a", 4, "new"))
+    store.forget(ObjectKey("", "a"), 1)
+    assert store.values() == ["new"]

@@ -8,8 +8,9 @@ from edl.kube.cache.informer import RetryBackoff
 from edl.kube.cache.watched_kinds import AUTOSCALERS, Stores, fill, informers, read_once
 from edl.kube.cluster import Cluster
 from edl.kube.state.observe import observe
-from edl.model import ObjectRef
-from edl.writes import Json
+from edl.kube.writer.executor import ClusterWriter
+from edl.model import JobKey, ObjectRef
+from edl.writes import Delete, Json, Step
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
@@ -99,6 +100,16 @@ def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeClust
     stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
     (job,) = observe(stores.facts(), NOW).jobs
     assert not job.roles[0].status.suspended
+
+
+def test_what_a_write_finds_gone_is_forgotten_without_a_watch(fake: FakeCluster) -> None:
+    stores, gone = stores_of(fake), ObjectRef("Pod", "web", "p")
+    writer = ClusterWriter(fake, stores)
+    step = Step(JobKey("web", "mnist"), (Delete(gone),))
+    for known in (1, 0):
+        assert writer.act([step]).done == (step,)
+        assert len(stores.pods) == known, "after the first deletion the watch would tell"
+    assert len(stores.jobs) == 1
 
 
 @pytest.mark.parametrize("kind", AUTOSCALERS)

@@ -18,6 +18,7 @@ from edl.kube.writer.event_recorder import (
 )
 from edl.kube.writer.executor import ClusterWriter, StepFailure, WriteDefect
 from edl.kube.writer.ssh_key_generation import key_pair
+from edl.kube.writer.written_cache import NoCache
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
@@ -27,6 +28,14 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
 JOB = ObjectRef("Job", "web", "train")
 NOTE = JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
+
+
+class SeenWrites(NoCache):
+    def __init__(self, seen: list[tuple[str, Json]]) -> None:
+        self._seen = seen
+
+    def accept(self, kind: str, body: Json) -> None:
+        self._seen.append((kind, body))
 
 
 @pytest.fixture
@@ -85,9 +94,7 @@ def test_a_patch_waits_until_controllers_have_seen_the_writes_before_it(
 def test_what_writes_return_is_handed_on(fake: FakeCluster, cluster: FaultyCluster) -> None:
     seen: list[tuple[str, Json]] = []
     service = Create(ObjectRef("Service", "web", "train"), {"spec": {}})
-    ClusterWriter(cluster, lambda kind, body: seen.append((kind, body))).act(
-        [Step(KEY, (service, resize(fake, 3)))]
-    )
+    ClusterWriter(cluster, SeenWrites(seen)).act([Step(KEY, (service, resize(fake, 3)))])
     assert [(kind, body["spec"]) for kind, body in seen] == [
         ("Service", {}),
         ("Job", {"parallelism": 3}),
@@ -457,8 +464,8 @@ def test_a_withdrawal_leaves_a_pod_alone_that_has_changed_since(fake: FakeCluste
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
-    seen: list[str] = []
-    ClusterWriter(fake, lambda kind, _: seen.append(kind)).act([Step(KEY, (KEYS,))])
+    seen: list[tuple[str, Json]] = []
+    ClusterWriter(fake, SeenWrites(seen)).act([Step(KEY, (KEYS,))])
     data = fake.get(KEYS.target)["data"]
     assert sorted(data) == ["config", "id_rsa", "id_rsa.pub"]
     assert base64.b64decode(data["id_rsa.pub"]).startswith(b"ssh-rsa ")
