@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from edl.model import (
     ClusterState,
@@ -179,3 +180,15 @@ def test_the_pods_of_a_job_with_a_problem_lose_their_marks() -> None:
     assert withdrawn(DueSteps((step,))) == [write.target.name for write in step.writes] == names(0)
     early = due(marked_pod(0, age=20))
     assert (early.steps, early.recheck_after) == ((), seconds(10))
+
+
+def test_a_pod_that_is_ending_keeps_its_mark() -> None:
+    """Its exit code is still to come: its grace period may be long."""
+    found = replace(marked_pod(0, age=60), terminating=True)
+    assert withdrawn(kept(found, marked_pod(1, age=60), pod("worker", 2))) == names(1)
+
+
+def test_a_mark_without_a_rule_that_it_spares_stays() -> None:
+    """No rule of ours had it made: a withdrawal would be a write for nothing."""
+    job = training(worker(pods=(marked_pod(0, age=60), pod("worker", 1), pod("worker", 2))))
+    assert withdrawn(upkeep(job, [], NOW)) == []
