@@ -597,6 +597,13 @@ def test_readiness_names_missing_caches_and_the_leader(fake: FakeCluster) -> Non
         process.stop()
 
 
+def next_round(process: Manager) -> None:
+    """Time must have passed since the last one."""
+    begun = process._controller.beat  # noqa: SLF001
+    process._trigger.ring()  # noqa: SLF001
+    until(lambda: process._controller.beat > begun)  # noqa: SLF001
+
+
 def test_a_process_that_gets_no_answers_for_an_hour_is_started_again(fake: FakeCluster) -> None:
     """The CA of the API server may be another one, which only a new process reads."""
     fake.unserved = frozenset()
@@ -604,19 +611,34 @@ def test_a_process_that_gets_no_answers_for_an_hour_is_started_again(fake: FakeC
     process = Manager(fake, PLAN, time.clocks)
     port = process.start(ProbeAddress("127.0.0.1", 0))
 
-    def next_round() -> None:
-        begun = process._controller.beat  # noqa: SLF001
-        process._trigger.ring()  # noqa: SLF001
-        until(lambda: process._controller.beat > begun)  # noqa: SLF001
-
     try:
         until(lambda: get(port, "/readyz")[0] == 200)
         time.seconds += 3599
-        next_round()
+        next_round(process)
         assert get(port, "/healthz")[0] == 200
         time.seconds += 2
-        next_round()
+        next_round(process)
         assert get(port, "/healthz")[0] == 503
+    finally:
+        process.stop()
+
+
+def test_a_kind_that_stays_silent_ends_no_process_whose_other_kinds_are_answered(
+    fake: FakeCluster,
+) -> None:
+    """A right may have been withdrawn: a new process would not have it, either."""
+    fake.unserved = frozenset()
+    time = Time()
+    process = Manager(fake, PLAN, time.clocks)
+    port = process.start(ProbeAddress("127.0.0.1", 0))
+    try:
+        until(lambda: get(port, "/readyz")[0] == 200)
+        time.seconds += 4000
+        fake.create(ObjectRef("Node", "", "n2"), manifests.node("n2"))
+        until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
+        time.seconds += 1
+        next_round(process)
+        assert get(port, "/healthz")[0] == 200
     finally:
         process.stop()
 
