@@ -378,6 +378,28 @@ def test_an_answer_that_drips_ends_in_its_time() -> None:
         dripping.join()
 
 
+def test_a_long_answer_that_flows_may_take_longer() -> None:
+    """A fixed deadline would end each attempt at a whole list over a slow link."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        flowing = Thread(target=flow, args=(listening,), daemon=True)
+        flowing.start()
+        client = api(f"http://127.0.0.1:{listening.getsockname()[1]}").once(1)
+        assert client.get(JOB) == {"padding": " " * 10 * 2**16}
+        flowing.join()
+
+
+def flow(listening: socket.socket) -> None:
+    """Answers one request in ten parts within two seconds."""
+    client, _ = listening.accept()
+    with client, suppress(OSError):
+        client.recv(2**16)
+        body = b'{"padding":"' + b" " * 10 * 2**16 + b'"}'
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+        for at in range(0, len(body), 2**16):
+            client.sendall(body[at : at + 2**16])
+            sleep(0.15)
+
+
 def drip(listening: socket.socket) -> None:
     """Answers one request, a byte at a time, until its client is gone, or after two seconds."""
     client, _ = listening.accept()
