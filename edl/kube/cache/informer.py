@@ -38,8 +38,8 @@ MISSING: Final = 15
 their pauses, more than a minute. While a control plane is upgraded, not every API server serves a
 new version."""
 WITHHELD: Final = 80
-"""Consecutive answers that a dispensable kind may not be read any more before it counts as empty,
-as in a process that starts then; with their pauses, more than nine minutes. A ClusterRole that is
+"""Consecutive answers that a dispensable kind may no longer be read before it counts as empty, as
+in a process that starts then; with their pauses, more than nine minutes. A ClusterRole that is
 created again is there sooner."""
 
 
