@@ -13,12 +13,18 @@ from typing import Final
 
 _MOST: Final = 10
 """Files that are kept: each further one replaces the oldest."""
-_CREDENTIALS: Final = (
-    re.compile(r"(\b(?:Bearer|Basic)\s+)[^\s'\"]+"),
-    re.compile(r"(://[^\s/@:'\"]*:)[^\s/'\"]+(?=@)"),
-    re.compile(r"(\b(?:token|password|client-key-data)['\"]?\s*:\s*['\"]?)[^\s'\"]+"),
+_MEMBER: Final = (
+    r"""((?:^|[{,?&(\[:]|['"])\s*"""
+    r"""(?i:[\w-]*(?:token|password|secret|key-?data))['"]?\s*[:=]\s*"""
 )
-"""Headers, passwords in URLs, and members of a kubeconfig or of a plugin's answer."""
+_CREDENTIALS: Final = (
+    re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
+    re.compile(r"(://[^\s/@:'\"]*:)[^\s'\"]+(?=@)"),
+    re.compile(r"(://)[^\s/@:'\"]+(?=@)"),
+    re.compile(_MEMBER + r"b?(['\"]))(?:(?!\2)[^\\]|\\.)*", re.MULTILINE),
+    re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)[^\s'\",}&)]+", re.MULTILINE),
+)
+"""Headers, users and passwords in URLs, and members of a kubeconfig or of a plugin's answer."""
 
 
 def write_crash(error: Exception, command: str, at: datetime, environ: Mapping[str, str]) -> str:

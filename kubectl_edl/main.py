@@ -116,11 +116,13 @@ def run(args: Sequence[str], cli: CliContext, environ: Mapping[str, str]) -> int
 
 
 def _misused(error: click.UsageError, cli: CliContext) -> int:
+    from kubectl_edl.crash_file import redacted
+
     path = error.ctx.command_path if error.ctx else "kubectl edl"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         cli.out.write(f"{error.format_message()}\n")
         return Exit.DONE
-    cli.warn(f"error: {error.format_message()}")
+    cli.warn(f"error: {redacted(error.format_message())}")
     cli.warn(f"See '{path} --help' for usage.")
     return Exit.USAGE
 

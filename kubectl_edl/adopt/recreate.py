@@ -105,7 +105,7 @@ def adopt_job(
         return
     _check_accepted(connection, replacement)
     if _is_agreed(cli, replacement.found, how):
-        fresh = _recreate(cli, connection, target, labels, how.timeout)
+        fresh = _recreate(cli, connection, replacement, labels, how)
         for hint in _hints(cli, connection, fresh):
             cli.warn(hint)
         _print_created(cli, target.name, fresh, connection.scope.job_flags)
@@ -118,7 +118,7 @@ def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
     name, again = job["metadata"]["name"], repeated(job)
     if end_of(job):
         if how.yes and not how.rerun:
-            raise Refused(f'Job "{name}" {again}, and all of it would run again: add --rerun')
+            raise Refused(_rerun_of(job))
         question = f'Job "{name}" {again}: delete it and run all of it again?'
     else:
         active = counted((job.get("status") or {}).get("active") or 0, "active pod")
@@ -128,6 +128,11 @@ def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
         if how.yes and work:
             cli.warn(f"warning: {name} had {work}, which run again")
     return how.yes or confirmed(cli, question)
+
+
+def _rerun_of(job: Json) -> str:
+    name = job["metadata"]["name"]
+    return f'Job "{name}" {repeated(job)}, and all of it would run again: add --rerun'
 
 
 def _is_adopted(replacement: Replacement, labels: LabelOptions) -> bool:
@@ -230,19 +235,37 @@ def _is_reviewed(connection: ClusterConnection, target: ObjectRef, fresh: Json) 
     return False
 
 
+def _target(replacement: Replacement) -> ObjectRef:
+    found = replacement.found["metadata"]
+    return ObjectRef("Job", found["namespace"], found["name"])
+
+
+def _plan_again(
+    connection: ClusterConnection,
+    agreed: Replacement,
+    labels: LabelOptions,
+    how: RecreateOptions,
+) -> Replacement:
+    """Raises Refused if the Job has ended since the user agreed, unless `--rerun` is given."""
+    replacement = _plan(connection, _target(agreed), labels)
+    if end_of(replacement.found) and not (how.rerun or end_of(agreed.found)):
+        raise Refused(_rerun_of(replacement.found))
+    return replacement
+
+
 def _recreate(
     cli: CliContext,
     connection: ClusterConnection,
-    target: ObjectRef,
+    agreed: Replacement,
     labels: LabelOptions,
-    timeout: timedelta,
+    how: RecreateOptions,
 ) -> Json:
     """Recreate the Job. Raises Refused if the old one stays or the new one is not accepted."""
-    cluster = connection.cluster
+    cluster, target = connection.cluster, _target(agreed)
     sent: list[Replacement] = []  # at most one: its deletion was requested and not refused
 
     def delete() -> Replacement:
-        sent[:] = [_plan(connection, target, labels)]
+        sent[:] = [_plan_again(connection, agreed, labels, how)]
         try:
             cluster.delete(target, version=sent[0].found["metadata"]["resourceVersion"])
         except (Conflict, Forbidden, Invalid, NotFound):
@@ -254,7 +277,7 @@ def _recreate(
     try:
         replacement = with_fresh_state(delete, cli.sleep)
         fate = "was deleted"
-        _wait_until_gone(cli, connection, replacement, timeout)
+        _wait_until_gone(cli, connection, replacement, how.timeout)
         return cluster.create(target, as_applied(replacement.fresh, target.namespace))
     except (ClusterError, Refused, KeyboardInterrupt) as error:
         if not sent:

@@ -291,6 +291,14 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
         ("https://10.0.0.1:6443/api", "https://10.0.0.1:6443/api"),
         ("not an object: {'token': 'abc'}", "not an object: {'token': '[redacted]'}"),
         ("  token: abc", "  token: [redacted]"),
+        ("token: |\n  abc", "token: |\n  [redacted]"),
+        ('{"clientKeyData":"-----BEGIN\\nMI","a":1}', '{"clientKeyData":"[redacted]","a":1}'),
+        ("{'id_token': \"it's\"}", "{'id_token': \"[redacted]\"}"),
+        ("User(access_token='a b')", "User(access_token='[redacted]')"),
+        ("http://h/?token=abc", "http://h/?token=[redacted]"),
+        ("http://abc@h/", "http://[redacted]@h/"),
+        ("authorization: bearer abc", "authorization: bearer [redacted]"),
+        ("invalid token: expected ,", "invalid token: expected ,"),
     ],
 )
 def test_neither_the_line_nor_the_file_has_credentials(
@@ -299,7 +307,8 @@ def test_neither_the_line_nor_the_file_has_credentials(
     cli = broken(message)
     run(["status"], cli, {"XDG_CACHE_HOME": str(tmp_path)})
     (path,) = (tmp_path / "kubectl-edl" / "crashes").iterdir()
-    assert f"error: unexpected ZeroDivisionError: {shown}; " in printed_error(cli)
+    line = " ".join(shown.split())
+    assert line in " ".join(printed_error(cli).split())
     assert path.read_text().endswith(f"ZeroDivisionError: {shown}\n")
 
 
@@ -312,6 +321,12 @@ def test_the_password_in_a_servers_address_is_not_shown() -> None:
     assert printed_error(cli) == (
         "error: no answer from the API server http://user:[redacted]@10.0.0.1:6443: refused\n"
     )
+
+
+def test_a_wrong_argument_is_shown_without_its_password() -> None:
+    cli = Stage().cli()
+    assert run(["status", "--for", "http://user:s3cret@host"], cli, {}) == 2
+    assert "s3cret" not in printed_error(cli)
 
 
 def test_a_copied_tree_writes_its_traceback_too(

@@ -13,7 +13,15 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from edl.errors import AlreadyExists, ClusterError, Conflict, EdlError, Invalid, NotFound
+from edl.errors import (
+    AlreadyExists,
+    ClusterError,
+    Conflict,
+    EdlError,
+    Invalid,
+    KindNotServed,
+    NotFound,
+)
 from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
 from edl.kube.writer.disruption_condition import set_condition
@@ -277,11 +285,13 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
 
 
 def _delete(cluster: Cluster, write: Delete, version: str) -> bool:
-    """False if the object is gone already."""
+    """False if the object is gone already; a 404 for its whole kind does not say so."""
     try:
         cluster.delete(
             write.target, version=write.version and (version or write.version), uid=write.uid
         )
+    except KindNotServed:
+        return True
     except NotFound:
         return False
     return True

@@ -207,8 +207,10 @@ class Snapshot:
         if charge is None or self.teams is None:
             return ReclaimScope(priority)
         names, covered = self.capacity.resources, charge.covered_by(pods)
-        lacking = {names[row] for row in lacking_resources(self.capacity.future_idle, requests)}
-        lacking.update(name for one, _ in requests for name, _ in one.shape.implied)
+        rows = set(lacking_resources(self.capacity.future_idle, requests))
+        lacking, claims = {names[row] for row in rows}, self.capacity.device_claims
+        if claims and not rows.isdisjoint(claims.rows):
+            lacking.update(name for pods_of, _ in requests for name, _ in pods_of.shape.implied)
         scarce = charge.places(lacking)
         return ReclaimScope(priority, TeamRight(self.teams, charge.team, covered, scarce))
 

@@ -1,6 +1,6 @@
 import base64
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from threading import Barrier
@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable, is_refusal
+from edl.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    KindNotServed,
+    NotFound,
+    Unreachable,
+    is_refusal,
+)
 from edl.kube.cluster import ListOptions
 from edl.kube.writer.event_recorder import (
     EventRecorder,
@@ -107,6 +115,25 @@ def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: Faul
     step = Step(KEY, (Create(service, {"spec": {}}), Delete(ObjectRef("Pod", "web", "x"), "1")))
     assert ClusterWriter(cluster).act([step]).done == (step,)
     assert fake.get(service)["spec"] == {"mine": True}
+
+
+class ForgottenObjects(NoCache):
+    """A cache that notes what a deletion found gone."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[ObjectRef] = []
+
+    def deleting(self, target: ObjectRef) -> Callable[[], None]:
+        return lambda: self.forgotten.append(target)
+
+
+def test_an_object_is_not_forgotten_while_its_kind_is_not_served(cluster: FaultyCluster) -> None:
+    """One API server of several serves it no longer during an upgrade."""
+    pod, cache = ObjectRef("Pod", "web", "x"), ForgottenObjects()
+    cluster.fails["delete"] = [KindNotServed("the server could not find the resource", 404)]
+    for expected in ([], [pod]):
+        ClusterWriter(cluster, cache).act([Step(KEY, (Delete(pod, "1"),))])
+        assert cache.forgotten == expected
 
 
 @pytest.mark.parametrize("kind", [Create, CreateKeys])

@@ -228,6 +228,21 @@ def test_a_whole_job_that_borrows_devices_by_another_class_is_stopped_for_their_
     assert [one.job.name for one in plan.suspensions] == ["grows"]
 
 
+def test_a_claim_that_lacks_cpu_alone_takes_no_pods_for_its_devices() -> None:
+    """Team b borrows devices, and is within its guarantee of CPU."""
+    plain, wanted = shape(1), Resources.of({BIG: 1})
+    pinned = replace(plain, node_selector=(("name", "a"),))
+    extras = named(worker("grows", 1, 8, on=["a"] * 4, shape=pinned))
+    asks = replace(plain, requests=plain.requests + wanted, implied=Resources.of({ANY: 1}))
+    borrows = named(worker("borrows", 1, 1, on=["n"], shape=needs(ANY)))
+    state = cluster(devices("a", BIG_DEVICE), devices("n", SMALL_DEVICE), extras, borrows)
+    waits = replace((job := worker("waits", 1, 1, shape=asks)), key=JobKey("owner", job.key.name))
+    owner = Team("a", namespaces=("owner",), guaranteed=Resources.of({"cpu": 1000, BIG: 1, ANY: 1}))
+    other = Team("b", namespaces=("ns",), guaranteed=Resources.of({"cpu": 5000}))
+    state = holding(replace(state, jobs=(*state.jobs, waits)), borrows_0=SMALL_DEVICE)
+    assert sizes(plan_for(with_teams(state, owner, other))) == {}
+
+
 def test_teams_use_what_the_devices_of_their_pods_count_as() -> None:
     state = in_teams(full(), {BIG: 4}, {})
     balance = team_balance(state)
