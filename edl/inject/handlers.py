@@ -254,7 +254,8 @@ def _spec_warnings(
     yield from ttl_after_finished.warnings(manifest, done)
     yield from unknown_keys.warnings(manifest)
     yield from namespace_policy.withheld(spec, policy)
-    if contract.INJECTED_MAX not in annotations(manifest):  # Otherwise they were told then.
+    # A completed Job has the mark, and its user was warned then; on a bare Pod it says nothing.
+    if manifest.get("kind") == "Pod" or contract.INJECTED_MAX not in annotations(manifest):
         yield from creation_warnings.warnings(manifest, spec)
     yield from bare_pod_warnings.warnings(manifest, done, spec)
     yield from topology_warnings.warnings(done, spec)

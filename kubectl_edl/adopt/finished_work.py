@@ -36,6 +36,11 @@ def repeated(job: Json) -> str:
     return f"has {work}" if work else ""
 
 
+def rerun_refused(job: Json) -> str:
+    name = job["metadata"]["name"]
+    return f'Job "{name}" {repeated(job)}, and all of it would run again: add --rerun'
+
+
 def _whole(value: Any) -> int:  # noqa: ANN401 - JSON
     return value if isinstance(value, int) else 0
 

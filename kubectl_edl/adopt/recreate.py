@@ -31,7 +31,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.option_group import option, option_group, shared_option
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.adopt.finished_work import completed, end_of, repeated
+from kubectl_edl.adopt.finished_work import completed, end_of, repeated, rerun_refused
 from kubectl_edl.adopt.job_labels import LabelOptions, changes, labelled
 from kubectl_edl.cli.command_errors import Refused, no_such_plain_job
 from kubectl_edl.cli.completion_candidates import object_name, plain
@@ -104,13 +104,13 @@ def adopt_job(
         cli.out.write(dump(replacement.fresh))
         return
     _check_accepted(connection, replacement)
-    if _is_agreed(cli, replacement.found, how):
-        fresh = _recreate(cli, connection, replacement, labels, how)
-        for hint in _hints(cli, connection, fresh):
-            cli.warn(hint)
-        _print_created(cli, target.name, fresh, connection.scope.job_flags)
-    else:
+    if not _is_agreed(cli, replacement.found, how):
         cli.warn(f"{target.name} stays as it is")
+        return
+    fresh = _recreate(cli, connection, replacement, labels, how)
+    for hint in _hints(cli, connection, fresh):
+        cli.warn(hint)
+    _print_created(cli, target.name, fresh, connection.scope.job_flags)
 
 
 def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
@@ -118,7 +118,7 @@ def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
     name, again = job["metadata"]["name"], repeated(job)
     if end_of(job):
         if how.yes and not how.rerun:
-            raise Refused(_rerun_of(job))
+            raise Refused(rerun_refused(job))
         question = f'Job "{name}" {again}: delete it and run all of it again?'
     else:
         active = counted((job.get("status") or {}).get("active") or 0, "active pod")
@@ -128,11 +128,6 @@ def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
         if how.yes and work:
             cli.warn(f"warning: {name} had {work}, which run again")
     return how.yes or confirmed(cli, question)
-
-
-def _rerun_of(job: Json) -> str:
-    name = job["metadata"]["name"]
-    return f'Job "{name}" {repeated(job)}, and all of it would run again: add --rerun'
 
 
 def _is_adopted(replacement: Replacement, labels: LabelOptions) -> bool:
@@ -235,21 +230,13 @@ def _is_reviewed(connection: ClusterConnection, target: ObjectRef, fresh: Json) 
     return False
 
 
-def _target(replacement: Replacement) -> ObjectRef:
-    found = replacement.found["metadata"]
-    return ObjectRef("Job", found["namespace"], found["name"])
-
-
 def _plan_again(
-    connection: ClusterConnection,
-    agreed: Replacement,
-    labels: LabelOptions,
-    how: RecreateOptions,
+    connection: ClusterConnection, agreed: Replacement, labels: LabelOptions, how: RecreateOptions
 ) -> Replacement:
     """Raises Refused if the Job has ended since the user agreed, unless `--rerun` is given."""
-    replacement = _plan(connection, _target(agreed), labels)
+    replacement = _plan(connection, agreed.target, labels)
     if end_of(replacement.found) and not (how.rerun or end_of(agreed.found)):
-        raise Refused(_rerun_of(replacement.found))
+        raise Refused(rerun_refused(replacement.found))
     return replacement
 
 
@@ -261,7 +248,7 @@ def _recreate(
     how: RecreateOptions,
 ) -> Json:
     """Recreate the Job. Raises Refused if the old one stays or the new one is not accepted."""
-    cluster, target = connection.cluster, _target(agreed)
+    cluster, target = connection.cluster, agreed.target
     sent: list[Replacement] = []  # at most one: its deletion was requested and not refused
 
     def delete() -> Replacement:

@@ -32,8 +32,10 @@ def test_no_command_has_a_name_that_kubernetes_refuses(account: str) -> None:
     assert said(horovod("launcher", pod={"serviceAccountName": account})) == ()
 
 
-def test_a_bare_launcher_has_its_account_bound_by_its_user() -> None:
-    told = {"roles": "launcher=1,worker=2"}
+@pytest.mark.parametrize("own_mark", [{}, {"injected-max": "9"}])
+def test_a_bare_launcher_has_its_account_bound_by_its_user(own_mark: dict[str, str]) -> None:
+    """A mark that the user wrote, which only completed Jobs have, changes nothing."""
+    told = {"roles": "launcher=1,worker=2"} | own_mark
     own = {"serviceAccountName": "mnist-launcher"}
     bare = pod(framework="horovod", role="launcher", job="mnist", annotations=told, spec=own)
     assert said(bare) == (bound("mnist-launcher", contract.LAUNCHER_CLUSTER_ROLE),)
