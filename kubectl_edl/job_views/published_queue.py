@@ -100,7 +100,7 @@ def read_published(
 
 
 def _unconfirmed(lead: LeaseView) -> Hints:
-    """The hint for a user who may not read the Lease: nothing says that the queue is current."""
+    """A hint if the Lease may not be read, which alone says that the queue is current."""
     if lead.refusal is None:
         return ()
     what = "whether a reconciler runs and the published queue is current is unknown"

@@ -218,7 +218,7 @@ def test_only_accounts_of_the_installation_get_rights() -> None:
 
 
 def test_the_reconciler_elects_a_leader_by_its_own_role_alone() -> None:
-    """Whoever may read the Lease besides it, or may not: no replica depends on that."""
+    """A binding that lets other accounts read the Lease can be removed."""
     rules = [
         rule for rule in found("Role", "edl-reconciler")["rules"] if rule["resources"] == ["leases"]
     ]

@@ -116,7 +116,7 @@ def ingress(documents: Documents, name: str) -> list[Json]:
 
 
 def test_only_monitoring_reads_metrics_and_any_address_may_send_reviews() -> None:
-    """The API server is no pod: while its addresses are not given, no rule can name it."""
+    """Rules select pods; the API server runs outside of them, at addresses that a value gives."""
     documents = installed()
     assert reached(documents, "edl-webhook", ingress(documents, "edl-webhook")) == {
         POD.name: REVIEWS,

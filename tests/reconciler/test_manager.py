@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.client import HTTPConnection
@@ -604,43 +605,43 @@ def next_round(process: Manager) -> None:
     until(lambda: process._controller.beat > begun)  # noqa: SLF001
 
 
-def test_a_process_that_gets_no_answers_for_an_hour_is_started_again(fake: FakeCluster) -> None:
-    """The CA of the API server may be another one, which only a new process reads."""
+@contextmanager
+def ready(fake: FakeCluster, time: Time) -> Iterator[tuple[Manager, int]]:
+    """A process with filled caches, and the port of its probes."""
     fake.unserved = frozenset()
-    time = Time()
     process = Manager(fake, PLAN, time.clocks)
     port = process.start(ProbeAddress("127.0.0.1", 0))
-
     try:
         until(lambda: get(port, "/readyz")[0] == 200)
+        yield process, port
+    finally:
+        process.stop()
+
+
+def test_a_process_that_gets_no_answers_for_an_hour_is_started_again(fake: FakeCluster) -> None:
+    """The CA of the API server may be another one, which only a new process reads."""
+    time = Time()
+    with ready(fake, time) as (process, port):
         time.seconds += 3599
         next_round(process)
         assert get(port, "/healthz")[0] == 200
         time.seconds += 2
         next_round(process)
         assert get(port, "/healthz")[0] == 503
-    finally:
-        process.stop()
 
 
 def test_a_kind_that_stays_silent_ends_no_process_whose_other_kinds_are_answered(
     fake: FakeCluster,
 ) -> None:
     """A right may have been withdrawn: a new process would not have it, either."""
-    fake.unserved = frozenset()
     time = Time()
-    process = Manager(fake, PLAN, time.clocks)
-    port = process.start(ProbeAddress("127.0.0.1", 0))
-    try:
-        until(lambda: get(port, "/readyz")[0] == 200)
+    with ready(fake, time) as (process, port):
         time.seconds += 4000
         fake.create(ObjectRef("Node", "", "n2"), manifests.node("n2"))
         until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
         time.seconds += 1
         next_round(process)
         assert get(port, "/healthz")[0] == 200
-    finally:
-        process.stop()
 
 
 def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:

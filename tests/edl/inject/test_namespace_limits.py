@@ -97,7 +97,7 @@ def test_shares_by_kubeshares_own_labels_count() -> None:
 def test_a_share_without_a_value_counts_nothing() -> None:
     given = torch(max="5")
     given["spec"]["template"]["metadata"] = {"annotations": {contract.SHARED_GPU_REQUEST: None}}
-    created(given, TWO_GPUS)
+    assert refusals(look_again, created(given, TWO_GPUS), TWO_GPUS) == []
 
 
 def test_both_ceilings_are_told_at_once() -> None:

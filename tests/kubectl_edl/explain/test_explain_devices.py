@@ -115,7 +115,7 @@ def test_devices_that_a_job_of_another_class_holds_are_not_missing(large: Stage)
 
 
 def test_devices_of_several_classes_are_named_once(large: Stage) -> None:
-    """Nor does it matter who else selects among them."""
+    """A template in another namespace that selects among them changes nothing."""
     large.create(devices.template("all", asking(0, BIG), namespace="other"))
     train(large, asking(3, of="big.example.com"))
     found = large.run("explain", "train").out

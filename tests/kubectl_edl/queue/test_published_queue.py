@@ -97,7 +97,7 @@ def test_without_the_lease_it_is_said_that_the_age_of_the_queue_is_unconfirmed(
     ids=" ".join,
 )
 def test_no_command_needs_the_lease(stage: Stage, words: tuple[str, ...]) -> None:
-    """In an installation nobody but cluster-wide viewers may read it."""
+    """An installation lets only cluster-wide viewers read it."""
     stage.wrapped = hidden("Lease")
     found = stage.run(*words)
     assert found.code == 0, found.err

@@ -130,7 +130,7 @@ def test_a_share_without_a_device_counts_on_the_emptiest_gpu() -> None:
 
 
 def test_names_make_no_gpus_that_the_node_does_not_have() -> None:
-    """Whoever creates a pod writes its annotations: GPUs that exist in them only look free."""
+    """Users write the annotations of pods, so an annotation may name any number of GPUs."""
     holds = [(gpu_sharing.GpuAllocation((name,), 300, 0), False) for name in ("gpu-a", "gpu-b")]
     found = gpu_sharing.occupied(gpu_node(count="1"), holds)
     assert found == (Device("gpu-b", used=GpuUsage(600)),)

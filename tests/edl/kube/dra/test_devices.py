@@ -322,7 +322,7 @@ def test_an_extended_resource_is_the_name_of_its_class() -> None:
 
 
 def test_a_request_is_for_each_device_once() -> None:
-    """Whatever else chooses the same devices, and whoever writes such a selector."""
+    """Other classes and selectors that choose the same devices add nothing to the request."""
     cluster = Cluster(devices.template("gpu", asking(2)))
     cluster.tell(devices.device_class(extended="example.com/gpu"))
     cluster.tell(devices.device_class("big", BIG))
