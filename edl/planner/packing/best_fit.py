@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
 NO_NODE: Final = -1
-_MANY: Final = 256
-"""Nodes that are examined in one batch."""
+_BATCH_SIZE: Final = 256
+"""How many nodes are read in one batch."""
 
 _SCANNED: Final = 64
-"""Up to this many nodes are examined one by one, by every search if there are no more."""
+"""Up to this many nodes are examined one by one; if no more are eligible, by every search."""
 
 CursorPosition: TypeAlias = tuple[int, ...]
 """The position of a search, opaque to callers."""
@@ -40,20 +40,20 @@ class CapacityView:
         capacity, pod_class = self._capacity, self._pod_class
         nodes = pod_class.nodes
         few = len(nodes) <= _SCANNED
-        self._order = pod_class.in_order(nodes if few else self._among(nodes))
+        self._order = pod_class.in_order(nodes if few else self._candidates(nodes))
         self._all: list[int] = self._order.tolist() if few else []
         """All eligible nodes, if they are few; else empty."""
         self._ahead: list[int] = []
         """The rest of the current batch of nodes with capacity, in reverse order."""
         if not self._all:
             self._separate_devices()
-        self._at = 0
-        """The place in the order after the current batch."""
+        self._batch_end = 0
+        """The index in the order after the current batch."""
         # How many freed nodes were examined: before those in the order, and after them.
         self._seen = self._seen_last = len(capacity.freed_nodes)
 
     def _separate_devices(self) -> None:
-        """On which nodes freed capacity is searched first, and on which only after all others."""
+        """Separate the nodes on which freed capacity is used first from those used last."""
         eligible = self._pod_class.eligible
         kinds = self._pod_class.other_idle_devices(ALL_NODES, self._capacity.future_idle)
         self._freed_last: memoryview[int] | None = None
@@ -62,8 +62,8 @@ class CapacityView:
             eligible = eligible & (kinds == 0)
         self._freed_first = memoryview(eligible)  # type: ignore[arg-type]
 
-    def _among(self, nodes: Ints) -> Ints:
-        """Those of `nodes` to try, in the same order."""
+    def _candidates(self, nodes: Ints) -> Ints:
+        """Those of `nodes` to examine, in the same order."""
         return nodes_that_fit(self._capacity, self._pod_class.amounts, self.horizon, nodes)
 
     def find(self) -> int:
@@ -92,24 +92,24 @@ class CapacityView:
         self._seen_last = self._first_freed(self._seen_last, self._freed_last)
         return freed[self._seen_last] if self._seen_last < len(freed) else NO_NODE
 
-    def _first_freed(self, seen: int, among: "memoryview[int]") -> int:
-        """The first index from `seen` on in `freed_nodes` of a node of `among` that fits a pod.
+    def _first_freed(self, seen: int, eligible: "memoryview[int]") -> int:
+        """The first index in `freed_nodes`, from `seen` on, of an eligible node that fits a pod.
 
         The length of `freed_nodes` if none does.
         """
         freed, full = self._capacity.freed_nodes, set[int]()
-        for at in range(seen, min(seen + _SCANNED, len(freed))):
-            node = freed[at]
+        for index in range(seen, min(seen + _SCANNED, len(freed))):
+            node = freed[index]
             if node in full:
                 continue
-            if among[node] and self.fits(node):
-                return at
+            if eligible[node] and self.fits(node):
+                return index
             full.add(node)
         # Deferred growth frees a node once per replica, which may be 100,000.
         rest = freed[seen + _SCANNED :]
-        fitting = self._among(np.array(rest, dtype=np.int64)).tolist() if rest else []
+        fitting = self._candidates(np.array(rest, dtype=np.int64)).tolist() if rest else []
         for node in dict.fromkeys(fitting):
-            if among[node] and self.allows(node):
+            if eligible[node] and self.allows(node):
                 return freed.index(node, seen + _SCANNED)
         return len(freed)
 
@@ -131,7 +131,7 @@ class CapacityView:
         return (
             self._order is not None
             and not (self._all or self._ahead)
-            and self._at >= len(self._order)
+            and self._batch_end >= len(self._order)
             and self._seen == len(self._capacity.freed_nodes)
             and (self._freed_last is None or self._seen_last == self._seen)
         )
@@ -139,25 +139,25 @@ class CapacityView:
     def _look_ahead(self) -> bool:
         """Read the next batch of nodes with capacity; False if no node is left."""
         order = self._order
-        while order is not None and not self._ahead and self._at < len(order):
-            nodes = order[self._at : self._at + _MANY]
-            self._ahead += self._among(nodes)[::-1].tolist()
-            self._at += _MANY
+        while order is not None and not self._ahead and self._batch_end < len(order):
+            nodes = order[self._batch_end : self._batch_end + _BATCH_SIZE]
+            self._ahead += self._candidates(nodes)[::-1].tolist()
+            self._batch_end += _BATCH_SIZE
         return bool(self._ahead)
 
     def position(self) -> CursorPosition:
         """The position of the search, for `restore` when reservations are undone."""
         if self._order is None:
             self._start()
-        return max(self._at - _MANY, 0), self._seen, self._seen_last
+        return max(self._batch_end - _BATCH_SIZE, 0), self._seen, self._seen_last
 
     def restore(self, position: CursorPosition) -> None:
-        self._at, self._seen, self._seen_last = position
+        self._batch_end, self._seen, self._seen_last = position
         self._ahead.clear()
 
     def _has_room(self, node: int) -> bool:
-        for cells, amount in self._cells:  # noqa: SIM110 - the innermost loop: all() costs three times as much
-            if cells[node] < amount:
+        for idle, amount in self._cells:  # noqa: SIM110 - the innermost loop: all() costs three times as much
+            if idle[node] < amount:
                 return False
         return True
 

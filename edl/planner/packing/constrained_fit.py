@@ -22,27 +22,27 @@ _least: Final = itemgetter(0)
 class _NodeGroup:
     """Nodes in the same domains of all coarse constraints, as ascending places in the order."""
 
-    def __init__(self, places: Sequence[int], at: int) -> None:
+    def __init__(self, places: Sequence[int], first: int) -> None:
         self.places = places
-        self.at = at
-        """Places before this one have no capacity."""
-        self.next = at
-        """Before this one, nodes have no capacity or fine constraints forbid them at `ease`."""
+        self.first = first
+        """Places before this index have no capacity."""
+        self.next = first
+        """Places before this index have no capacity, or fine constraints forbid them at `ease`."""
         self.ease = -1
         """The version of the fine constraints (`eased`) for which `next` holds."""
-        self.back: set[int] = set()
-        """Earlier places on which capacity was freed."""
+        self.freed: set[int] = set()
+        """Earlier indexes on which capacity was freed."""
 
     def least(self, ease: int) -> int:
         """A lower bound of the place that a search of this group finds."""
-        at = self.next if self.ease == ease else self.at
-        at = min((at, *self.back)) if self.back else at
-        return self.places[min(at, len(self.places) - 1)]
+        index = self.next if self.ease == ease else self.first
+        index = min((index, *self.freed)) if self.freed else index
+        return self.places[min(index, len(self.places) - 1)]
 
-    def start(self, at: int) -> None:
-        self.at = self.next = at
+    def restart(self, index: int) -> None:
+        self.first = self.next = index
         self.ease = -1
-        self.back.clear()
+        self.freed.clear()
 
 
 class ConstrainedView(CapacityView):
@@ -55,22 +55,22 @@ class ConstrainedView(CapacityView):
 
     def _start(self) -> None:
         super()._start()
-        self._nodes = _numbers(_NO_NODES if self._order is None else self._order)
+        self._nodes = _ints(_NO_NODES if self._order is None else self._order)
         rules = self._pod_class.constraints or ConstraintState()
         self._coarse, self._fine = rules.split_by_domains(_FEW)
-        self._groups = self._parted()
-        self._group_of: dict[int, tuple[_NodeGroup, int]] = {}
+        self._groups = self._node_groups()
+        self._groups_by_node: dict[int, tuple[_NodeGroup, int]] = {}
 
     @property
     def is_exhausted(self) -> bool:
-        """Never known, as a constraint may ease."""
+        """False, as a constraint may always ease."""
         return False
 
-    def _among(self, nodes: Ints) -> Ints:
+    def _candidates(self, nodes: Ints) -> Ints:
         """All nodes, also full ones, since capacity may be freed on them."""
         return nodes
 
-    def _parted(self) -> list[_NodeGroup]:
+    def _node_groups(self) -> list[_NodeGroup]:
         order = self._order
         if order is None or not order.size:
             return []
@@ -84,16 +84,16 @@ class ConstrainedView(CapacityView):
         groups = np.unique(domains, axis=1, return_inverse=True)[1].ravel()
         places = np.argsort(groups, kind="stable")
         parts = np.split(places, np.cumsum(np.bincount(groups))[:-1])
-        return [_NodeGroup(_numbers(part), _first_of(has_room[part])) for part in parts]
+        return [_NodeGroup(_ints(part), _first_of(has_room[part])) for part in parts]
 
     def find(self) -> int:
         if self._order is None:
             self._start()
         if self._seen < len(self._capacity.freed_nodes):
-            self._return_freed()
-        near = self._pod_class.constraints.affinity if self._pod_class.constraints else None
-        if near is not None and near.has_no_match(self.horizon):
-            return next(filter(self.fits, self._most_room_first(near)), NO_NODE)
+            self._note_freed()
+        affinity = self._pod_class.constraints.affinity if self._pod_class.constraints else None
+        if affinity is not None and affinity.has_no_match(self.horizon):
+            return next(filter(self.fits, self._most_room_first(affinity)), NO_NODE)
         ease = self._fine.eased
         best = len(self._nodes)
         for least, group in sorted(
@@ -106,28 +106,28 @@ class ConstrainedView(CapacityView):
     def position(self) -> CursorPosition:
         if self._order is None:
             self._start()
-        return (self._seen, *(min((group.at, *group.back)) for group in self._groups))
+        return (self._seen, *(min((group.first, *group.freed)) for group in self._groups))
 
     def restore(self, position: CursorPosition) -> None:
-        self._seen, *places = position
-        for group, at in zip(self._groups, places, strict=True):
-            group.start(at)
+        self._seen, *indexes = position
+        for group, index in zip(self._groups, indexes, strict=True):
+            group.restart(index)
 
     def _first(self, group: _NodeGroup, ease: int) -> int:
         """The first place of a group on which one more pod fits, or NO_NODE."""
         places, order, count = group.places, self._nodes, len(group.places)
-        while group.at < count and not self._has_room(order[places[group.at]]):
-            group.at += 1
+        while group.first < count and not self._has_room(order[places[group.first]]):
+            group.first += 1
         if not self._coarse.allows(order[places[0]], self.horizon):
             return NO_NODE
         if group.ease != ease:
-            group.ease, group.next = ease, group.at
-        for at in sorted(group.back):
-            if at < group.at and not self._has_room(order[places[at]]):
-                group.back.discard(at)
-            elif self.fits(order[places[at]]):
-                return places[at]
-        group.next = max(group.next, group.at)
+            group.ease, group.next = ease, group.first
+        for index in sorted(group.freed):
+            if index < group.first and not self._has_room(order[places[index]]):
+                group.freed.discard(index)
+            elif self.fits(order[places[index]]):
+                return places[index]
+        group.next = max(group.next, group.first)
         while group.next < count and not self.fits(order[places[group.next]]):
             group.next += 1
         return places[group.next] if group.next < count else NO_NODE
@@ -136,40 +136,40 @@ class ConstrainedView(CapacityView):
         # Constraints first: most of the nodes that they forbid do have capacity.
         return self.allows(node) and self._has_room(node)
 
-    def _return_freed(self) -> None:
-        """Note the places of nodes on which capacity was freed."""
-        if not self._group_of:
-            self._group_of = {
-                self._nodes[place]: (group, at)
+    def _note_freed(self) -> None:
+        """Let the groups examine the nodes again on which capacity was freed."""
+        if not self._groups_by_node:
+            self._groups_by_node = {
+                self._nodes[place]: (group, index)
                 for group in self._groups
-                for at, place in enumerate(group.places)
+                for index, place in enumerate(group.places)
             }
         for node in self._capacity.freed_nodes[self._seen :]:
-            group, at = self._group_of.get(node, (None, 0))
-            if group is not None and at < max(group.at, group.next):
-                group.back.add(at)
+            group, index = self._groups_by_node.get(node, (None, 0))
+            if group is not None and index < max(group.first, group.next):
+                group.freed.add(index)
         self._seen = len(self._capacity.freed_nodes)
         for group in self._groups:
-            if len(group.back) > _FEW:
-                group.start(min(group.back))
+            if len(group.freed) > _FEW:
+                group.restart(min(group.freed))
 
-    def _most_room_first(self, near: AffinityConstraint) -> Iterator[int]:
+    def _most_room_first(self, affinity: AffinityConstraint) -> Iterator[int]:
         """Nodes of the domain with most capacity first, as the first pod fixes the domain."""
-        domains = near.counts[0].domains
+        domains = affinity.counts[0].domains
         room = self._capacity.idle if self.horizon is IDLE else self._capacity.future_idle
         capacity = self._pod_class.pods_per_node(room, self.horizon)
-        inside = domains.of_nodes >= 0
-        total = np.bincount(domains.of_nodes[inside], capacity[inside], domains.size + 1)
+        labelled = domains.of_nodes >= 0
+        total = np.bincount(domains.of_nodes[labelled], capacity[labelled], domains.size + 1)
         nodes = np.array(self._nodes, dtype=np.int64)
         return iter(nodes[np.argsort(-total[domains.of_nodes[nodes]], kind="stable")].tolist())
 
 
-def _numbers(array: Ints) -> Sequence[int]:
+def _ints(array: Ints) -> Sequence[int]:
     """A view of the array, with plain ints: a list takes four times the memory for each shape."""
     return memoryview(array)  # type: ignore[arg-type]
 
 
 def _first_of(mask: Mask) -> int:
-    """The first place that holds; its length if none does. bool[places]."""
+    """The first index that is True; the length if none is. bool[places]."""
     first = int(mask.argmax())
     return first if mask[first] else len(mask)

@@ -28,13 +28,13 @@ class DeviceClaims:
 
     def __init__(self, nodes: Sequence[Node], resources: Sequence[str]) -> None:
         self._rows = {name: row for row, name in enumerate(resources)}
-        self._number = len(nodes)
+        self._node_count = len(nodes)
         self._kinds: dict[tuple[int, ...], list[int]] = {}
         """By combination of resources in which some device counts: the nodes with such devices."""
         self._holdings: dict[tuple[str, str], _Holding] = {}
-        for at, node in enumerate(nodes):
+        for column, node in enumerate(nodes):
             if node.claimed.kinds:
-                self._read(at, node)
+                self._read(column, node)
         self.rows = sorted({row for kind in self._kinds for row in kind})
         """The rows of devices."""
         self._overlaps: dict[tuple[int, int], Mask] = {}
@@ -43,59 +43,59 @@ class DeviceClaims:
         """Whether pods request any such device."""
         return bool(self.rows)
 
-    def _read(self, at: int, node: Node) -> None:
+    def _read(self, column: int, node: Node) -> None:
         for names in node.claimed.kinds:
             if kind := tuple(row for name, row in self._rows.items() if name in names):
-                self._kinds.setdefault(kind, []).append(at)
+                self._kinds.setdefault(kind, []).append(column)
         counted = frozenset(
             self._rows[name] for names in node.claimed.kinds for name in names if name in self._rows
         )
         for pod, held in node.claimed.held.items():
-            found = ((self._rows[name], amount) for name, amount in held if name in self._rows)
-            self._holdings[pod] = _Holding(node.name, tuple(sorted(found)), counted)
+            pairs = ((self._rows[name], amount) for name, amount in held if name in self._rows)
+            self._holdings[pod] = _Holding(node.name, tuple(sorted(pairs)), counted)
 
     def concern(self, amounts: _Amounts) -> bool:
-        """Whether pods that request this may hold devices."""
+        """Whether pods that request these amounts may hold devices."""
         return any(row in self.rows for row, _ in amounts)
 
     def taken(self, namespace: str, pod: Pod, amounts: _Amounts) -> _Amounts | None:
         """What a bound pod that requests `amounts` takes of its node; None if it is not known."""
-        held = self._holdings.get((namespace, pod.name))
-        if held is None or held.node != pod.node:
+        holding = self._holdings.get((namespace, pod.name))
+        if holding is None or holding.node != pod.node:
             return None
-        others = (one for one in amounts if one[0] not in held.counted)
-        return tuple(sorted((*others, *held.amounts)))
+        others = (pair for pair in amounts if pair[0] not in holding.counted)
+        return tuple(sorted((*others, *holding.amounts)))
 
     def beside(self, amounts: _Amounts) -> dict[int, Ints]:
         """What one new pod may take besides what it requests: by row, int64[nodes]."""
         requested = {row: amount for row, amount in amounts if row in self.rows}
-        widest, found = [*self._widest(requested)], dict[int, Ints]()
+        widest, by_row = [*self._widest(requested)], dict[int, Ints]()
         for other in self.rows if widest else ():
-            most = np.zeros(self._number, dtype=np.int64)
+            most = np.zeros(self._node_count, dtype=np.int64)
             for row in widest:
                 most += requested[row] * (1 if row == other else self._overlap(row, other))
             more = np.maximum(most - requested.get(other, 0), 0)
             if more.any():
-                found[other] = more
-        return found
+                by_row[other] = more
+        return by_row
 
     def _overlap(self, row: int, other: int) -> Mask:
         """The nodes with a device that counts in both; bool[nodes]."""
         pair = (min(row, other), max(row, other))
         if pair not in self._overlaps:
-            found = self._overlaps[pair] = np.zeros(self._number, dtype=np.bool_)
+            overlap = self._overlaps[pair] = np.zeros(self._node_count, dtype=np.bool_)
             for kind, nodes in self._kinds.items():
                 if row in kind and other in kind:
-                    found[nodes] = True
+                    overlap[nodes] = True
         return self._overlaps[pair]
 
     def _widest(self, requested: Mapping[int, int]) -> Iterable[int]:
         """The requested rows without those whose devices all count in another of them."""
-        kinds = {row: {kind for kind in self._kinds if row in kind} for row in requested}
-        for row, own in kinds.items():
+        kinds_by_row = {row: {kind for kind in self._kinds if row in kind} for row in requested}
+        for row, kinds in kinds_by_row.items():
             within = (
-                own < others or (own == others and other < row)
-                for other, others in kinds.items()
+                kinds < others or (kinds == others and other < row)
+                for other, others in kinds_by_row.items()
                 if other != row
             )
             if not any(within):

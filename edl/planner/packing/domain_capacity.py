@@ -32,39 +32,40 @@ class NodeDomains:
 
     def by_label(self, label: str) -> TopologyDomains:
         """The domains of a label."""
-        found = self._by_label.get(label)
-        if found is None:
-            found = self._by_label[label] = topology_domains(label, self._eligibility.values(label))
-        return found
+        domains = self._by_label.get(label)
+        if domains is None:
+            values = self._eligibility.values(label)
+            domains = self._by_label[label] = topology_domains(label, values)
+        return domains
 
     def ranking(
         self, label: str, requests: Sequence[PodSetRequest], horizon: Horizon
     ) -> DomainRanking:
         """The ranking of a label's domains by capacity that is reserved for no pod."""
-        pod_classes = tuple(request.pod_class for request in requests)
-        found = self._rankings.get((label, pod_classes, horizon))
-        if found is None:
+        classes = tuple(request.pod_class for request in requests)
+        ranking = self._rankings.get((label, classes, horizon))
+        if ranking is None:
             room = partial(self._capacity.available, horizon=horizon)
-            found = DomainRanking(self.by_label(label), pod_classes, room, horizon, self._capacity)
+            ranking = DomainRanking(self.by_label(label), classes, room, horizon, self._capacity)
             # With constraints, the pods that fit on a node depend on other nodes too.
-            if all(pod_class.is_unconstrained for pod_class in pod_classes):
-                self._ranked += found.size
+            if all(pod_class.is_unconstrained for pod_class in classes):
+                self._ranked += ranking.size
                 if self._ranked > _RANKED:
                     self._rankings.clear()
-                    self._ranked = found.size
-                self._rankings[label, pod_classes, horizon] = found
-        return found
+                    self._ranked = ranking.size
+                self._rankings[label, classes, horizon] = ranking
+        return ranking
 
     def within(self, pod_class: PodClass, label: str, number: int) -> PodClass:
         """The pod class, restricted to the nodes of one domain."""
         key = (pod_class, label, number)
-        found = self._within.get(key)
-        if found is None:
+        restricted = self._within.get(key)
+        if restricted is None:
             domains = self.by_label(label)
-            found = self._within[key] = pod_class.on(domains.nodes_of(number))
+            restricted = self._within[key] = pod_class.on(domains.nodes_of(number))
             domain = Domain(label, domains.values[number])
-            self._kept_to[found] = (*self.kept_to(pod_class), domain)
-        return found
+            self._kept_to[restricted] = (*self.kept_to(pod_class), domain)
+        return restricted
 
     def find(self, pod_class: PodClass, label: str, number: int, horizon: Horizon) -> int:
         """The fullest node of one domain on which one more pod fits, or NO_NODE."""
@@ -77,8 +78,8 @@ class NodeDomains:
     def mask(self, domain: Domain) -> Mask:
         """The nodes of a domain; bool[nodes]."""
         domains = self.by_label(domain.label)
-        found: Mask = domains.of_nodes == bisect_left(domains.values, domain.value)
-        return found
+        mask: Mask = domains.of_nodes == bisect_left(domains.values, domain.value)
+        return mask
 
     def kept_to(self, pod_class: PodClass) -> tuple[Domain, ...]:
         """The domains to which `within` has restricted this pod class."""

@@ -59,34 +59,34 @@ class DomainRanking:
         self,
         domains: TopologyDomains,
         pod_classes: Sequence[PodClass],
-        room: ReadCapacity,
+        read_capacity: ReadCapacity,
         horizon: Horizon,
         followed: NodeCapacity | None = None,
     ) -> None:
-        """`followed`: the capacity that `room` reads; None if it does not change."""
+        """`followed`: the capacity that `read_capacity` reads; None if it does not change."""
         usable = reduce(np.logical_or, [pod_class.eligible for pod_class in pod_classes])
         self._nodes = np.flatnonzero(usable & (domains.of_nodes >= 0))
-        own = domains.of_nodes[self._nodes]
-        present = np.bincount(own, minlength=len(domains.values)) > 0
+        numbers = domains.of_nodes[self._nodes]
+        present = np.bincount(numbers, minlength=len(domains.values)) > 0
         self._numbers = np.flatnonzero(present)
-        self._at: Ints = (np.cumsum(present) - 1)[own]
+        self._domain_of: Ints = (np.cumsum(present) - 1)[numbers]
         """The index in `_numbers` of each node's domain."""
-        self._pod_classes, self._capacity, self._horizon = pod_classes, room, horizon
+        self._pod_classes, self._read_capacity, self._horizon = pod_classes, read_capacity, horizon
         self._resources = sorted({row for pod_class in pod_classes for row, _ in pod_class.amounts})
         self._changed_nodes: Sequence[int] = followed.changed_nodes if followed else ()
         self._seen = len(self._changed_nodes)
         self._changed_domains: list[int] = []
         """Domains whose sums changed, in order of the changes; repeated."""
         self._fits: dict[tuple[int, ...], _Fit] = {}
-        self._known = self._amounts(self._nodes)
+        self._amounts = self._read_amounts(self._nodes)
         """int64[kinds, nodes]: how many pods of each shape fit, their squares, idle amounts."""
-        self._sums: Ints = np.zeros((len(self._known), len(self._numbers)), dtype=np.int64)
-        """`_known` summed by domain; int64[kinds, domains]."""
-        self._add(self._at, self._known)
+        self._sums: Ints = np.zeros((len(self._amounts), len(self._numbers)), dtype=np.int64)
+        """`_amounts` summed by domain; int64[kinds, domains]."""
+        self._add(self._domain_of, self._amounts)
         self._columns: dict[int, int] = {}
         """The index in `_nodes` of each node; filled once some have changed."""
-        pairs = zip(self._known, self._sums, strict=True)
-        self._cells: list[_Cells] = [(memoryview(known), memoryview(sums)) for known, sums in pairs]
+        pairs = zip(self._amounts, self._sums, strict=True)
+        self._cells: list[_Cells] = [(memoryview(nodes), memoryview(sums)) for nodes, sums in pairs]
         plain = all(pod_class.is_unconstrained for pod_class in pod_classes)
         self._followed = followed if plain else None
         """The capacity, if resource amounts alone decide where pods fit."""
@@ -104,7 +104,7 @@ class DomainRanking:
         `_TIGHTEST` first and the `_ROOMIEST` last ones are tried.
         """
         fit = self._fit(requests)
-        order = map(self._numbers.__getitem__, _ascending(fit.spare, fit.close))
+        order = map(self._numbers.__getitem__, _ascending(fit.spare, fit.dispersion))
         yield from map(int, islice(order, _TIGHTEST))
         yield from map(int, [*order][-_ROOMIEST:])
 
@@ -114,8 +114,8 @@ class DomainRanking:
         totals = self._sums[: len(requests)]
         pods = np.array([[request.pods] for request in requests], dtype=np.int64)
         fitting = np.minimum(totals, pods).sum(axis=0)
-        for place in _ascending(np.where(fitting > 0, -fitting, inf), -totals.sum(axis=0)):
-            yield int(self._numbers[place])
+        for domain in _ascending(np.where(fitting > 0, -fitting, inf), -totals.sum(axis=0)):
+            yield int(self._numbers[domain])
 
     def _fit(self, requests: Sequence[PodSetRequest]) -> "_Fit":
         """How well the domains fit these pods, computed anew where their sums have changed."""
@@ -141,41 +141,41 @@ class DomainRanking:
         changed = sorted(new & self._columns.keys())
         if self._followed is not None and len(changed) <= _FEW:
             for node in changed:
-                self._read(node, self._followed)
+                self._read_node(node, self._followed)
         elif changed:
             columns = [self._columns[node] for node in changed]
-            amounts, at = self._amounts(self._nodes[columns]), self._at[columns]
-            self._add(at, amounts - self._known[:, columns])
-            self._known[:, columns] = amounts
-            self._changed_domains += at.tolist()
+            amounts, domains = self._read_amounts(self._nodes[columns]), self._domain_of[columns]
+            self._add(domains, amounts - self._amounts[:, columns])
+            self._amounts[:, columns] = amounts
+            self._changed_domains += domains.tolist()
 
-    def _read(self, node: int, capacity: NodeCapacity) -> None:
+    def _read_node(self, node: int, capacity: NodeCapacity) -> None:
         """Read a single node again, without numpy, which takes longer for few nodes."""
         column = self._columns[node]
-        place = int(self._at[column])
+        domain = int(self._domain_of[column])
         free = capacity.available_on(node, self._resources, self._horizon)
         pods = [pod_class.pods_on(node, free) for pod_class in self._pod_classes]
-        amounts = [*pods, *[one * one for one in pods], *free.values()]
-        for (known, sums), amount in zip(self._cells, amounts, strict=True):
-            sums[place] += amount - known[column]
-            known[column] = amount
-        self._changed_domains.append(place)
+        amounts = [*pods, *[count * count for count in pods], *free.values()]
+        for (by_node, by_domain), amount in zip(self._cells, amounts, strict=True):
+            by_domain[domain] += amount - by_node[column]
+            by_node[column] = amount
+        self._changed_domains.append(domain)
 
-    def _add(self, at: Ints, more: Ints) -> None:
-        """Add int64[kinds, nodes] to the sums of the nodes' domains; `at` may repeat a domain."""
+    def _add(self, domains: Ints, more: Ints) -> None:
+        """Add int64[kinds, nodes] to the sums of the nodes' `domains`, which may repeat."""
         for sums, row in zip(self._sums, more, strict=True):
-            np.add.at(sums, at, row)
+            np.add.at(sums, domains, row)
 
-    def _amounts(self, nodes: Ints) -> Ints:
-        room, horizon = self._capacity(nodes), self._horizon
+    def _read_amounts(self, nodes: Ints) -> Ints:
+        room, horizon = self._read_capacity(nodes), self._horizon
         pods = [
             pod_class.pods_by_resources(room, nodes)
             if pod_class.is_unconstrained
-            else pod_class.pods_per_node(self._capacity(ALL_NODES), horizon)[nodes]
+            else pod_class.pods_per_node(self._read_capacity(ALL_NODES), horizon)[nodes]
             for pod_class in self._pod_classes
         ]
         free = np.maximum(room[self._resources], 0)
-        return np.array([*pods, *(one**2 for one in pods), *free], dtype=np.int64)
+        return np.array([*pods, *(count**2 for count in pods), *free], dtype=np.int64)
 
 
 class _Fit:
@@ -185,19 +185,19 @@ class _Fit:
         self, requests: Sequence[PodSetRequest], resources: Sequence[int], sums: Ints
     ) -> None:
         """`sums` is read by reference."""
-        asked = dict.fromkeys(resources, 0)
+        requested = dict.fromkeys(resources, 0)
         for pod_class, pods in requests:
             for row, amount in pod_class.amounts:
-                asked[row] += amount * pods
+                requested[row] += amount * pods
         self._pods = [request.pods for request in requests]
-        self._least = [*asked.values()]
+        self._requested = [*requested.values()]
         self._sums = sums
         self.seen = 0
         """How many changes of domains it contains (`DomainRanking._changed_domains`)."""
         self.spare: NDArray[np.float64] = np.empty(sums.shape[1])
         """How many times all pods fit by the sums; infinite where they do not fit once."""
-        self.close: Ints = np.empty(sums.shape[1], dtype=np.int64)
-        """Smaller where the capacity is on fewer nodes."""
+        self.dispersion: Ints = np.empty(sums.shape[1], dtype=np.int64)
+        """Less where the capacity is on fewer nodes."""
         self._read(slice(None))
 
     def read(self, changed: Iterable[int]) -> None:
@@ -212,33 +212,33 @@ class _Fit:
     def _read(self, domains: slice | list[int]) -> None:
         there, kinds = self._sums[:, domains], len(self._pods)
         spare: NDArray[np.float64] = np.full(there.shape[1], _MOST)
-        close: Ints = np.zeros(there.shape[1], dtype=np.int64)
+        dispersion: Ints = np.zeros(there.shape[1], dtype=np.int64)
         for pods, fitting, squares in zip(self._pods, there, there[kinds:], strict=False):
             if pods:
                 spare = np.minimum(spare, fitting / pods)
-                close = close - squares
+                dispersion = dispersion - squares
         short = spare < 1
-        for least, free in zip(self._least, there[2 * kinds :], strict=True):
+        for least, free in zip(self._requested, there[2 * kinds :], strict=True):
             short |= free < least
         self.spare[domains] = np.where(short, inf, spare)
-        self.close[domains] = close
+        self.dispersion[domains] = dispersion
 
     def _read_one(self, domain: int) -> None:
         """The same for one domain, without numpy, which takes longer for few domains."""
         there, kinds = self._sums[:, domain].tolist(), len(self._pods)
-        spare, close = _MOST, 0
+        spare, dispersion = _MOST, 0
         for pods, fitting, squares in zip(self._pods, there, there[kinds:], strict=False):
             if pods:
                 spare = min(spare, fitting / pods)
-                close -= squares
-        pairs = zip(self._least, there[2 * kinds :], strict=True)
+                dispersion -= squares
+        pairs = zip(self._requested, there[2 * kinds :], strict=True)
         short = spare < 1 or any(free < least for least, free in pairs)
         self.spare[domain] = inf if short else spare
-        self.close[domain] = close
+        self.dispersion[domain] = dispersion
 
 
-def _ascending(by: NDArray[np.float64], then: Ints) -> Iterator[int]:
-    """Indexes in ascending order of `by`, then `then`, without those whose `by` is infinite.
+def _ascending(by: NDArray[np.float64], ties: Ints) -> Iterator[int]:
+    """Indexes in ascending order of `by`, then `ties`, without those whose `by` is infinite.
 
     Sorted only if more than a few are read.
     """
@@ -248,11 +248,11 @@ def _ascending(by: NDArray[np.float64], then: Ints) -> Iterator[int]:
         if first == inf:
             return
         least = np.flatnonzero(left == first)
-        found = int(least[np.argmin(then[least])])
-        yield found
+        index = int(least[np.argmin(ties[least])])
+        yield index
         left = left.copy() if left is by else left
-        left[found] = inf
-    yield from np.lexsort((then, by))[_FEW : np.count_nonzero(by < inf)].tolist()
+        left[index] = inf
+    yield from np.lexsort((ties, by))[_FEW : np.count_nonzero(by < inf)].tolist()
 
 
 def topology_domains(label: str, values: Sequence[str | None]) -> TopologyDomains:

@@ -13,7 +13,7 @@ def still_missing(
     requests: Iterable[PodSetRequest], placed: Iterable[Sized | int]
 ) -> list[PodSetRequest]:
     """The requests less the pods that are placed; `placed`: per request their count or nodes."""
-    counts = (found if isinstance(found, int) else len(found) for found in placed)
+    counts = (nodes if isinstance(nodes, int) else len(nodes) for nodes in placed)
     pairs = zip(requests, counts, strict=True)
     return [PodSetRequest(pod_class, max(pods - count, 0)) for (pod_class, pods), count in pairs]
 
@@ -23,14 +23,14 @@ def lacking_resources(room: Ints, requests: Sequence[PodSetRequest]) -> set[int]
 
     If each row suffices by itself, but not on the same nodes: all rows of that request.
     """
-    found: set[int] = set()
+    lacking: set[int] = set()
     for pod_class, pods in requests:
         large, amounts = pod_class.large_enough, pod_class.amounts
         short = {row for row, amount in amounts if not _suffices(room, large, pods, (row, amount))}
         if not (short or _suffices(room, large, pods, *amounts)):
             short = {row for row, _ in amounts}
-        found |= short
-    return found
+        lacking |= short
+    return lacking
 
 
 def _suffices(room: Ints, nodes: Mask, pods: int, *amounts: tuple[int, int]) -> bool:

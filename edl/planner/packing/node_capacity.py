@@ -47,7 +47,7 @@ class NodeCapacity:
     ) -> None:
         self.resources = resource_names(names)
         self.node_names = [node.name for node in nodes]
-        self.index = {name: at for at, name in enumerate(self.node_names)}
+        self.index = {name: column for column, name in enumerate(self.node_names)}
         self.schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._schedulable = self.schedulable.tolist()
         allocatable, used, releasing = self._read(nodes)
@@ -83,7 +83,7 @@ class NodeCapacity:
         self.total_future_idle: list[int] = []
         self.sum_idle()
 
-    def keep(self, pod_class: "PodClass", nodes: Sequence[int]) -> None:
+    def count_as_used(self, pod_class: "PodClass", nodes: Sequence[int]) -> None:
         """Count the capacity of one releasing pod per entry of `nodes` as used.
 
         Before any reservation. A pod may have been created with other requests than its class: at
@@ -111,8 +111,8 @@ class NodeCapacity:
 
     def available(self, nodes: Ints | slice = ALL_NODES, horizon: Horizon = IDLE) -> Ints:
         """Capacity at a horizon that is reserved for no pod; int64[resources, nodes read]."""
-        found: Ints = self.future_idle[:, nodes]
-        return np.minimum(self.idle[:, nodes], found) if horizon is IDLE else found
+        future_idle: Ints = self.future_idle[:, nodes]
+        return np.minimum(self.idle[:, nodes], future_idle) if horizon is IDLE else future_idle
 
     def available_on(self, node: int, rows: Iterable[int], horizon: Horizon) -> dict[int, int]:
         """Capacity of one node at a horizon that is reserved for no pod, by row; from 0."""
@@ -122,20 +122,20 @@ class NodeCapacity:
         return {row: max(min(soon[row][node], at_once[row][node]), 0) for row in rows}
 
     def amounts(self, requests: Resources) -> ResourceAmounts:
-        found = dict(requests.items)
+        requested = dict(requests.items)
         return tuple(
-            (row, min(found[name], 2 * _MOST))
+            (row, min(requested[name], 2 * _MOST))
             for row, name in enumerate(self.resources)
-            if found.get(name, 0) > 0
+            if requested.get(name, 0) > 0
         )
 
     def large_enough(self, amounts: ResourceAmounts) -> "Mask":
         """Nodes on which one pod of these amounts would fit if they were empty; bool[nodes]."""
-        found = np.ones(len(self.node_names), dtype=np.bool_)
+        large = np.ones(len(self.node_names), dtype=np.bool_)
         for row, amount in amounts:
             if amount > self._least[row]:
-                found &= self.allocatable[row] >= amount
-        return found
+                large &= self.allocatable[row] >= amount
+        return large
 
     def cells_to_change(self, amounts: ResourceAmounts) -> list[ResourceCells]:
         """For each requested resource, the cells that a reservation changes, and the amount."""
@@ -230,15 +230,15 @@ def _kinds(idle: Ints) -> Counts | None:
 
 
 def _table(names: Sequence[str], amounts: Sequence[Resources]) -> Ints:
-    by_node = [dict(found.items) for found in amounts]
-    table = [[one.get(name, 0) for one in by_node] for name in names]
-    return _within(table).reshape(len(names), len(by_node))
+    by_node = [dict(resources.items) for resources in amounts]
+    table = [[by_name.get(name, 0) for by_name in by_node] for name in names]
+    return _capped(table).reshape(len(names), len(by_node))
 
 
-def _within(table: list[list[int]]) -> Ints:
+def _capped(table: list[list[int]]) -> Ints:
     try:
-        found: Ints = np.array(table, dtype=np.int64)
+        amounts: Ints = np.array(table, dtype=np.int64)
     except OverflowError:  # a node's status may contain any number
         table = [[max(min(amount, _MOST), -_MOST) for amount in resource] for resource in table]
-        found = np.array(table, dtype=np.int64)
-    return np.minimum(np.maximum(found, -_MOST), _MOST)
+        amounts = np.array(table, dtype=np.int64)
+    return np.minimum(np.maximum(amounts, -_MOST), _MOST)

@@ -20,19 +20,19 @@ def pack_orders(requests: Sequence[PodSetRequest]) -> Iterator[tuple[int, ...]]:
 
 
 def _is_ascending(values: Sequence[bool], order: Sequence[int]) -> bool:
-    return all(values[one] <= values[other] for one, other in pairwise(order))
+    return all(values[before] <= values[after] for before, after in pairwise(order))
 
 
 def pack_in_best_order(
     room: Ints, requests: Sequence[PodSetRequest], horizon: Horizon
 ) -> list[int]:
     """How many pods of each request fit into `room`, in the order that places the most."""
-    every, best = sum(request.pods for request in requests), [0] * len(requests)
+    total, best = sum(request.pods for request in requests), [0] * len(requests)
     for order in pack_orders(requests):
-        found = pack(room, [requests[at] for at in order], horizon)
-        if sum(found) > sum(best):
-            best = [found[order.index(at)] for at in range(len(requests))]
-        if sum(best) == every:
+        placed = pack(room, [requests[index] for index in order], horizon)
+        if sum(placed) > sum(best):
+            best = [placed[order.index(index)] for index in range(len(requests))]
+        if sum(best) == total:
             break
     return best
 
@@ -43,9 +43,9 @@ def reserve_idle(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
     None, and nothing is reserved, if they do not all fit.
     """
     for order in pack_orders(requests):
-        found = _place_in_order([requests[at] for at in order])
-        if found is not None:
-            return [found[order.index(at)] for at in range(len(requests))]
+        nodes = _reserve_in_order([requests[index] for index in order])
+        if nodes is not None:
+            return [nodes[order.index(index)] for index in range(len(requests))]
     return None
 
 
@@ -60,8 +60,8 @@ def reserve_nodes(
     pods = [(request.pod_class, node) for request, there in pairs for node in there]
     for count, (pod_class, node) in enumerate(pods):
         if not pod_class.at(horizon).admits(node):
-            for before, taken in pods[:count]:
-                before.at(horizon).unreserve(taken)
+            for earlier, reserved in pods[:count]:
+                earlier.at(horizon).unreserve(reserved)
             return False
         pod_class.at(horizon).reserve(node)
     return True
@@ -79,19 +79,19 @@ def hold_idle(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]])
             pod_class.at(IDLE if pod_class.idle.fits(node) else FUTURE_IDLE).reserve(node)
 
 
-def _place_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
-    marks = [request.pod_class.idle.position() for request in requests]
-    placed: list[list[int]] = []
+def _reserve_in_order(requests: Sequence[PodSetRequest]) -> list[list[int]] | None:
+    positions = [request.pod_class.idle.position() for request in requests]
+    reserved: list[list[int]] = []
     for request in requests:
-        placed.append(request.pod_class.idle.reserve_pods(request.pods))
-        if len(placed[-1]) < request.pods:
+        reserved.append(request.pod_class.idle.reserve_pods(request.pods))
+        if len(reserved[-1]) < request.pods:
             break
     else:
-        return placed
-    if not any(placed):  # nothing to undo, so the next search goes on where this one ended
+        return reserved
+    if not any(reserved):  # nothing to undo, so the next search goes on where this one ended
         return None
-    for request, nodes in zip(requests, placed, strict=False):
+    for request, nodes in zip(requests, reserved, strict=False):
         request.pod_class.idle.unreserve_pods(nodes)
-    for request, mark in zip(requests, marks, strict=True):
-        request.pod_class.idle.restore(mark)
+    for request, position in zip(requests, positions, strict=True):
+        request.pod_class.idle.restore(position)
     return None

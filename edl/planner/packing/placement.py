@@ -64,12 +64,12 @@ def by_class(
     pod_class: PodClass, placements: Iterable[Placement]
 ) -> Iterable[tuple[PodClass, list[int]]]:
     """The nodes of replicas of one class, by what the replicas take there."""
-    if not pod_class.varies:
+    if not pod_class.may_hold_devices:
         return ((pod_class, list(map(_node, placements))),)
-    found: defaultdict[PodClass, list[int]] = defaultdict(list)
-    for one in placements:
-        found[pod_class.taking(one.taken)].append(one.node)
-    return found.items()
+    nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
+    for placement in placements:
+        nodes[pod_class.taking(placement.taken)].append(placement.node)
+    return nodes.items()
 
 
 def release_in(pod_class: PodClass, room: Ints, placements: Iterable[Placement]) -> None:
@@ -86,10 +86,10 @@ def reserve_in(pod_class: PodClass, room: Ints, placements: Iterable[Placement])
 
 def taken_by(pod_class: PodClass, placement: Placement) -> dict[int, int]:
     """What a replica takes of its node, by row."""
-    if not pod_class.varies:
+    if not pod_class.may_hold_devices:
         return dict(pod_class.amounts)
     taking = pod_class.taking(placement.taken)
-    found = dict(taking.amounts)
+    by_row = dict(taking.amounts)
     for row, amounts in taking.beside.items() if placement.node != NO_NODE else ():
-        found[row] = found.get(row, 0) + int(amounts[placement.node])
-    return found
+        by_row[row] = by_row.get(row, 0) + int(amounts[placement.node])
+    return by_row

@@ -33,9 +33,9 @@ class PodClass:
         self.amounts = capacity.amounts(shape.requests)
         self._cells = capacity.cells_to_change(self.amounts)
         claims = capacity.device_claims
-        self.varies = claims is not None and claims.concern(self.amounts)
+        self.may_hold_devices = claims is not None and claims.concern(self.amounts)
         """Whether its pods may hold devices, which may count in other resources on each node."""
-        self.beside = claims.beside(self.amounts) if claims and self.varies else {}
+        self.beside = claims.beside(self.amounts) if claims and self.may_hold_devices else {}
         """What one new pod may take besides its requests: by row, int64[nodes]."""
         self._taking: dict[ResourceAmounts, PodClass] = {}
         requested = {row for row, _ in self.amounts}
@@ -64,11 +64,11 @@ class PodClass:
 
     def on(self, nodes: Ints) -> "PodClass":
         """The same pod class, restricted to these nodes, which are ascending."""
-        found = copy(self)
-        found.nodes = nodes[self.eligible[nodes]]
-        found._eligible = None  # noqa: SLF001 - of its own class
-        found.reset_cursors()
-        return found
+        restricted = copy(self)
+        restricted.nodes = nodes[self.eligible[nodes]]
+        restricted._eligible = None  # noqa: SLF001 - of its own class
+        restricted.reset_cursors()
+        return restricted
 
     @property
     def eligible(self) -> Mask:
@@ -113,17 +113,17 @@ class PodClass:
 
     def _cells_beside(self, node: int) -> list[ResourceCells]:
         more = ((row, int(amounts[node])) for row, amounts in self.beside.items())
-        return self._capacity.cells_to_change(tuple(one for one in more if one[1]))
+        return self._capacity.cells_to_change(tuple(pair for pair in more if pair[1]))
 
     def taking(self, taken: ResourceAmounts | None) -> "PodClass":
         """The same pod class, for pods that take other amounts than new ones; None: the same."""
         if taken is None or (taken == self.amounts and not self.beside):
             return self
         if taken not in self._taking:
-            found = self._taking[taken] = copy(self)
-            found.amounts, found.beside = taken, {}
-            found._cells = self._capacity.cells_to_change(taken)  # noqa: SLF001 - of its own class
-            found.reset_cursors()
+            variant = self._taking[taken] = copy(self)
+            variant.amounts, variant.beside = taken, {}
+            variant._cells = self._capacity.cells_to_change(taken)  # noqa: SLF001 - of its own class
+            variant.reset_cursors()
         return self._taking[taken]
 
     def is_full(self) -> bool:
@@ -149,8 +149,8 @@ class PodClass:
         """
         kinds = self.other_idle_devices(nodes, room)
         order = np.argsort(left, kind="stable") if kinds is None else np.lexsort((left, kinds))
-        found: Ints = nodes[order]
-        return found
+        ordered: Ints = nodes[order]
+        return ordered
 
     def other_idle_devices(self, nodes: Ints | slice, room: Ints) -> Counts | None:
         """How many kinds of idle devices that it does not request each node has; None if 0 on all.
@@ -161,8 +161,8 @@ class PodClass:
         kinds = [(room[row][nodes] > 0).astype(np.int16) for row in self._other_devices]
         if unrequested is not None:
             kinds.append(unrequested[nodes])
-        found = reduce(np.add, kinds) if kinds else None
-        return found if found is not None and found.any() else None
+        counts = reduce(np.add, kinds) if kinds else None
+        return counts if counts is not None and counts.any() else None
 
     def release_in(self, room: Ints, nodes: Iterable[int] | Ints) -> None:
         """Add what one pod per entry of `nodes` takes to `room`, int64[resources, nodes].
@@ -176,8 +176,8 @@ class PodClass:
         self._change_in(room, nodes, np.subtract)
 
     def _change_in(self, room: Ints, nodes: Iterable[int] | Ints, change: np.ufunc) -> None:
-        found: Ints = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
-        there = found[found != NO_NODE]
+        array: Ints = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
+        there = array[array != NO_NODE]
         for row, amount in self.amounts:
             # `nodes` are usually few, so a bincount over all nodes would take longer.
             change.at(room[row], there, amount)
@@ -197,10 +197,10 @@ class PodClass:
 
     def count_leaving(self, nodes: Sequence[int]) -> None:
         """Remove terminating pods from the future counts of constraints and GPU shares."""
-        for found in (self.constraints, self.share_allocator):
-            for node in nodes if found else ():
-                if found and node != NO_NODE:
-                    found.change(node, -1, FUTURE_IDLE)
+        for counter in (self.constraints, self.share_allocator):
+            for node in nodes if counter else ():
+                if counter and node != NO_NODE:
+                    counter.change(node, -1, FUTURE_IDLE)
 
     @property
     def follows_others(self) -> bool:
@@ -209,13 +209,13 @@ class PodClass:
 
     def pods_per_node(self, room: Ints, horizon: Horizon) -> Ints:
         """How many pods fit per node; int64[nodes] for int64[resources, nodes]."""
-        found = self.pods_by_capacity(room, horizon)
-        return found if self.constraints is None else self.constraints.pods_per_node(found)
+        pods = self.pods_by_capacity(room, horizon)
+        return pods if self.constraints is None else self.constraints.pods_per_node(pods)
 
     def pods_by_capacity(self, room: Ints, horizon: Horizon) -> Ints:
         """`pods_per_node` without placement constraints."""
-        found, shares = self.pods_by_resources(room), self.share_allocator
-        return found if shares is None else shares.pods_per_node(found, horizon)
+        pods, shares = self.pods_by_resources(room), self.share_allocator
+        return pods if shares is None else shares.pods_per_node(pods, horizon)
 
     def pods_by_resources(self, room: Ints, nodes: Ints | None = None) -> Ints:
         """`pods_per_node` by resource amounts alone; `room` has the columns of `nodes`."""
@@ -235,10 +235,10 @@ class PodClass:
         """Nodes on which one pod fits: bool[nodes] for int64[resources, nodes]."""
         if not self.is_unconstrained:
             return self.pods_per_node(room, Horizon.EMPTY) > 0
-        found = self.eligible.copy()
+        fits = self.eligible.copy()
         for row, amount in self.amounts:  # faster than by divisions
-            found &= room[row] >= amount
-        return found
+            fits &= room[row] >= amount
+        return fits
 
     @property
     def is_unconstrained(self) -> bool:

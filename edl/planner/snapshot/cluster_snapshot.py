@@ -42,8 +42,8 @@ class MovingReplicas:
     """What growth waits for while replicas move for equal shares."""
 
     growth_limits: dict[int, float] = field(default_factory=dict)
-    """By team, the least satisfaction of its roles that just donated a replica to it: only roles
-    below it grow, and those of teams with at most its share, which are served first.
+    """By team, the least satisfaction of the roles that just donated a replica to it. Only roles
+    below this limit grow, and those of teams with at most the team's share: they are served first.
 
     A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
     capacity that was freed for the recipient.
@@ -90,10 +90,10 @@ class Snapshot:
         teams = None
         if self.state.teams:
             totals = dict(zip(self.capacity.resources, self.capacity.totals, strict=True))
-            most = self.capacity.allocatable.max(axis=1, initial=0).tolist()
-            largest = dict(zip(self.capacity.resources, most, strict=True))
-            asked = partial(least_demand, self.state, totals, largest)
-            teams = TeamBalance(self.state.teams, self.state.team_usage, totals, asked)
+            maximums = self.capacity.allocatable.max(axis=1, initial=0).tolist()
+            largest = dict(zip(self.capacity.resources, maximums, strict=True))
+            demand = partial(least_demand, self.state, totals, largest)
+            teams = TeamBalance(self.state.teams, self.state.team_usage, totals, demand)
         self.quotas = QuotaUsage(self.state, teams)
 
     @property
@@ -113,31 +113,31 @@ class Snapshot:
         return self.autoscaled and (self.state.takes_requests or not wanted)
 
     def is_nearly_done(self, job: TrainingJob) -> bool:
-        """Whether a job is nearly finished, however its roles may be resized."""
+        """Whether a job is nearly finished, resizable or not."""
         return job.progress is not None and job.progress >= self.limits.nearly_done
 
     def release_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
         """Release the capacity that provisional pods hold."""
-        for node, amounts in self._held(pods):
+        for node, amounts in self._amounts_of(pods):
             self.capacity.reserve_observed(node, amounts, -1)
 
     def reserve_provisional(self, pods: Iterable[ProvisionalPod]) -> None:
         """Undo `release_provisional`."""
-        for node, amounts in self._held(pods):
+        for node, amounts in self._amounts_of(pods):
             self.capacity.reserve_observed(node, amounts, 1)
 
-    def _held(self, pods: Iterable[ProvisionalPod]) -> Iterator[tuple[int, ResourceAmounts]]:
+    def _amounts_of(self, pods: Iterable[ProvisionalPod]) -> Iterator[tuple[int, ResourceAmounts]]:
         for pod in pods:
             if (node := self.capacity.index.get(pod.node)) is not None:
                 yield node, self.capacity.amounts(pod.requests)
 
     def pod_class(self, shape: Shape) -> PodClass:
         """The pod class of a shape, on all of its eligible nodes."""
-        found = self._pod_classes.get(shape)
-        if found is None:
-            found = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
-            self._pod_classes[shape] = found
-        return found
+        pod_class = self._pod_classes.get(shape)
+        if pod_class is None:
+            pod_class = PodClass(self.capacity, shape, self.eligibility.eligible(shape))
+            self._pod_classes[shape] = pod_class
+        return pod_class
 
     def satisfaction(self, allocation: RoleAllocation, more: int = 0) -> float:
         """The policy's satisfaction of a role with `more` replicas than it has now."""
@@ -162,11 +162,11 @@ class Snapshot:
         )
 
     def _goes_first(self, team: int, other: int) -> bool:
-        """Whether a team is served before another one, whatever replicas move in that."""
+        """Whether a team is served before another one, even while replicas move in that one."""
         return self.teams is not None and self.teams.has_less(team, other)
 
     def teams_waiting_for_moves(self) -> set[int]:
-        """The teams of which all roles but the recipients wait until replicas have moved to others.
+        """The teams whose roles, except recipients, wait until replicas have moved to others.
 
         That is `waits_for_moves` by the current usage of teams.
         """
@@ -248,24 +248,27 @@ class Snapshot:
     def capacity_without_training_jobs(self) -> Ints:
         """Future idle capacity if no training job ran; int64[resources, nodes]."""
         room, index = self.capacity.observed_idle + self.capacity.releasing, self.capacity.index
-        nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
+        by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
         for job in self.all_jobs:
             for role, home in zip(job.roles, job.nodes_by_role, strict=True):
                 pod_class = self.pod_class(role.template.shape)
-                if home and not pod_class.varies:
-                    nodes[pod_class].extend(index.get(name, NO_NODE) for name in home)
+                if home and not pod_class.may_hold_devices:
+                    by_class[pod_class].extend(index.get(name, NO_NODE) for name in home)
                     continue
                 bound = (pod for pod in role.status.pods if pod.node and pod.active)
-                for taking, found in self.nodes_by_class(job, role, bound):
-                    nodes[taking].extend(found)
-        for pod_class, found in nodes.items():
-            pod_class.release_in(room, found)
+                for taking, there in self.nodes_by_class(job, role, bound):
+                    by_class[taking].extend(there)
+        for pod_class, there in by_class.items():
+            pod_class.release_in(room, there)
         return room
 
     def taken(self, job: TrainingJob, role: Role, pod: Pod) -> ResourceAmounts | None:
         """What a bound pod takes of its node, if that is known better than by its requests."""
         claims = self.capacity.device_claims
-        if claims is None or not (pod_class := self.pod_class(role.template.shape)).varies:
+        if (
+            claims is None
+            or not (pod_class := self.pod_class(role.template.shape)).may_hold_devices
+        ):
             return None
         taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
         return None if pod_class.taking(taken) is pod_class else taken
@@ -275,10 +278,10 @@ class Snapshot:
     ) -> Iterable[tuple[PodClass, list[int]]]:
         """The nodes of bound pods of a role, by what the pods take there."""
         pod_class, index = self.pod_class(role.template.shape), self.capacity.index
-        if not pod_class.varies:
+        if not pod_class.may_hold_devices:
             return ((pod_class, [index.get(pod.node, NO_NODE) for pod in bound]),)
-        found: defaultdict[PodClass, list[int]] = defaultdict(list)
+        by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
         for pod in bound:
             taking = pod_class.taking(self.taken(job, role, pod))
-            found[taking].append(index.get(pod.node, NO_NODE))
-        return found.items()
+            by_class[taking].append(index.get(pod.node, NO_NODE))
+        return by_class.items()

@@ -23,10 +23,10 @@ class AnchorNodes:
     def __init__(self, allocations: Iterable[RoleAllocation]) -> None:
         self._nodes: defaultdict[JobKey, list[int]] = defaultdict(list)
         for allocation in allocations:
-            spec, nodes = allocation.role.spec, self._nodes[allocation.job.key]
+            spec, anchors = allocation.role.spec, self._nodes[allocation.job.key]
             count = allocation.size if spec.is_service else int(spec.is_leader)
-            found = (placement.node for placement in allocation.placements[:count])
-            nodes += [node for node in found if node != NO_NODE and node not in nodes]
+            nodes = (placement.node for placement in allocation.placements[:count])
+            anchors += [node for node in nodes if node != NO_NODE and node not in anchors]
 
     def last_is_elsewhere(self, allocation: RoleAllocation) -> bool:
         """Whether its last replica is on none of these nodes."""

@@ -42,7 +42,7 @@ class PodsOnNodes:
         self._snapshot = snapshot
         self._nodes = snapshot.capacity.index
         self.has_passed = snapshot.clock.elapsed_or_recheck
-        self.placement = cache(self._placement)
+        self.on_node = cache(self._on_node)
         """By node, the placement of a replica bound to it; all replicas there share it."""
         self.leaving: defaultdict[PodClass, list[int]] = defaultdict(list)
         """By class, the nodes of active pods that will be deleted."""
@@ -51,15 +51,15 @@ class PodsOnNodes:
         """Whether its pods take different amounts, depending on the devices that they hold."""
         snapshot = self._snapshot
         claims = snapshot.capacity.device_claims
-        return claims is not None and snapshot.pod_class(role.template.shape).varies
+        return claims is not None and snapshot.pod_class(role.template.shape).may_hold_devices
 
-    def _placement(self, node: str) -> Placement:
+    def _on_node(self, node: str) -> Placement:
         return Placement(self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False)
 
-    def of(self, job: TrainingJob, role: Role, pod: Pod) -> Placement:
+    def placement_of(self, job: TrainingJob, role: Role, pod: Pod) -> Placement:
         """The placement of a bound replica, which may be known to hold devices."""
-        found, taken = self.placement(pod.node), self._snapshot.taken(job, role, pod)
-        return found if taken is None else found._replace(taken=taken)
+        placement, taken = self.on_node(pod.node), self._snapshot.taken(job, role, pod)
+        return placement if taken is None else placement._replace(taken=taken)
 
     def release(self, job: TrainingJob, role: Role, pods: Iterable[Pod]) -> None:
         """Record the nodes of these pods of a role as leaving; inactive pods do not count."""
@@ -69,48 +69,48 @@ class PodsOnNodes:
 
 
 def is_lost(replica: Unscheduled) -> bool:
-    """Whether its pod is gone, and the Job controller has yet to make it again."""
+    """Whether its pod is gone, and the Job controller has yet to recreate it."""
     return replica.pod is None and replica.since is None
 
 
 def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
     """One placement per replica of a started role, in the order in which replicas are kept."""
-    if not pods.may_hold_devices(role) and (home := _nodes_of(job, role)):
-        return ExistingPlacements(list(map(pods.placement, home)), [])
+    if not pods.may_hold_devices(role) and (nodes := _nodes_of(job, role)):
+        return ExistingPlacements(list(map(pods.on_node, nodes)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
-    kept, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
+    staying, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
     pods.release(job, role, surplus)
-    found, waits = ExistingPlacements([], []), _Waits(job, role, pods.has_passed)
+    existing, waits = ExistingPlacements([], []), _Waits(job, role, pods.has_passed)
     for position in range(role.status.size):
-        pod = kept.get(position)
+        pod = staying.get(position)
         if pod is not None and pod.node:
-            found.placements.append(pods.of(job, role, pod))
+            existing.placements.append(pods.placement_of(job, role, pod))
         elif position in done or job.namespace_terminating:
-            found.placements.append(DONE)
+            existing.placements.append(DONE)
         else:
             since = waits.since(pod, lost=position in lost)
-            found.unscheduled.append(Unscheduled(position, since, pod))
-            found.placements.append(_UNBOUND)
-    return found
+            existing.unscheduled.append(Unscheduled(position, since, pod))
+            existing.placements.append(_UNBOUND)
+    return existing
 
 
 def _nodes_of(job: TrainingJob, role: Role) -> tuple[str, ...]:
     """The nodes of all replicas in order, if the state knows them (the usual case); else ()."""
-    homes = zip(job.roles, job.nodes_by_role, strict=True)
-    return next((home for one, home in homes if one is role), ())
+    pairs = zip(job.roles, job.nodes_by_role, strict=True)
+    return next((nodes for other, nodes in pairs if other is role), ())
 
 
 def _by_index(role: Role, live: list[Pod]) -> _Replicas:
     """By completion index, since a scale-down removes the highest indexes."""
     size, pods = role.status.size, role.status.pods
-    kept = {pod.index: pod for pod in live if pod.index < size}
+    staying = {pod.index: pod for pod in live if pod.index < size}
     surplus = [pod for pod in live if pod.index >= size]
     ended = {pod.index: pod.phase for pod in pods if pod.ended}
     succeeded = {index for index, phase in ended.items() if phase is PodPhase.SUCCEEDED}
     leaving = {pod.index for pod in pods if pod.terminating}
-    done = succeeded.union(role.status.finished_indexes) - kept.keys()
-    return kept, surplus, done, leaving.union(ended)
+    done = succeeded.union(role.status.finished_indexes) - staying.keys()
+    return staying, surplus, done, leaving.union(ended)
 
 
 def _by_age(role: Role, live: list[Pod]) -> _Replicas:

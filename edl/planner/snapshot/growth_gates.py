@@ -46,15 +46,15 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
         allocation.min_replicas = role.status.size
         allocation.hold.deny(reasons.PODS_SUCCEEDED)
-    elif _finishing(snapshot, allocation):
+    elif _keeps_size_to_finish(snapshot, allocation):
         allocation.hold.deny(reasons.NEARLY_DONE)
         allocation.hold.nearly_done = True
     else:
-        _cool(snapshot, allocation)
+        _hold_after_change(snapshot, allocation)
     if why := why_split(snapshot, allocation):
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
-        _keep_refused(allocation)
+        _keep_refused_size(allocation)
 
 
 def _least_size(allocation: RoleAllocation) -> int:
@@ -67,11 +67,11 @@ def _least_size(allocation: RoleAllocation) -> int:
     # Fast path: few roles have pods without a node, and of fewer a rank has ended.
     if allocation.restarts_to_resize or not (allocation.unscheduled and role.ended_ranks):
         return least
-    away = role.ended_ranks.union(found.position for found in allocation.unscheduled)
+    away = role.ended_ranks.union(replica.position for replica in allocation.unscheduled)
     run = [index for index in range(size) if index not in away]
     if len(run) < role.spec.min:
         return least
-    allocation.unscheduled = [found._replace(is_spare=True) for found in allocation.unscheduled]
+    allocation.unscheduled = [replica._replace(is_spare=True) for replica in allocation.unscheduled]
     return max(least, run[role.spec.min - 1] + 1)
 
 
@@ -93,17 +93,17 @@ def _patience(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     return min(rest, limits.queue_patience) - waited
 
 
-def _keep_refused(allocation: RoleAllocation) -> None:
+def _keep_refused_size(allocation: RoleAllocation) -> None:
     """Keep the size of a role whose new size, or whose stop, the API server refuses.
 
     Unless a scale-down was refused, its extras still yield to claims.
     """
     job, role, size = allocation.job, allocation.role, allocation.role.status.size
-    kept = size > 1 and job.refuses(role, size - 1)
-    if kept:
+    shrink_refused = size > 1 and job.refuses(role, size - 1)
+    if shrink_refused:
         allocation.min_replicas = size
         allocation.max_replicas = max(allocation.max_replicas, size)
-    if kept or job.keeps_running or job.refuses(role, size + 1):
+    if shrink_refused or job.keeps_running or job.refuses(role, size + 1):
         allocation.hold.deny(phases.why_kept(job, role.name))
 
 
@@ -113,9 +113,9 @@ def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
     A larger size would help none of them, and would take capacity of jobs that run.
     """
     waits = any(
-        found.since is not None and allocation.needs(found)
+        replica.since is not None and allocation.needs(replica)
         for allocation in allocations
-        for found in allocation.unscheduled
+        for replica in allocation.unscheduled
     )
     for allocation in allocations if waits else ():
         if allocation.resizable and not allocation.hold.reason:
@@ -131,8 +131,8 @@ def has_succeeded_pods(job: TrainingJob) -> bool:
     )
 
 
-def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether it keeps the size of a nearly finished job; a manual size or its minimum is first."""
+def _keeps_size_to_finish(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
+    """Whether it keeps its size as its job is nearly done; manual sizes and minimums go first."""
     role = allocation.role
     return (
         snapshot.is_nearly_done(allocation.job)
@@ -141,7 +141,7 @@ def _finishing(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
     )
 
 
-def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
+def _hold_after_change(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     job, role = allocation.job, allocation.role
     if job.problem or job.missing:
         allocation.hold.deny(phases.unready(job))
@@ -150,7 +150,7 @@ def _cool(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     if changed is None or (allocation.min_replicas == allocation.max_replicas == role.status.size):
         return
     _set_cooldown(snapshot, allocation, changed)
-    held_back = [one for one in allocation.unscheduled if one.since is None]
+    held_back = [replica for replica in allocation.unscheduled if replica.since is None]
     if held_back and not allocation.manual:
         # During the Job controller's back-off, further replicas would get no pods either.
         lost = any(map(is_lost, held_back))
@@ -179,11 +179,11 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         at_once = allocation.manual and not last_resizes.was_reclaimed(role)
         reason = None if at_once or left <= timedelta() else reasons.COOLDOWN
         _cool_down(snapshot, allocation, reason, snapshot.clock.now + left)
-    elif _still_gives(snapshot, allocation, changed):
+    elif _donation_pending(snapshot, allocation, changed):
         _cool_down(snapshot, allocation)
 
 
-def _still_gives(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> bool:
+def _donation_pending(snapshot: Snapshot, allocation: RoleAllocation, changed: datetime) -> bool:
     """Whether a pod of a donated replica is still terminating; ignored after `queue_patience`.
 
     The recipient has no pod yet, so a new pod of this role would take the freed capacity. Some
@@ -207,8 +207,8 @@ def _cool_down(
     allocation.hold.cool_down(reason, until)
     if not last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
         return
-    to, moves = last_resizes.given_to(allocation.role), snapshot.moves
-    recipient = snapshot.referenced_jobs.get(to) if to else None
+    reference, moves = last_resizes.given_to(allocation.role), snapshot.moves
+    recipient = snapshot.referenced_jobs.get(reference) if reference else None
     if recipient and (team := _other_team(snapshot, allocation, recipient)) is not None:
         moves.recipients[recipient.key] = team
     elif (satisfaction := snapshot.satisfaction(allocation)) < moves.growth_limit(allocation.team):
@@ -251,12 +251,12 @@ def _left_to_grow(snapshot: Snapshot, allocation: RoleAllocation, left: timedelt
     before the last one is carried out would only add to the work of the Job controller.
     """
     job, role = allocation.job, allocation.role
-    found = cooldown(job, usual_cooldown(snapshot, allocation))
-    if found.after_growth is None or resized_at(job, role) is None or not last_resizes.grew(role):
+    rest = cooldown(job, usual_cooldown(snapshot, allocation))
+    if rest.after_growth is None or resized_at(job, role) is None or not last_resizes.grew(role):
         return left
-    if any(one.pod is None or one.pod.unplaced for one in allocation.unscheduled):
+    if any(replica.pod is None or replica.pod.unplaced for replica in allocation.unscheduled):
         return left
-    left -= found.least - found.after_growth
+    left -= rest.least - rest.after_growth
     if left > timedelta():
         snapshot.clock.rechecks.append(left)
     return left

@@ -95,18 +95,18 @@ def preempted_for(role: Role) -> JobReference | None:
 
 def latest_yields(roles: Iterable[Role]) -> Mapping[JobReference, datetime]:
     """By claiming job, when one of these roles last yielded replicas, or its whole job, to it."""
-    found: dict[JobReference, datetime] = {}
+    latest: dict[JobReference, datetime] = {}
     for role in roles:
-        to = given_to(role) if _code(role) in _YIELDING else None
-        for time in (role.record.resized_at, role.status.suspended_at) if to else ():
-            if to and time:
-                found[to] = max(time, found.get(to, time))
-    return found
+        claimant = given_to(role) if _code(role) in _YIELDING else None
+        for yielded_at in (role.record.resized_at, role.status.suspended_at) if claimant else ():
+            if claimant and yielded_at:
+                latest[claimant] = max(yielded_at, latest.get(claimant, yielded_at))
+    return latest
 
 
-def reclaimed_for(gives: Code, role: Role) -> JobReference | None:
-    """The job for which the role restarted smaller: for its claim, or by rebalancing (`gives`)."""
-    yielded = role.restart is Restart.STARTED and _code(role) in (Code.RECLAIMED, gives)
+def reclaimed_for(rebalance_code: Code, role: Role) -> JobReference | None:
+    """The job for which the role restarted smaller: for its claim, or by rebalancing."""
+    yielded = role.restart is Restart.STARTED and _code(role) in (Code.RECLAIMED, rebalance_code)
     return given_to(role) if yielded else None
 
 
@@ -125,6 +125,6 @@ def stopped_to_grow(role: Role) -> bool:
     return stopped_to_resize(role) and grew(role)
 
 
-def gave_replica(gives: Code, role: Role) -> bool:
-    """Whether the role last donated a replica to rebalancing (`gives`), without a restart."""
-    return role.restart is Restart.NONE and _code(role) is gives
+def gave_replica(rebalance_code: Code, role: Role) -> bool:
+    """Whether the role last donated a replica to rebalancing, without a restart."""
+    return role.restart is Restart.NONE and _code(role) is rebalance_code

@@ -16,14 +16,14 @@ def least_demand(
     state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
 ) -> Mapping[str, int]:
     """Amounts by resource. `totals`: sums of schedulable nodes; `largest`: maximum of any node."""
-    found: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for shape, pods in _pods_by_shape(state, totals, largest):
         for resource, amount in shape.counted:
-            found[resource] += amount * pods
+            total[resource] += amount * pods
     for amounts in state.team_usage.values():
         for resource, amount in amounts:
-            found[resource] += amount
-    return found
+            total[resource] += amount
+    return total
 
 
 def _pods_by_shape(
@@ -34,18 +34,18 @@ def _pods_by_shape(
     for job in state.jobs:
         if not (job.paused or job.problem or phases.ending(job)):
             alike[tuple([(role.template.shape, start_pods(role)) for role in job.live])] += 1
-    for asked, jobs in alike.items():
-        if _could_run(asked, largest, totals):
-            yield from ((shape, pods * jobs) for shape, pods in asked)
+    for roles, jobs in alike.items():
+        if _could_run(roles, largest, totals):
+            yield from ((shape, pods * jobs) for shape, pods in roles)
     yield from ((demand.shape, demand.count) for demand in state.demands)
 
 
 def _could_run(
-    asked: Iterable[tuple[Shape, int]], largest: Mapping[str, int], totals: Mapping[str, int]
+    roles: Iterable[tuple[Shape, int]], largest: Mapping[str, int], totals: Mapping[str, int]
 ) -> bool:
     """Whether each pod fits on the largest node, and all pods into all nodes, by amounts."""
     used: dict[str, int] = {}
-    for shape, pods in asked:
+    for shape, pods in roles:
         for resource, amount in shape.requests.items:
             used[resource] = used.get(resource, 0) + amount * pods
             if amount > largest.get(resource, 0) or used[resource] > totals.get(resource, 0):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edl.planner.snapshot.role_allocation import RoleAllocation
     from edl.planner.teams.reclaim_priority import ReclaimScope
 
-_Line: TypeAlias = tuple[str, str, str]
+_QuotaKey: TypeAlias = tuple[str, str, str]
 """(namespace, source, resource)"""
 
 
@@ -63,11 +63,11 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def exceeded(self, horizon: Horizon) -> QuotaLine | None:
         """The first quota that does not allow one more, or None."""
-        found = self.exceeded_beside_lending(horizon)
-        return found or (None if self.allows(horizon) else self.unlent)
+        quota = self.exceeded_beside_lending(horizon)
+        return quota or (None if self.allows(horizon) else self.unlent)
 
     def exceeded_beside_lending(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
-        """`exceeded`, whatever teams do not lend."""
+        """`exceeded`, without the capacity that teams do not lend."""
         for quota, cost in self.amounts:
             if quota.left(horizon) < cost * pods:
                 return quota
@@ -123,7 +123,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
     def amount(self, quota: QuotaLine) -> int:
         """What the request counts in this quota, or 0."""
         unlent = self.team.in_unlent(quota.spec) if self.team else 0
-        return next((cost for found, cost in self.amounts if found is quota), unlent)
+        return next((cost for line, cost in self.amounts if line is quota), unlent)
 
     def is_relieved_by(self, allocation: "RoleAllocation") -> bool:
         """Whether removing a replica of this role lowers an exceeded quota of the request."""
@@ -148,20 +148,20 @@ class QuotaUsage:
 
     state: ClusterState
     teams: TeamBalance | None
-    lines: dict[_Line, QuotaLine] = field(init=False)
-    _limits: dict[int, list[_Line]] = field(default_factory=dict)
+    lines: dict[_QuotaKey, QuotaLine] = field(init=False)
+    _limits: dict[int, list[_QuotaKey]] = field(default_factory=dict)
     """By team, the keys in `lines` of its limits and of the limits of the teams above it."""
     _requests: dict[object, QuotaRequest] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         state, teams = self.state, self.teams
         limits = _team_limits(state.teams, state.team_usage) if teams else {}
-        found = [*state.quotas, *(quota for quotas in limits.values() for quota in quotas)]
-        self.lines = {_key(quota): _line(quota) for quota in sorted(found, key=repr)}
+        quotas = [*state.quotas, *(quota for limit in limits.values() for quota in limit)]
+        self.lines = {_key(quota): _line(quota) for quota in sorted(quotas, key=repr)}
         if teams:
             for number, name in enumerate(teams.names):
                 path = state.teams.path(name)
-                self._limits[number] = [_key(one) for team in path for one in limits[team]]
+                self._limits[number] = [_key(quota) for team in path for quota in limits[team]]
 
     def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest:
         """What one pod of this role counts in quotas and in its team."""
@@ -181,7 +181,7 @@ class QuotaUsage:
 
     def request_of(self, job: TrainingJob, pods: Sequence[tuple[Role, int]]) -> QuotaRequest:
         """What these (role, pods) of a job count together."""
-        teams, lines, costs = self.teams, self.lines, dict[_Line, int]()
+        teams, lines, costs = self.teams, self.lines, dict[_QuotaKey, int]()
         for role, count in pods if lines else ():
             for source, resource, amount in role.template.charges if count else ():
                 key = (job.key.namespace, source, resource)
@@ -195,10 +195,10 @@ class QuotaUsage:
                 total[name] = total.get(name, 0) + amount * count
         team = teams.number(self.state.team_of(job.key.namespace))
         costs |= {key: total[key[2]] for key in self._limits[team] if total.get(key[2])}
-        found = self._in_order(costs) if costs else ()
-        return QuotaRequest(found, teams.charge(team, total.items()))
+        amounts = self._in_order(costs) if costs else ()
+        return QuotaRequest(amounts, teams.charge(team, total.items()))
 
-    def _in_order(self, costs: Mapping[_Line, int]) -> tuple[tuple[QuotaLine, int], ...]:
+    def _in_order(self, costs: Mapping[_QuotaKey, int]) -> tuple[tuple[QuotaLine, int], ...]:
         return tuple([(self.lines[key], cost) for key, cost in sorted(costs.items())])
 
     def count_role(self, allocation: "RoleAllocation") -> None:
@@ -207,7 +207,7 @@ class QuotaUsage:
         if quota_request is not NOT_COUNTED:
             counted = map(attrgetter("counts_in_quota"), allocation.placements)
             quota_request.reserve(IDLE, sum(counted))
-            for placement in allocation.placements if allocation.pod_class.varies else ():
+            for placement in allocation.placements if allocation.pod_class.may_hold_devices else ():
                 allocation.charge_devices(placement, 1)
             if quota_request.amounts:
                 quota_request.count_terminating(_leaving(allocation.role))
@@ -247,7 +247,7 @@ def _team_limits(teams: Teams, usage: Mapping[str, Resources]) -> Mapping[str, S
     }
 
 
-def _key(quota: Quota) -> _Line:
+def _key(quota: Quota) -> _QuotaKey:
     return quota.namespace, quota.source, quota.resource
 
 

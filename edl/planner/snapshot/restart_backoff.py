@@ -52,7 +52,7 @@ def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, 
     if why is None or changed is None:
         return None
     wait = (
-        _rest_after(snapshot, role)
+        _wait_after_failure(snapshot, role)
         if allocation.restarts_to_resize
         else 2 * snapshot.limits.pending_limit
     )
@@ -63,7 +63,7 @@ def usual_cooldown(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     """The flags' cooldown, doubled for each recent restart of a role that restarts to resize."""
     if not allocation.restarts_to_resize:
         return snapshot.limits.growth_cooldown
-    times = min(_before(allocation.role), _MOST_WORTHWHILE)
+    times = min(_recorded_attempts(allocation.role), _MOST_WORTHWHILE)
     return snapshot.limits.restart_cooldown * (1 << times)
 
 
@@ -76,7 +76,7 @@ def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | 
     """The reason to hold a role whose last resize failed; None after any other."""
     if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
         return reasons.BACK_OFF_GROWTH
-    if last_resizes.left_unneeded_nodes(role) and _before(role) >= _IN_VAIN:
+    if last_resizes.left_unneeded_nodes(role) and _recorded_attempts(role) >= _IN_VAIN:
         return reasons.BACK_OFF_GROWTH
     key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
     other = snapshot.referenced_jobs.get(key) if key else None
@@ -95,7 +95,7 @@ def with_failed_starts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> 
     that timed out do not make it succeed.
     """
     lasting = _GANG_LASTING * snapshot.limits.gang_limit
-    starts = max((one.record.failed_starts for one in job.live), default=0)
+    starts = max((role.record.failed_starts for role in job.live), default=0)
     if not starts or snapshot.clock.elapsed_or_recheck(job.started_at, lasting):
         return reason
     return replace(reason, failed_starts=starts)
@@ -113,7 +113,7 @@ def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime
     wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
     if snapshot.clock.elapsed_or_recheck(job.started_at, wait):
         return None
-    causes = (one.record.last for one in job.live if last_resizes.gang_was_unschedulable(one))
+    causes = (role.record.last for role in job.live if last_resizes.gang_was_unschedulable(role))
     return reasons.after_failed_start(next(causes, None)), job.started_at + wait
 
 
@@ -141,27 +141,27 @@ def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> i
     if role.restart is Restart.NONE and not failed:
         return 0
     if left and code is Code.NODE_UNNEEDED:  # its extras leave one node after the other
-        return _before(role)
-    lasting = _LASTING * _rest(snapshot, role) / _FAILED_FACTOR
+        return _recorded_attempts(role)
+    lasting = _LASTING * _failure_wait(snapshot, role) / _FAILED_FACTOR
     if left or code is Code.NODE_UNNEEDED:
         lasting = max(lasting, _NODES_LASTING)
     lasted = snapshot.clock.elapsed_or_recheck(last_change_time(job, role), lasting)
-    return 0 if lasted and not failed else min(_before(role) + 1, _MOST)
+    return 0 if lasted and not failed else min(_recorded_attempts(role) + 1, _MOST)
 
 
-def _before(role: Role) -> int:
+def _recorded_attempts(role: Role) -> int:
     """The recorded attempts, capped: any client may write the annotation, with up to 100."""
     return min(role.record.last.attempts, _MOST) if role.record.last else 0
 
 
-def _rest(snapshot: Snapshot, role: Role) -> timedelta:
-    return _FAILED_FACTOR * snapshot.limits.restart_cooldown * (1 << _before(role))
+def _failure_wait(snapshot: Snapshot, role: Role) -> timedelta:
+    return _FAILED_FACTOR * snapshot.limits.restart_cooldown * (1 << _recorded_attempts(role))
 
 
-def _rest_after(snapshot: Snapshot, role: Role) -> timedelta:
+def _wait_after_failure(snapshot: Snapshot, role: Role) -> timedelta:
     """The wait after a failed restart."""
     left = last_resizes.left_unneeded_nodes(role)
-    return _rest(snapshot, role) / (1 << _IN_VAIN if left else 1)
+    return _failure_wait(snapshot, role) / (1 << _IN_VAIN if left else 1)
 
 
 def _has_suspended_role(job: TrainingJob) -> bool:

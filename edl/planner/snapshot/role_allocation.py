@@ -200,7 +200,7 @@ class RoleAllocation:
         self._taking(to).reserve(to.node, to.horizon)
         self.charge_devices(placement, -1)
         self.assign(position, to)
-        unbound = {one.position for one in self.unscheduled}
+        unbound = {replica.position for replica in self.unscheduled}
         return NO_NODE if position in unbound else placement.node
 
     @property
@@ -213,11 +213,13 @@ class RoleAllocation:
         placements, count = self.placements, max(min(count, self.created), 0)
         self.created -= count
         self.pipelined += count
-        idle = (at for at in range(len(placements) - 1, -1, -1) if placements[at].holds_idle)
-        places = [*islice(idle, count)]
-        self.pod_class.defer([placements[at].node for at in places])
-        for at in places:
-            placements[at] = pipelined(placements[at].node)
+        idle = (
+            index for index in range(len(placements) - 1, -1, -1) if placements[index].holds_idle
+        )
+        indexes = [*islice(idle, count)]
+        self.pod_class.defer([placements[index].node for index in indexes])
+        for index in indexes:
+            placements[index] = pipelined(placements[index].node)
         self.quota_request.count_terminating(-count)
 
     def _count(self, placement: Placement, pods: int) -> None:
@@ -255,7 +257,7 @@ class RoleAllocation:
 
     def forget_evicted_pods(self) -> None:
         """Drop evicted replicas from `unscheduled`."""
-        self.unscheduled = [one for one in self.unscheduled if one.position < self.size]
+        self.unscheduled = [replica for replica in self.unscheduled if replica.position < self.size]
 
     def restore(self, placement: Placement) -> None:
         """Undo `evict` while its capacity is unused; placement constraints are not checked."""

@@ -15,13 +15,13 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 
-def domain_of(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
-    """The number of the domain with most pods of a started role, "" for all roles; or NO_NODE."""
-    started = _started(job, role)
-    names = _nodes(started) or [name for one in started for name in one.record.assigned.nodes]
-    found = _domains(snapshot, label, names)
-    del found[NO_NODE]
-    return max(sorted(found), key=found.__getitem__, default=NO_NODE)
+def domain_of(snapshot: Snapshot, job: TrainingJob, role_name: str, label: str) -> int:
+    """The number of the domain with most pods of a started role; "": all roles. NO_NODE if none."""
+    roles = _started(job, role_name)
+    nodes = _nodes(roles) or [name for role in roles for name in role.record.assigned.nodes]
+    counts = _domain_counts(snapshot, label, nodes)
+    del counts[NO_NODE]
+    return max(sorted(counts), key=counts.__getitem__, default=NO_NODE)
 
 
 def why_split(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
@@ -29,24 +29,24 @@ def why_split(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
 
     Labels of nodes change while pods run: the domain of most pods may then be another one.
     """
-    for role, label in allocation.job.topology.required:
-        if role in ("", allocation.role.name):
-            found = _domains(snapshot, label, _nodes(_started(allocation.job, role)))
-            if len(found) > 1 or NO_NODE in found:
+    for role_name, label in allocation.job.topology.required:
+        if role_name in ("", allocation.role.name):
+            counts = _domain_counts(snapshot, label, _nodes(_started(allocation.job, role_name)))
+            if len(counts) > 1 or NO_NODE in counts:
                 values = snapshot.domains.by_label(label).values
-                numbers = sorted(found.keys() - {NO_NODE})
+                numbers = sorted(counts.keys() - {NO_NODE})
                 domains = tuple(values[number] for number in numbers)
-                return reasons.split(SplitDomains(label, domains, NO_NODE in found))
+                return reasons.split(SplitDomains(label, domains, NO_NODE in counts))
     return None
 
 
 def _nodes(roles: Sequence[Role]) -> list[str]:
     """The nodes of these roles' pods, also those that a plan has chosen for pods to bind."""
-    pods = (pod for one in roles for pod in one.status.pods if pod.active)
+    pods = (pod for role in roles for pod in role.status.pods if pod.active)
     return list(filter(None, (pod.node or pod.planned.node for pod in pods)))
 
 
-def _domains(snapshot: Snapshot, label: str, names: Sequence[str]) -> Counter[int]:
+def _domain_counts(snapshot: Snapshot, label: str, names: Sequence[str]) -> Counter[int]:
     """By number of a domain, NO_NODE without the label, how many of these nodes are in it."""
     nodes, numbers = snapshot.capacity.index, snapshot.domains.by_label(label).of_nodes
     return Counter(int(numbers[nodes[name]]) for name in names if name in nodes)
@@ -55,27 +55,27 @@ def _domains(snapshot: Snapshot, label: str, names: Sequence[str]) -> Counter[in
 def restricted_to_started(snapshot: Snapshot, allocation: RoleAllocation) -> PodClass:
     """The role's pod class, restricted to the domains in which its pods must stay."""
     pod_class = allocation.pod_class
-    for role, label in allocation.job.topology.required:
-        if role in ("", allocation.role.name):
-            number = domain_of(snapshot, allocation.job, role, label)
+    for role_name, label in allocation.job.topology.required:
+        if role_name in ("", allocation.role.name):
+            number = domain_of(snapshot, allocation.job, role_name, label)
             if number == NO_NODE:  # no pod has a node, and none was assigned
-                number = _best(snapshot, allocation.job, role, label)
+                number = _tightest(snapshot, allocation.job, role_name, label)
             if number != NO_NODE:
                 pod_class = snapshot.domains.within(pod_class, label, number)
     return pod_class
 
 
-def _best(snapshot: Snapshot, job: TrainingJob, role: str, label: str) -> int:
-    """The tightest domain with idle capacity for a started role, "" for all roles; or NO_NODE."""
+def _tightest(snapshot: Snapshot, job: TrainingJob, role_name: str, label: str) -> int:
+    """The tightest domain with idle capacity for a started role; "": all roles. NO_NODE if none."""
     requests = [
-        PodSetRequest(snapshot.pod_class(one.template.shape), one.status.size)
-        for one in _started(job, role)
+        PodSetRequest(snapshot.pod_class(role.template.shape), role.status.size)
+        for role in _started(job, role_name)
     ]
     return next(snapshot.domains.ranking(label, requests, IDLE).tightest(requests), NO_NODE)
 
 
-def _started(job: TrainingJob, role: str) -> list[Role]:
-    return [one for one in job.live if not one.status.suspended and role in ("", one.name)]
+def _started(job: TrainingJob, role_name: str) -> list[Role]:
+    return [role for role in job.live if not role.status.suspended and role_name in ("", role.name)]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,8 @@ class PreferredDomains:
     snapshot: Snapshot
     allocation: RoleAllocation
     horizon: Horizon
-    _known: set[tuple[str, int]] = field(default_factory=set)
+    _used: set[tuple[str, int]] = field(default_factory=set)
+    """The domains of placements that were read, by (label, number)."""
     _open: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """By label, a heap of the numbers of domains."""
     _read: int = 0
@@ -112,31 +113,31 @@ class PreferredDomains:
         self._add_used(labels)
         for depth in reversed(range(len(labels))):
             label, narrower = labels[depth], self._wide[depth + 1 :]
-            found = self._open[label]
-            while found:
-                node = domains.find(pod_class, label, found[0], self.horizon)
+            numbers = self._open[label]
+            while numbers:
+                node = domains.find(pod_class, label, numbers[0], self.horizon)
                 if node != NO_NODE and not narrower:
                     return node
                 if node != NO_NODE:
-                    return self._begun(domains.within(pod_class, label, found[0]), narrower)
-                heappop(found)
-        return self._begun(pod_class, self._wide)
+                    return self._first_node(domains.within(pod_class, label, numbers[0]), narrower)
+                heappop(numbers)
+        return self._first_node(pod_class, self._wide)
 
     def _add_used(self, labels: Sequence[str]) -> None:
         placements = self.allocation.placements
-        nodes = {one.node for one in placements[self._read :]} - {NO_NODE}
+        nodes = {placement.node for placement in placements[self._read :]} - {NO_NODE}
         self._read = len(placements)
         for label in labels if nodes else ():
             numbers = self.snapshot.domains.by_label(label).of_nodes
-            for used in {(label, int(numbers[node])) for node in nodes} - self._known:
-                self._known.add(used)
+            for used in {(label, int(numbers[node])) for node in nodes} - self._used:
+                self._used.add(used)
                 if used[1] != NO_NODE:
                     heappush(self._open[label], used[1])
 
-    def _begun(self, pod_class: PodClass, labels: Sequence[str]) -> int:
+    def _first_node(self, pod_class: PodClass, labels: Sequence[str]) -> int:
         """A node in the tightest domain for the role's growth, else in the roomiest, or NO_NODE."""
-        domains, horizon, one = self.snapshot.domains, self.horizon, self.allocation
-        requests = [PodSetRequest(pod_class, max(one.max_replicas - len(one.placements), 1))]
+        domains, horizon, role = self.snapshot.domains, self.horizon, self.allocation
+        requests = [PodSetRequest(pod_class, max(role.max_replicas - len(role.placements), 1))]
         for label in labels:
             ranking = domains.ranking(label, requests, horizon)
             for number in islice(chain(ranking.tightest(requests), ranking.roomiest(requests)), 1):

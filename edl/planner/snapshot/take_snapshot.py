@@ -20,29 +20,29 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     """The snapshot of a state; the order of the state's nodes and jobs does not matter."""
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
-    capacity = NodeCapacity(nodes, _asked(state), topology_state_of(state, nodes, eligibility))
+    capacity = NodeCapacity(nodes, _requested(state), topology_state_of(state, nodes, eligibility))
     capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
-    _keep_stuck(snapshot)
+    _count_stuck_as_used(snapshot)
     pods = PodsOnNodes(snapshot)
-    for place, job in enumerate(snapshot.all_jobs):
-        _stand(snapshot, job, place, pods)
+    for queue_rank, job in enumerate(snapshot.all_jobs):
+        _add_job(snapshot, job, queue_rank, pods)
     for job in snapshot.all_jobs:
         # Any pod may use the capacity of provisional pods; their job claims it in its queue turn.
         snapshot.release_provisional(job.provisioning.held)
-    snapshot.any_nearly_done = any(one.hold.nearly_done for one in snapshot.allocations)
+    snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
     return snapshot
 
 
-def _keep_stuck(snapshot: Snapshot) -> None:
+def _count_stuck_as_used(snapshot: Snapshot) -> None:
     """Count the capacity of pods that may never terminate as used, not as releasing."""
     index = snapshot.capacity.index
     for job in snapshot.all_jobs:
         for role, home in zip(job.roles, job.nodes_by_role, strict=True):
             pods = (*(() if home else role.status.pods), *role.previous_pods)
             if nodes := [index.get(pod.node, NO_NODE) for pod in pods if snapshot.is_stuck(pod)]:
-                snapshot.capacity.keep(snapshot.pod_class(role.template.shape), nodes)
+                snapshot.capacity.count_as_used(snapshot.pod_class(role.template.shape), nodes)
 
 
 def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
@@ -55,29 +55,29 @@ def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
         pod_class.count_leaving(nodes)
 
 
-def _stand(snapshot: Snapshot, job: TrainingJob, place: int, pods: PodsOnNodes) -> None:
+def _add_job(snapshot: Snapshot, job: TrainingJob, queue_rank: int, pods: PodsOnNodes) -> None:
     """Add a job's started roles to the snapshot; release and count the pods of the others."""
-    over = phases.ending(job) is not None
+    ending = phases.ending(job) is not None
     stays_on = job.clean_up is CleanUp.NONE
     allocations = []
-    for number, role in enumerate(job.roles):
-        if role.status.ending is not None or role.status.suspended or (over and not stays_on):
+    for index, role in enumerate(job.roles):
+        if role.status.ending is not None or role.status.suspended or (ending and not stays_on):
             pods.release(job, role, role.status.pods)
             snapshot.quotas.count_pods(job, role, leaving=True)
-        elif over:
+        elif ending:
             snapshot.quotas.count_pods(job, role, leaving=False)
         else:
-            rank = place * ROLES_PER_JOB + number
+            rank = queue_rank * ROLES_PER_JOB + index
             allocations.append(started_role(snapshot, job, role, rank, pods))
     hold_incomplete_gang(allocations)
-    if job.live and not over:
+    if job.live and not ending:
         snapshot.jobs.append(job)
     snapshot.allocations += allocations
-    if job.paused or not all(map(_is_whole, allocations)):
+    if job.paused or not all(map(_is_settled, allocations)):
         snapshot.unsettled += allocations
 
 
-def _is_whole(allocation: RoleAllocation) -> bool:
+def _is_settled(allocation: RoleAllocation) -> bool:
     """Whether neither the role's size nor the state of its pods requires an action."""
     job, role = allocation.job, allocation.role
     return not (
@@ -89,7 +89,7 @@ def _is_whole(allocation: RoleAllocation) -> bool:
     )
 
 
-def _asked(state: ClusterState) -> set[str]:
+def _requested(state: ClusterState) -> set[str]:
     """The names of all resources that any pod requests."""
     shapes = {role.template.shape for job in state.jobs for role in job.roles}
     shapes.update(demand.shape for demand in state.demands)

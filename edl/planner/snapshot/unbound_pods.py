@@ -1,4 +1,4 @@
-"""Pods that kube-scheduler has yet to bind, soon, by class."""
+"""Pods without a node, by class: which of them are bound soon, and which come late."""
 
 from collections import Counter
 
@@ -15,10 +15,10 @@ def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     Those that do not come soon (`_comes_soon`) wait for capacity, and are left out.
     """
     coming: Counter[PodClass] = Counter()
-    for one in snapshot.unsettled:
-        coming[one.pod_class] += sum(
-            not _is_placed(one, found) and _comes_soon(snapshot, one, found)
-            for found in one.unscheduled
+    for allocation in snapshot.unsettled:
+        coming[allocation.pod_class] += sum(
+            not _is_placed(allocation, replica) and _comes_soon(snapshot, allocation, replica)
+            for replica in allocation.unscheduled
         )
     return +coming
 
@@ -29,16 +29,18 @@ def pending_gated_pods(snapshot: Snapshot) -> Counter[PodClass]:
     Those that do not come soon are left out: their capacity stays reserved, but nothing waits.
     """
     coming: Counter[PodClass] = Counter()
-    for one in snapshot.allocations:
-        if one.role.template.gated and (one.starts or one.unscheduled):
+    for allocation in snapshot.allocations:
+        if allocation.role.template.gated and (allocation.starts or allocation.unscheduled):
             left = {
-                found.position
-                for found in one.unscheduled
-                if not (_is_placed(one, found) and _comes_soon(snapshot, one, found))
+                replica.position
+                for replica in allocation.unscheduled
+                if not (
+                    _is_placed(allocation, replica) and _comes_soon(snapshot, allocation, replica)
+                )
             }
-            coming[one.pod_class] += sum(
+            coming[allocation.pod_class] += sum(
                 placement.holds_idle and placement.node != NO_NODE and position not in left
-                for position, placement in enumerate(one.placements)
+                for position, placement in enumerate(allocation.placements)
             )
     return +coming
 
@@ -50,14 +52,16 @@ def late_minimum_pods(snapshot: Snapshot) -> Counter[PodClass]:
     ones after its back-off. If growth took the node, replicas would be reclaimed again and again.
     """
     late: Counter[PodClass] = Counter()
-    for one in snapshot.unsettled:
+    for allocation in snapshot.unsettled:
         placed = [
-            (one.placements[found.position], found) for found in one.unscheduled if one.needs(found)
+            (allocation.placements[replica.position], replica)
+            for replica in allocation.unscheduled
+            if allocation.needs(replica)
         ]
-        late[one.pod_class] += sum(
+        late[allocation.pod_class] += sum(
             placement.node != NO_NODE
-            and not (placement.holds_idle and _comes_soon(snapshot, one, found))
-            for placement, found in placed
+            and not (placement.holds_idle and _comes_soon(snapshot, allocation, replica))
+            for placement, replica in placed
         )
     return +late
 
@@ -65,13 +69,13 @@ def late_minimum_pods(snapshot: Snapshot) -> Counter[PodClass]:
 def growing_ungated(snapshot: Snapshot) -> list[RoleAllocation]:
     """Started, ungated roles for which this plan creates replicas above their minimum."""
     return [
-        one
-        for one in snapshot.allocations
-        if one.changed
-        and one.growth > 0
-        and not (one.starts or one.role.template.gated)
+        allocation
+        for allocation in snapshot.allocations
+        if allocation.changed
+        and allocation.growth > 0
+        and not (allocation.starts or allocation.role.template.gated)
         # A role that restarts to resize gets no pods until all of its growth fits.
-        and one.planned_size > one.role.status.size
+        and allocation.planned_size > allocation.role.status.size
     ]
 
 

@@ -67,7 +67,7 @@ class MinimumNodes:
         self._least = min_replicas
         self._roles: list[RoleAllocation] | None = None
         """Roles with a choice, those with the largest minimum first."""
-        self._held: Ints | None = None
+        self._minimum_sum: Ints | None = None
         """What their minimums hold. int64[resources, nodes]"""
         self._failures = 0
         self._by_label: dict[str, tuple[list[int], list[_Replicas]]] = {}
@@ -91,10 +91,10 @@ class MinimumNodes:
         )
         useful = reduce(np.logical_or, helps).tolist()
         swaps, kept_on = list[_Swap](), set[int]()
-        for one in self._choices():
-            yields = scope.includes(one.team, one.reclaim_priority)
-            if yields and one.size > self._least(one):  # not preempted since
-                swaps += self._chosen(one, useful, kept_on)
+        for allocation in self._choices():
+            yields = scope.includes(allocation.team, allocation.reclaim_priority)
+            if yields and allocation.size > self._least(allocation):  # not preempted since
+                swaps += self._swaps_of(allocation, useful, kept_on)
         self._apply(swaps)
         after = pack(self._capacity.with_idle(scope), requests, Horizon.EMPTY)
         if sum(after) > sum(before):
@@ -115,9 +115,9 @@ class MinimumNodes:
         most = np.zeros_like(reach)
         for domains in labels:
             freed = np.zeros_like(reach)
-            for one, replicas in self._replaceable(domains):
-                if scope.includes(one.team, one.reclaim_priority):
-                    release_in(one.pod_class, freed, replicas)
+            for allocation, replicas in self._replaceable(domains):
+                if scope.includes(allocation.team, allocation.reclaim_priority):
+                    release_in(allocation.pod_class, freed, replicas)
             np.maximum(most, freed, out=most)
         return reach + most if most.any() else None
 
@@ -127,36 +127,36 @@ class MinimumNodes:
         One entry for all roles that claims reach together. Cached until a role has another size.
         """
         choices = self._choices()
-        sizes = [one.size for one in choices]
-        known = self._by_label.get(domains.label)
-        if known is None or known[0] != sizes:
+        sizes = [allocation.size for allocation in choices]
+        cached = self._by_label.get(domains.label)
+        if cached is None or cached[0] != sizes:
             of_nodes: list[int] = domains.of_nodes.tolist()
-            found = dict[Hashable, _Replicas]()
-            for one in choices:
-                kind = (one.team, one.reclaim_priority, one.pod_class)
-                found.setdefault(kind, (one, []))[1].extend(
-                    _replaceable_outside(one.placements, self._least(one), of_nodes)
+            by_kind = dict[Hashable, _Replicas]()
+            for allocation in choices:
+                kind = (allocation.team, allocation.reclaim_priority, allocation.pod_class)
+                by_kind.setdefault(kind, (allocation, []))[1].extend(
+                    _replaceable_outside(allocation.placements, self._least(allocation), of_nodes)
                 )
-            known = self._by_label[domains.label] = sizes, [*found.values()]
-        return known[1]
+            cached = self._by_label[domains.label] = sizes, [*by_kind.values()]
+        return cached[1]
 
     def _choices(self) -> list[RoleAllocation]:
         if self._roles is None:
             least = self._least
-            found = (one for one in self._allocations if 0 < least(one) < one.size)
+            roles = (role for role in self._allocations if 0 < least(role) < role.size)
             self._roles = sorted(
-                filter(any_may_leave, found), key=lambda one: (-least(one), one.rank)
+                filter(any_may_leave, roles), key=lambda role: (-least(role), role.rank)
             )
         return self._roles
 
     def _minimums(self, like: Ints) -> Ints:
-        if self._held is None:
-            self._held = np.zeros_like(like)
-            for one in self._choices():
-                release_in(one.pod_class, self._held, one.placements[: self._least(one)])
-        return self._held
+        if self._minimum_sum is None:
+            self._minimum_sum = np.zeros_like(like)
+            for role in self._choices():
+                release_in(role.pod_class, self._minimum_sum, role.placements[: self._least(role)])
+        return self._minimum_sum
 
-    def _chosen(
+    def _swaps_of(
         self, allocation: RoleAllocation, useful: Sequence[bool], kept_on: set[int]
     ) -> list[_Swap]:
         """The swaps that keep the minimum on few nodes, none of them useful if possible.
@@ -167,32 +167,32 @@ class MinimumNodes:
         for position, placement in enumerate(allocation.placements):
             if _is_bound(placement):
                 positions[placement.node].append(position)
-        bound = [at for at in range(least) if _is_bound(allocation.placements[at])]
+        bound = [index for index in range(least) if _is_bound(allocation.placements[index])]
         order = sorted(
             positions,
             key=lambda node: (useful[node] and node not in kept_on, -len(positions[node]), node),
         )
-        kept: set[int] = set()
+        staying: set[int] = set()
         for node in order:
-            if len(kept) == len(bound):
+            if len(staying) == len(bound):
                 break
             kept_on.add(node)
-            kept.update(positions[node][: len(bound) - len(kept)])
-        go = [at for at in bound if at not in kept]
+            staying.update(positions[node][: len(bound) - len(staying)])
+        leaving = [position for position in bound if position not in staying]
         return [
             _Swap(allocation, minimum, extra)
-            for minimum, extra in zip(go, sorted(kept.difference(bound)), strict=True)
+            for minimum, extra in zip(leaving, sorted(staying.difference(bound)), strict=True)
         ]
 
     def _apply(self, swaps: Sequence[_Swap]) -> None:
         """Let replicas change places; a second time undoes it."""
         for allocation, minimum, extra in swaps:
             placements = allocation.placements
-            kept, freed = placements[extra], placements[minimum]
-            placements[minimum], placements[extra] = kept, freed
-            self._capacity.add(allocation, kept, -1)
-            self._capacity.add(allocation, freed, 1)
-        self._held = None
+            staying, leaving = placements[extra], placements[minimum]
+            placements[minimum], placements[extra] = staying, leaving
+            self._capacity.add(allocation, staying, -1)
+            self._capacity.add(allocation, leaving, 1)
+        self._minimum_sum = None
         self._by_label.clear()
 
 
@@ -200,13 +200,13 @@ def _replaceable_outside(
     placements: Sequence[Placement], least: int, of_nodes: Sequence[int]
 ) -> Iterator[Placement]:
     """The replicas of a minimum that extras in other domains can replace."""
-    extras = Counter(of_nodes[one.node] for one in placements[least:] if _is_bound(one))
+    extras = Counter(of_nodes[extra.node] for extra in placements[least:] if _is_bound(extra))
     total, replaced = extras.total(), Counter[int]()
-    for one in filter(_is_bound, placements[:least]):
-        domain = of_nodes[one.node]
+    for placement in filter(_is_bound, placements[:least]):
+        domain = of_nodes[placement.node]
         if domain != NO_NODE and replaced[domain] < total - extras[domain]:
             replaced[domain] += 1
-            yield one
+            yield placement
 
 
 def _is_bound(placement: Placement) -> bool:

@@ -35,10 +35,10 @@ def _lack(capacity: NodeCapacity, pod_class: PodClass, nodes: Ints) -> NDArray[n
 
     The fractions are summed over resources. int64[nodes] -> float64[nodes].
     """
-    soon, found = capacity.future_idle, np.zeros(len(nodes))
+    idle, lack = capacity.future_idle, np.zeros(len(nodes))
     for row, amount in pod_class.amounts:
-        found += np.maximum(amount - soon[row, nodes], 0) / amount
-    return found
+        lack += np.maximum(amount - idle[row, nodes], 0) / amount
+    return lack
 
 
 def lacking_least(
@@ -57,16 +57,16 @@ def clearing(
     capacity: NodeCapacity, pod_class: PodClass, node: int, extras: Iterable[_Extra]
 ) -> list[_Extra]:
     """The first of a node's extras that clear it for one more pod; [] if all do not suffice."""
-    soon, found = capacity.future_idle, list[_Extra]()
-    lacks = {row: amount - int(soon[row, node]) for row, amount in pod_class.amounts}
-    for one in extras:
-        allocation, position = one
+    idle, evictions = capacity.future_idle, list[_Extra]()
+    lacks = {row: amount - int(idle[row, node]) for row, amount in pod_class.amounts}
+    for extra in extras:
+        allocation, position = extra
         amounts = taken_by(allocation.pod_class, allocation.placements[position])
         if any(lacks[row] > 0 for row in lacks.keys() & amounts):
-            found.append(one)
+            evictions.append(extra)
             lacks = {row: amount - amounts.get(row, 0) for row, amount in lacks.items()}
         if max(lacks.values(), default=0) <= 0:
-            return found
+            return evictions
     return []
 
 
@@ -83,25 +83,25 @@ class NodeSearch:
     """The pods for which to clear one of `nodes`; None: useful roles are taken in order."""
     queue: YieldQueue = field(init=False)
     """All roles that may be of use."""
-    _begun: set[int] = field(default_factory=set)
+    _emptying: set[int] = field(default_factory=set)
     """Nodes on which replicas were evicted since the last pod of the claim was placed."""
-    _most: int = _NODES_COMPARED
+    _most_emptying: int = _NODES_COMPARED
     _due: list[RoleAllocation] = field(default_factory=list)
     """Roles to take a replica of each, the next one last: so a node is cleared."""
-    _aside: list[RoleAllocation] = field(default_factory=list)
-    _taken: dict[RoleAllocation, None] = field(default_factory=dict)
+    _passed_over: list[RoleAllocation] = field(default_factory=list)
+    _changed: dict[RoleAllocation, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        found = self.reclaimable
-        self.queue = found.queue if self.nodes is None else found.queue_on(self.nodes)
+        reclaimable = self.reclaimable
+        self.queue = reclaimable.queue if self.nodes is None else reclaimable.queue_on(self.nodes)
 
     def next(self) -> RoleAllocation | None:
         """Remove and return the role to evict a replica of, or None."""
         while not self._due and (allocation := self._next_in_order()):
             if self.is_useful(allocation):
                 return allocation
-            self._aside.append(allocation)
-            self._begun.discard(allocation.placements[-1].node)
+            self._passed_over.append(allocation)
+            self._emptying.discard(allocation.placements[-1].node)
         if not self._due:
             return None
         self.queue.remove(self._due[-1])
@@ -110,17 +110,17 @@ class NodeSearch:
     def evicted(self, allocation: RoleAllocation, node: int, *, placed: bool) -> None:
         """Queue a role again whose replica on `node` was evicted; `placed`: for pods there."""
         if placed:
-            self._begun, self._most, self._due = set(), _NODES_COMPARED, []
+            self._emptying, self._most_emptying, self._due = set(), _NODES_COMPARED, []
         elif self.missing and node != NO_NODE:
-            self._begun.add(node)
-        self._taken[allocation] = None
+            self._emptying.add(node)
+        self._changed[allocation] = None
         self.queue.requeue(allocation)
 
     def close(self) -> None:
         """Queue all roles again that the search has passed over or changed."""
-        for allocation in self._aside:
+        for allocation in self._passed_over:
             self.queue.requeue(allocation)
-        for allocation in self._taken if self.queue is not self.reclaimable.queue else ():
+        for allocation in self._changed if self.queue is not self.reclaimable.queue else ():
             self.reclaimable.queue.requeue(allocation)
 
     def _next_in_order(self) -> RoleAllocation | None:
@@ -128,38 +128,38 @@ class NodeSearch:
 
         None, and `_due` is filled, if a node is cleared that holds no role's last replica.
         """
-        if len(self._begun) >= self._most:
-            holders = dict.fromkeys(self.reclaimable.holders(self._begun))
-            last = (one for one in holders if one.placements[-1].node in self._begun)
-            if found := self.queue.first_of(last, self.scope):
-                self._begun, self._most = {found.placements[-1].node}, 1
-                return found
+        if len(self._emptying) >= self._most_emptying:
+            holders = dict.fromkeys(self.reclaimable.holders(self._emptying))
+            last = (role for role in holders if role.placements[-1].node in self._emptying)
+            if allocation := self.queue.first_of(last, self.scope):
+                self._emptying, self._most_emptying = {allocation.placements[-1].node}, 1
+                return allocation
             if self.nodes is not None and (missing := self.missing and self.missing()):
                 self._due = self._fewest(missing.pod_class, np.flatnonzero(self.nodes))
             if self._due:
                 return None
-            self._most = 2 * max(self._most, _NODES_COMPARED)
+            self._most_emptying = 2 * max(self._most_emptying, _NODES_COMPARED)
         return self.queue.next(self.scope)
 
     def _fewest(self, pod_class: PodClass, nodes: Ints) -> list[RoleAllocation]:
         """The fewest replicas whose eviction clears some node for a pod; or []."""
         lacks = _lack(self.reclaimable.nodes, pod_class, nodes)
-        least = nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
-        compared = self._begun.union(least.tolist())
+        nearest = nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
+        compared = self._emptying.union(nearest.tolist())
         by_node: defaultdict[int, list[_Extra]] = defaultdict(list)
-        for one in dict.fromkeys(self.reclaimable.holders(sorted(compared))):
-            if any_may_leave(one) or not self.queue.may_yield(one, self.scope):
+        for allocation in dict.fromkeys(self.reclaimable.holders(sorted(compared))):
+            if any_may_leave(allocation) or not self.queue.may_yield(allocation, self.scope):
                 continue
-            first = max(self.reclaimable.min_replicas(one), one.size - _DEEPEST)
-            for depth, placement in enumerate(reversed(one.placements[first:]), 1):
+            first = max(self.reclaimable.min_replicas(allocation), allocation.size - _DEEPEST)
+            for depth, placement in enumerate(reversed(allocation.placements[first:]), 1):
                 if placement.node in compared:
-                    by_node[placement.node].append((one, -depth))
-        found = (
+                    by_node[placement.node].append((allocation, -depth))
+        evictions = (
             dict(clearing(self.reclaimable.nodes, pod_class, node, sorted(extras, key=_shallowest)))
             for node, extras in sorted(by_node.items())
         )
-        lasts = min(filter(None, found), key=lambda lasts: -sum(lasts.values()), default={})
-        return [one for one, last in lasts.items() for _ in range(-last)]
+        fewest = min(filter(None, evictions), key=lambda fewest: -sum(fewest.values()), default={})
+        return [allocation for allocation, position in fewest.items() for _ in range(-position)]
 
 
 def _shallowest(extra: _Extra) -> tuple[int, int]:

@@ -78,21 +78,21 @@ class Reclaimable:
         self,
         snapshot: Snapshot,
         allocations: Sequence[RoleAllocation],
-        rules: ReclaimOrder,
-        of_teams: TeamExtras | None = None,
+        order: ReclaimOrder,
+        team_extras: TeamExtras | None = None,
     ) -> None:
-        """`of_teams` is kept up to date."""
-        self._order, self._teams, self._of_teams = rules, snapshot.teams, of_teams
-        self.allocations, self.min_replicas = allocations, rules.min_replicas
+        """`team_extras` is kept up to date."""
+        self._order, self._teams, self._team_extras = order, snapshot.teams, team_extras
+        self.allocations, self.min_replicas = allocations, order.min_replicas
         self.nodes, self.named = snapshot.capacity, snapshot.moves.named
-        self.queue = YieldQueue(snapshot.teams, rules, allocations)
+        self.queue = YieldQueue(snapshot.teams, order, allocations)
         self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         """By node, the roles that have, or had, extras there; empty until first read."""
-        least = rules.min_replicas
-        extras = [(one, found) for one in allocations if (found := one.placements[least(one) :])]
+        least = order.min_replicas
+        extras = [(role, tail) for role in allocations if (tail := role.placements[least(role) :])]
         self.capacity = ReclaimableCapacity(snapshot.capacity, extras)
         self.quotas = ReclaimableQuotas(allocations, least)
-        gathering = allocations if rules.gathers_minimums else ()
+        gathering = allocations if order.gathers_minimums else ()
         self.minimums = MinimumNodes(self.capacity, gathering, least)
 
     def queue_on(self, nodes: Mask) -> YieldQueue:
@@ -110,15 +110,15 @@ class Reclaimable:
         """The roles that have extras on these nodes, once for each node, and some that had some."""
         if not self._on_node:
             on_node = self._on_node
-            for one in self.allocations:
-                extras = one.placements[self.min_replicas(one) :]
+            for allocation in self.allocations:
+                extras = allocation.placements[self.min_replicas(allocation) :]
                 for node in dict.fromkeys(map(attrgetter("node"), extras)):
-                    on_node[node].append(one)
+                    on_node[node].append(allocation)
         return (
-            one
+            allocation
             for node in nodes
-            for one in self._on_node.get(node, ())
-            if one.size > self.min_replicas(one)
+            for allocation in self._on_node.get(node, ())
+            if allocation.size > self.min_replicas(allocation)
         )
 
     def gather_minimums(
@@ -139,17 +139,17 @@ class Reclaimable:
     def evict(self, allocation: RoleAllocation) -> Placement:
         placement = allocation.evict()
         self.capacity.add(allocation, placement, -1)
-        if self._of_teams:
-            self._of_teams.count(allocation, placement, -1)
+        if self._team_extras:
+            self._team_extras.count(allocation, placement, -1)
         return placement
 
     def restore(self, allocation: RoleAllocation, placement: Placement) -> None:
         allocation.restore(placement)
         self._add(allocation, placement)
-        if self._of_teams:
-            self._of_teams.count(allocation, placement, 1)
+        if self._team_extras:
+            self._team_extras.count(allocation, placement, 1)
 
     def _add(self, allocation: RoleAllocation, placement: Placement) -> None:
         self.capacity.add(allocation, placement, 1)
-        if self._on_node and allocation not in (found := self._on_node[placement.node]):
-            found.append(allocation)
+        if self._on_node and allocation not in (holders := self._on_node[placement.node]):
+            holders.append(allocation)

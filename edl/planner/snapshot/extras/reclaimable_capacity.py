@@ -59,21 +59,23 @@ class ReclaimableCapacity:
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
             priority, team = allocation.reclaim_priority, self._nodes[allocation.team]
-            if not allocation.pod_class.varies:  # fast path: there may be thousands of roles
+            if (
+                not allocation.pod_class.may_hold_devices
+            ):  # fast path: there may be thousands of roles
                 team[priority, allocation.pod_class].extend(map(_node, placements))
                 continue
             for pod_class, nodes in by_class(allocation.pod_class, placements):
                 team[priority, pod_class].extend(nodes)
 
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
-        known = self._changes_of.get((allocation, placement.taken))
-        if known is None:
+        changes = self._changes_of.get((allocation, placement.taken))
+        if changes is None:
             team, pod_class = allocation.team, allocation.pod_class.taking(placement.taken)
             kind = (allocation.reclaim_priority, pod_class)
             self._nodes[team].setdefault(kind, [])
-            known = team, kind[0], pod_class, self._since[team, kind]
-            self._changes_of[allocation, placement.taken] = known
-        team, priority, pod_class, since = known
+            changes = team, kind[0], pod_class, self._since[team, kind]
+            self._changes_of[allocation, placement.taken] = changes
+        team, priority, pod_class, since = changes
         since[placement.node] += sign
         if priority <= self._most.get(team, NONE_RECLAIMABLE):
             self._changed[pod_class][placement.node] += sign
@@ -88,8 +90,8 @@ class ReclaimableCapacity:
         if read != self._read:
             self._read = read
             self._reach(scope)
-        found: Ints = self._capacity.future_idle + self._reached
-        return found
+        reachable: Ints = self._capacity.future_idle + self._reached
+        return reachable
 
     def _reach(self, scope: ReclaimScope) -> None:
         """Add the extras that come into reach to `_reached`, and subtract those that leave it."""
@@ -101,15 +103,15 @@ class ReclaimableCapacity:
             if most == before:  # fast path: the loop runs over all teams for each claim
                 continue
             self._most[team] = most
-            low, high, into = min(before, most), max(before, most), 1 if most > before else -1
+            low, high, sign = min(before, most), max(before, most), 1 if most > before else -1
             for kind, nodes in kinds.items():
                 if low < kind[0] <= high:
-                    changes[kind[1], into] += nodes
+                    changes[kind[1], sign] += nodes
                     if since := self._since.get((team, kind)):
-                        changes[kind[1], into] += since.elements()
-                        changes[kind[1], -into] += (-since).elements()
-        for (pod_class, into), nodes in changes.items():
-            (pod_class.release_in if into > 0 else pod_class.reserve_in)(self._reached, nodes)
+                        changes[kind[1], sign] += since.elements()
+                        changes[kind[1], -sign] += (-since).elements()
+        for (pod_class, sign), nodes in changes.items():
+            (pod_class.release_in if sign > 0 else pod_class.reserve_in)(self._reached, nodes)
 
 
 @dataclass(slots=True)
@@ -134,15 +136,16 @@ class ReclaimableQuotas:
         charge, bound = quota_request.team, quota_request.lending_bound()
         if charge is None or bound is None or charge.lends():
             return True
-        question = (charge.team, charge.amounts)
-        refused = self._unlent.get(question)
+        key = (charge.team, charge.amounts)
+        refused = self._unlent.get(key)
         if refused and refused[0] == charge.balance.changes and scope.within(refused[1]):
             return False
         freed = [
             (team, extras)
-            for one in self.allocations
-            if (extras := self._extras(one)) and scope.includes(one.team, one.reclaim_priority)
-            if (team := one.quota_request.team)
+            for allocation in self.allocations
+            if (extras := self._extras(allocation))
+            and scope.includes(allocation.team, allocation.reclaim_priority)
+            if (team := allocation.quota_request.team)
         ]
         for team, extras in freed:
             team.reserve(-extras)
@@ -152,7 +155,7 @@ class ReclaimableQuotas:
         for team, extras in freed:
             team.reserve(extras)
         if not holds:
-            self._unlent[question] = charge.balance.changes, scope
+            self._unlent[key] = charge.balance.changes, scope
         return holds
 
     def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:
@@ -168,9 +171,9 @@ class ReclaimableQuotas:
     def released(self, quota: QuotaLine, scope: ReclaimScope) -> int:
         """What all extras within reach count in a quota."""
         return sum(
-            self._extras(one) * one.quota_request.amount(quota)
-            for one in self.allocations
-            if scope.includes(one.team, one.reclaim_priority)
+            self._extras(allocation) * allocation.quota_request.amount(quota)
+            for allocation in self.allocations
+            if scope.includes(allocation.team, allocation.reclaim_priority)
         )
 
     def _extras(self, allocation: RoleAllocation) -> int:

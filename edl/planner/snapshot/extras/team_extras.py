@@ -29,10 +29,10 @@ class TeamExtras:
         """By team and reclaim priority, amounts by resource."""
         self._sums: defaultdict[int, dict[ReclaimPriority, list[int]]] = defaultdict(dict)
         """The same, of all extras up to a priority that was asked for."""
-        for one in allocations:
-            if extras := one.extras:
-                counted = map(attrgetter("counts_in_quota"), one.placements[-extras:])
-                self._count(one, sum(counted))
+        for allocation in allocations:
+            if extras := allocation.extras:
+                counted = map(attrgetter("counts_in_quota"), allocation.placements[-extras:])
+                self._count(allocation, sum(counted))
 
     def count(self, allocation: RoleAllocation, placement: Placement, pods: int) -> None:
         """Update the sums after an extra was restored (1) or evicted (-1)."""
@@ -45,9 +45,9 @@ class TeamExtras:
             return
         used = self._used[charge.team][priority]
         sums = self._sums[charge.team].items()
-        for found in (used, *(found for most, found in sums if priority <= most)):
-            for at, amount in charge.amounts:
-                found[at] += amount * pods
+        for total in (used, *(total for most, total in sums if priority <= most)):
+            for resource, amount in charge.amounts:
+                total[resource] += amount * pods
 
     def beside(self, charge: TeamCharge, priority: ReclaimPriority) -> TeamCharge:
         """The charge of a claim with this priority."""
@@ -79,11 +79,11 @@ class TeamExtras:
         for team in self._used:
             if team != right.team and highest[team] != NONE_RECLAIMABLE:
                 amounts = self._sum(team, highest[team])
-                for one in balance.below_common(right.team, team):
-                    before = freed.get(one, balance.nothing)
-                    freed[one] = [sum(pair) for pair in zip(before, amounts, strict=True)]
-        return [one for one in sorted(freed) if balance.has_left(one, right.scarce, freed[one])]
+                for above in balance.below_common(right.team, team):
+                    before = freed.get(above, balance.nothing)
+                    freed[above] = [sum(pair) for pair in zip(before, amounts, strict=True)]
+        return [team for team in sorted(freed) if balance.has_left(team, right.scarce, freed[team])]
 
     def _sum(self, team: int, most: ReclaimPriority) -> list[int]:
         held = [used for priority, used in self._used[team].items() if priority <= most]
-        return [sum(used[at] for used in held) for at in self._resources]
+        return [sum(used[resource] for used in held) for resource in self._resources]

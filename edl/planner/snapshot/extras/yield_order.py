@@ -60,19 +60,19 @@ class TeamRanks:
         """The number of levels whose usage changes no rank: all teams share them."""
         self._used: dict[int, list[list[int]]] = {}
         """By team, the usage of the teams on its path that are not shared."""
-        self._found: dict[tuple[object, ...], TeamRank] = {}
+        self._ranks: dict[tuple[object, ...], TeamRank] = {}
         """By team and that usage."""
 
     def of(self, team: int) -> TeamRank:
         balance, path = self._balance, self._balance.paths[team]
         used = self._used.get(team)
         if used is None:
-            own = path[: max(len(path) - self._apart, 0)]
-            used = self._used[team] = [balance.used[one] for one in own]
+            unshared = path[: max(len(path) - self._apart, 0)]
+            used = self._used[team] = [balance.used[number] for number in unshared]
         key = (team, *map(tuple, used))
-        found = self._found.get(key)
-        if found is None:
+        rank = self._ranks.get(key)
+        if rank is None:
             above = path[-1 - self._common :: -1]
-            found = self._scope.reach(team), tuple([-balance.share(one) for one in above])
-            self._found[key] = found
-        return found
+            rank = self._scope.reach(team), tuple([-balance.share(number) for number in above])
+            self._ranks[key] = rank
+        return rank

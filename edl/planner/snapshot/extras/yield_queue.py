@@ -24,10 +24,10 @@ class YieldQueue:
     """Roles with extras, the next to yield first."""
 
     def __init__(
-        self, teams: TeamBalance | None, rules: ReclaimOrder, roles: Sequence[RoleAllocation]
+        self, teams: TeamBalance | None, order: ReclaimOrder, roles: Sequence[RoleAllocation]
     ) -> None:
-        self._order, self._teams, self._unsorted = rules, teams, roles
-        self._roles: defaultdict[int, list[Entry]] = defaultdict(list)
+        self._order, self._teams, self._unsorted = order, teams, roles
+        self._entries: defaultdict[int, list[Entry]] = defaultdict(list)
         """By team, in order; without teams, all roles are of NO_TEAM."""
         self._latest: dict[RoleAllocation, Entry] = {}
         """The entry of each role that is queued."""
@@ -67,7 +67,7 @@ class YieldQueue:
         return self._take_first(team) if self._turn(team, scope) else None
 
     def _take_first(self, team: int) -> RoleAllocation:
-        allocation = self._roles[team].pop(0).allocation
+        allocation = self._entries[team].pop(0).allocation
         del self._latest[allocation]
         return allocation
 
@@ -77,13 +77,13 @@ class YieldQueue:
         """Like `next`, of these roles; None if all are of a later class than the last one."""
         first: tuple[Rank, RoleAllocation] | None = None
         team_ranks: dict[int, TeamRank] = {}
-        for one in roles:
-            if one.team not in team_ranks:
-                team_ranks[one.team] = self._team_rank(one.team, scope)
-            rank = self._rank(self._entry(one), scope, team_ranks[one.team])
+        for allocation in roles:
+            if allocation.team not in team_ranks:
+                team_ranks[allocation.team] = self._team_rank(allocation.team, scope)
+            rank = self._rank(self._entry(allocation), scope, team_ranks[allocation.team])
             # Ranks are unique, so roles themselves are never compared.
             if rank and rank[:2] <= self.yielding and (first is None or rank < first[0]):
-                first = rank, one
+                first = rank, allocation
         if first is None:
             return None
         self.remove(first[1])
@@ -98,15 +98,15 @@ class YieldQueue:
     def remove(self, allocation: RoleAllocation) -> None:
         """Take a role out of the queue until it is queued again."""
         if entry := self._latest.pop(allocation, None):
-            roles = self._roles[allocation.team]
-            del roles[bisect_left(roles, entry)]
+            entries = self._entries[allocation.team]
+            del entries[bisect_left(entries, entry)]
 
     def requeue(self, allocation: RoleAllocation) -> None:
         """Queue a role with its current key."""
         self.remove(allocation)
         if allocation.size > self._order.min_replicas(allocation):
             entry = self._latest[allocation] = self._entry(allocation)
-            insort(self._roles[allocation.team], entry)
+            insort(self._entries[allocation.team], entry)
             self._requeued.add(allocation.team)
 
     def _begin(self, scope: ReclaimScope) -> None:
@@ -114,29 +114,29 @@ class YieldQueue:
             self.requeue(allocation)
         self._unsorted = ()
         if self._scope is not scope:
-            known = self._ranks if scope == self._scope else None
-            if self._teams and not (known and known.team_count == len(self._roles)):
-                self._ranks = TeamRanks(self._teams, scope, self._roles)
+            ranks = self._ranks if scope == self._scope else None
+            if self._teams and not (ranks and ranks.team_count == len(self._entries)):
+                self._ranks = TeamRanks(self._teams, scope, self._entries)
             self._scope = scope
-            self._requeued = set(self._roles)
+            self._requeued = set(self._entries)
             self._turns, self._queued = [], {}
 
     def _update_turns(self, scope: ReclaimScope) -> None:
         """Update `_turns` where teams may yield earlier; turns that are due later stay."""
         for team in self._requeued:
             if rank := self._turn(team, scope):
-                known = self._queued.get(team)
-                if known is None or rank < known:
+                queued = self._queued.get(team)
+                if queued is None or rank < queued:
                     heappush(self._turns, (rank, team))
                     self._queued[team] = rank
         self._requeued.clear()
 
     def _turn(self, team: int, scope: ReclaimScope) -> Rank | None:
         """Sort key of a team's turn to yield; None if this claim may take nothing from it."""
-        roles, least = self._roles[team], self._order.min_replicas
-        while roles and roles[0].allocation.size <= least(roles[0].allocation):
+        entries, least = self._entries[team], self._order.min_replicas
+        while entries and entries[0].allocation.size <= least(entries[0].allocation):
             self._take_first(team)
-        return self._rank(roles[0], scope, self._team_rank(team, scope)) if roles else None
+        return self._rank(entries[0], scope, self._team_rank(team, scope)) if entries else None
 
     def _team_rank(self, team: int, scope: ReclaimScope) -> TeamRank:
         """What the ranks of all roles of a team have in common."""
@@ -152,5 +152,5 @@ class YieldQueue:
         return not owned, NONE_RECLAIMABLE if owned else priority, above, near, satisfied, last
 
     def _entry(self, allocation: RoleAllocation) -> Entry:
-        known = self._latest.get(allocation)
-        return known or Entry(self._order.key(allocation), -allocation.rank, allocation)
+        entry = self._latest.get(allocation)
+        return entry or Entry(self._order.key(allocation), -allocation.rank, allocation)
