@@ -64,7 +64,7 @@ def by_class(
     pod_class: PodClass, placements: Iterable[Placement]
 ) -> Iterable[tuple[PodClass, list[int]]]:
     """The nodes of replicas of one class, by what the replicas take there."""
-    if not pod_class.may_hold_devices:
+    if not pod_class.claims_devices:
         return ((pod_class, list(map(_node, placements))),)
     nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
     for placement in placements:
@@ -86,7 +86,7 @@ def reserve_in(pod_class: PodClass, room: Ints, placements: Iterable[Placement])
 
 def taken_by(pod_class: PodClass, placement: Placement) -> dict[int, int]:
     """What a replica takes of its node, by row."""
-    if not pod_class.may_hold_devices:
+    if not pod_class.claims_devices:
         return dict(pod_class.amounts)
     taking = pod_class.taking(placement.taken)
     by_row = dict(taking.amounts)

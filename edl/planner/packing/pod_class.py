@@ -33,9 +33,9 @@ class PodClass:
         self.amounts = capacity.amounts(shape.requests)
         self._cells = capacity.cells_to_change(self.amounts)
         claims = capacity.device_claims
-        self.may_hold_devices = claims is not None and claims.concern(self.amounts)
-        """Whether its pods may hold devices, which may count in other resources on each node."""
-        self.beside = claims.beside(self.amounts) if claims and self.may_hold_devices else {}
+        self.claims_devices = claims is not None and claims.concern(self.amounts)
+        """Whether its pods request devices, which may count in other resources on each node."""
+        self.beside = claims.beside(self.amounts) if claims and self.claims_devices else {}
         """What one new pod may take besides its requests: by row, int64[nodes]."""
         self._taking: dict[ResourceAmounts, PodClass] = {}
         requested = {row for row, _ in self.amounts}

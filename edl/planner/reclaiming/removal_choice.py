@@ -90,7 +90,7 @@ class RemovalChoice:
             extras = self._extras[allocation] = _Extras(allocation.placements, least)
         end, node = allocation.size - 1, self._leaves(allocation, last.node, extras, missing)
         position = end if node == last.node else next(reversed(extras[node]))
-        if allocation.pod_class.may_hold_devices and node != NO_NODE:
+        if allocation.pod_class.claims_devices and node != NO_NODE:
             on_node = reversed(extras[node])
             helps = (at for at in on_node if self._helps(allocation, at, missing.pod_class))
             position = next(helps, position)

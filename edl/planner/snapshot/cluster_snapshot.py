@@ -252,7 +252,7 @@ class Snapshot:
         for job in self.all_jobs:
             for role, home in zip(job.roles, job.nodes_by_role, strict=True):
                 pod_class = self.pod_class(role.template.shape)
-                if home and not pod_class.may_hold_devices:
+                if home and not pod_class.claims_devices:
                     by_class[pod_class].extend(index.get(name, NO_NODE) for name in home)
                     continue
                 bound = (pod for pod in role.status.pods if pod.node and pod.active)
@@ -265,10 +265,7 @@ class Snapshot:
     def taken(self, job: TrainingJob, role: Role, pod: Pod) -> ResourceAmounts | None:
         """What a bound pod takes of its node, if that is known better than by its requests."""
         claims = self.capacity.device_claims
-        if (
-            claims is None
-            or not (pod_class := self.pod_class(role.template.shape)).may_hold_devices
-        ):
+        if claims is None or not (pod_class := self.pod_class(role.template.shape)).claims_devices:
             return None
         taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
         return None if pod_class.taking(taken) is pod_class else taken
@@ -278,7 +275,7 @@ class Snapshot:
     ) -> Iterable[tuple[PodClass, list[int]]]:
         """The nodes of bound pods of a role, by what the pods take there."""
         pod_class, index = self.pod_class(role.template.shape), self.capacity.index
-        if not pod_class.may_hold_devices:
+        if not pod_class.claims_devices:
             return ((pod_class, [index.get(pod.node, NO_NODE) for pod in bound]),)
         by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
         for pod in bound:

@@ -51,7 +51,7 @@ class PodsOnNodes:
         """Whether its pods take different amounts, depending on the devices that they hold."""
         snapshot = self._snapshot
         claims = snapshot.capacity.device_claims
-        return claims is not None and snapshot.pod_class(role.template.shape).may_hold_devices
+        return claims is not None and snapshot.pod_class(role.template.shape).claims_devices
 
     def _on_node(self, node: str) -> Placement:
         return Placement(self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False)

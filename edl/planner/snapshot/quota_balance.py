@@ -207,7 +207,7 @@ class QuotaUsage:
         if quota_request is not NOT_COUNTED:
             counted = map(attrgetter("counts_in_quota"), allocation.placements)
             quota_request.reserve(IDLE, sum(counted))
-            for placement in allocation.placements if allocation.pod_class.may_hold_devices else ():
+            for placement in allocation.placements if allocation.pod_class.claims_devices else ():
                 allocation.charge_devices(placement, 1)
             if quota_request.amounts:
                 quota_request.count_terminating(_leaving(allocation.role))

@@ -67,7 +67,7 @@ class Donors:
         self._share[place] = self._snapshot.satisfaction(allocation)
         self._after[place] = self._snapshot.satisfaction(allocation, -1) if gives else -inf
         self._node[place] = allocation.placements[-1].node if gives else NO_NODE
-        if gives and allocation.pod_class.may_hold_devices:
+        if gives and allocation.pod_class.claims_devices:
             self._amounts[:, place] = 0
             for row, amount in taken_by(allocation.pod_class, allocation.placements[-1]).items():
                 self._amounts[row, place] = amount

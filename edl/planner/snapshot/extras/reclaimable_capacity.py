@@ -59,9 +59,7 @@ class ReclaimableCapacity:
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
             priority, team = allocation.reclaim_priority, self._nodes[allocation.team]
-            if (
-                not allocation.pod_class.may_hold_devices
-            ):  # fast path: there may be thousands of roles
+            if not allocation.pod_class.claims_devices:  # fast path: there may be 1000s of roles
                 team[priority, allocation.pod_class].extend(map(_node, placements))
                 continue
             for pod_class, nodes in by_class(allocation.pod_class, placements):
