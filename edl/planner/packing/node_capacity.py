@@ -86,8 +86,8 @@ class NodeCapacity:
     def count_as_used(self, pod_class: "PodClass", nodes: Sequence[int]) -> None:
         """Count the capacity of one releasing pod per entry of `nodes` as used.
 
-        Before any reservation. A pod may have been created with other requests than its class: at
-        most what is releasing counts.
+        Call it before any reservation. A pod may have been created with other requests than its
+        class has, so at most what its node is releasing counts.
         """
         pod_class.reserve_in(self.releasing, nodes)
         np.maximum(self.releasing, 0, out=self.releasing)

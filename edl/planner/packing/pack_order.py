@@ -67,10 +67,10 @@ def reserve_nodes(
     return True
 
 
-def hold_idle(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> None:
-    """Keep what is idle already of future idle capacity that is reserved for these pods.
+def reserve_idle_part(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> None:
+    """Reserve what is already idle of the future idle capacity that is reserved for these pods.
 
-    Otherwise a replica created now takes it, if as much becomes idle there later.
+    Otherwise this plan creates a replica on it, if as much becomes idle there later.
     """
     for request, there in zip(requests, nodes, strict=True):
         pod_class = request.pod_class

@@ -26,7 +26,7 @@ class Placement(NamedTuple):
     counts_in_quota: bool = True
     """Whether it counts in quotas; False if it has succeeded or has no work left."""
     taken: ResourceAmounts | None = None
-    """What it takes of its node if that is known better than by its requests: it holds devices."""
+    """What it takes of its node, if it is known to hold devices; None: as much as a new pod."""
 
     @property
     def horizon(self) -> Horizon:
@@ -40,7 +40,7 @@ class Placement(NamedTuple):
 
 
 DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)
-"""That of a replica whose rank has ended, and gets no further pod."""
+"""The placement of a replica whose rank has ended: it gets no further pod."""
 # Cached, because a plan may create 100,000 of them.
 on_idle: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=True, is_new=True))
 pipelined: Final = lru_cache(maxsize=2**16)(partial(Placement, holds_idle=False, is_new=True))
@@ -68,28 +68,28 @@ def by_class(
         return ((pod_class, list(map(_node, placements))),)
     nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
     for placement in placements:
-        nodes[pod_class.taking(placement.taken)].append(placement.node)
+        nodes[pod_class.with_amounts(placement.taken)].append(placement.node)
     return nodes.items()
 
 
 def release_in(pod_class: PodClass, room: Ints, placements: Iterable[Placement]) -> None:
     """Add what these replicas take to `room`, int64[resources, nodes]; NO_NODE is skipped."""
-    for taking, nodes in by_class(pod_class, placements):
-        taking.release_in(room, nodes)
+    for variant, nodes in by_class(pod_class, placements):
+        variant.release_in(room, nodes)
 
 
 def reserve_in(pod_class: PodClass, room: Ints, placements: Iterable[Placement]) -> None:
     """Undo `release_in`."""
-    for taking, nodes in by_class(pod_class, placements):
-        taking.reserve_in(room, nodes)
+    for variant, nodes in by_class(pod_class, placements):
+        variant.reserve_in(room, nodes)
 
 
 def taken_by(pod_class: PodClass, placement: Placement) -> dict[int, int]:
     """What a replica takes of its node, by row."""
     if not pod_class.claims_devices:
         return dict(pod_class.amounts)
-    taking = pod_class.taking(placement.taken)
-    by_row = dict(taking.amounts)
-    for row, amounts in taking.beside.items() if placement.node != NO_NODE else ():
+    variant = pod_class.with_amounts(placement.taken)
+    by_row = dict(variant.amounts)
+    for row, amounts in variant.beside.items() if placement.node != NO_NODE else ():
         by_row[row] = by_row.get(row, 0) + int(amounts[placement.node])
     return by_row

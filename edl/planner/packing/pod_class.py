@@ -37,7 +37,7 @@ class PodClass:
         """Whether its pods request devices, which may count in other resources on each node."""
         self.beside = claims.beside(self.amounts) if claims and self.claims_devices else {}
         """What one new pod may take besides its requests: by row, int64[nodes]."""
-        self._taking: dict[ResourceAmounts, PodClass] = {}
+        self._variants: dict[ResourceAmounts, PodClass] = {}
         requested = {row for row, _ in self.amounts}
         self._other_devices = [row for row in capacity.devices if row not in requested]
         totals = capacity.totals
@@ -115,16 +115,16 @@ class PodClass:
         more = ((row, int(amounts[node])) for row, amounts in self.beside.items())
         return self._capacity.cells_to_change(tuple(pair for pair in more if pair[1]))
 
-    def taking(self, taken: ResourceAmounts | None) -> "PodClass":
+    def with_amounts(self, amounts: ResourceAmounts | None) -> "PodClass":
         """The same pod class, for pods that take other amounts than new ones; None: the same."""
-        if taken is None or (taken == self.amounts and not self.beside):
+        if amounts is None or (amounts == self.amounts and not self.beside):
             return self
-        if taken not in self._taking:
-            variant = self._taking[taken] = copy(self)
-            variant.amounts, variant.beside = taken, {}
-            variant._cells = self._capacity.cells_to_change(taken)  # noqa: SLF001 - of its own class
+        if amounts not in self._variants:
+            variant = self._variants[amounts] = copy(self)
+            variant.amounts, variant.beside = amounts, {}
+            variant._cells = self._capacity.cells_to_change(amounts)  # noqa: SLF001 - of its own class
             variant.reset_cursors()
-        return self._taking[taken]
+        return self._variants[amounts]
 
     def is_full(self) -> bool:
         """Whether no node has future idle capacity for one more; False if constrained."""
@@ -142,10 +142,11 @@ class PodClass:
         return self.fullest_first(nodes, left, room)
 
     def fullest_first(self, nodes: Ints, left: Ints | Floats, room: Ints) -> Ints:
-        """`nodes` in the order in which its pods use them: those with least `left` first.
+        """`nodes` in the order in which its pods use them.
 
-        Before that, those with fewer kinds of idle devices that it does not request: such devices
-        are left to pods that request them. left: [nodes]; room: int64[resources, all nodes].
+        Nodes with fewer kinds of idle devices that it does not request come first, as such devices
+        are left to pods that request them; among equals, those with least `left`.
+        left: [nodes]; room: int64[resources, all nodes].
         """
         kinds = self.other_idle_devices(nodes, room)
         order = np.argsort(left, kind="stable") if kinds is None else np.lexsort((left, kinds))
@@ -153,9 +154,9 @@ class PodClass:
         return ordered
 
     def other_idle_devices(self, nodes: Ints | slice, room: Ints) -> Counts | None:
-        """How many kinds of idle devices that it does not request each node has; None if 0 on all.
+        """By node, how many kinds of idle devices it has that the class does not request, or None.
 
-        room: int64[resources, all nodes].
+        None if all are 0. room: int64[resources, all nodes].
         """
         unrequested = self._capacity.unrequested_devices
         kinds = [(room[row][nodes] > 0).astype(np.int16) for row in self._other_devices]

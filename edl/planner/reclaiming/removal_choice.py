@@ -18,7 +18,7 @@ from edl.planner.packing.placement import Placement, taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.existing_placements import keeping_order
+from edl.planner.snapshot.existing_placements import retention_order
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.extras.node_search import lacking_least
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
@@ -83,7 +83,7 @@ class RemovalChoice:
         if last.is_new or not last.counts_in_quota:
             return
         if _needs_more_than_one(missing.pod_class, taken_by(allocation.pod_class, last)):
-            self.reclaimable.named.add(allocation)
+            self.reclaimable.deleted_by_name.add(allocation)
         extras = self._extras.get(allocation)
         if extras is None:
             least = self.reclaimable.min_replicas(allocation)
@@ -154,7 +154,7 @@ class TakenNodes:
         ):
             return True
         bound = not (placement.is_new or placement.holds_idle)
-        view = pod_class.taking(placement.taken).at(placement.horizon)
+        view = pod_class.with_amounts(placement.taken).at(placement.horizon)
         return placement.node in self._nodes and not view.readmits(placement.node, bound=bound)
 
 
@@ -163,7 +163,7 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
 
     It deletes the youngest, in no order where several became ready within the same second.
     """
-    names, named = snapshot.capacity.index, snapshot.moves.named
+    names, named = snapshot.capacity.index, snapshot.moves.deleted_by_name
     for allocation in snapshot.allocations:
         role = allocation.role
         by_name = leaves_by_name(allocation) and not role.request.removing
@@ -171,7 +171,7 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
             continue
         pods = [
             (pod, (names.get(pod.node, NO_NODE), snapshot.taken(allocation.job, role, pod)))
-            for pod in keeping_order(role.status.pods)
+            for pod in retention_order(role.status.pods)
         ]
         stays = Counter(
             (placement.node, placement.taken)

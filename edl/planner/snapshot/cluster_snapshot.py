@@ -55,7 +55,7 @@ class MovingReplicas:
     recipients: dict[JobKey, int] = field(default_factory=dict)
     """The teams of jobs for which other teams donated replicas. Until these jobs have grown, no
     started job of a team with a larger share grows: its pods could take the donors' places."""
-    named: set[RoleAllocation] = field(default_factory=set)
+    deleted_by_name: set[RoleAllocation] = field(default_factory=set)
     """Roles with evicted replicas whose nodes a claim needs: their pods are deleted by name."""
 
     def growth_limit(self, team: int) -> float:
@@ -256,8 +256,8 @@ class Snapshot:
                     by_class[pod_class].extend(index.get(name, NO_NODE) for name in home)
                     continue
                 bound = (pod for pod in role.status.pods if pod.node and pod.active)
-                for taking, there in self.nodes_by_class(job, role, bound):
-                    by_class[taking].extend(there)
+                for variant, there in self.nodes_by_class(job, role, bound):
+                    by_class[variant].extend(there)
         for pod_class, there in by_class.items():
             pod_class.release_in(room, there)
         return room
@@ -268,7 +268,7 @@ class Snapshot:
         if claims is None or not (pod_class := self.pod_class(role.template.shape)).claims_devices:
             return None
         taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
-        return None if pod_class.taking(taken) is pod_class else taken
+        return None if pod_class.with_amounts(taken) is pod_class else taken
 
     def nodes_by_class(
         self, job: TrainingJob, role: Role, bound: Iterable[Pod]
@@ -279,6 +279,6 @@ class Snapshot:
             return ((pod_class, [index.get(pod.node, NO_NODE) for pod in bound]),)
         by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
         for pod in bound:
-            taking = pod_class.taking(self.taken(job, role, pod))
-            by_class[taking].append(index.get(pod.node, NO_NODE))
+            variant = pod_class.with_amounts(self.taken(job, role, pod))
+            by_class[variant].append(index.get(pod.node, NO_NODE))
         return by_class.items()

@@ -41,7 +41,7 @@ class PodsOnNodes:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._nodes = snapshot.capacity.index
-        self.has_passed = snapshot.clock.elapsed_or_recheck
+        self.elapsed_or_recheck = snapshot.clock.elapsed_or_recheck
         self.on_node = cache(self._on_node)
         """By node, the placement of a replica bound to it; all replicas there share it."""
         self.leaving: defaultdict[PodClass, list[int]] = defaultdict(list)
@@ -81,7 +81,7 @@ def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> Exis
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     staying, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
     pods.release(job, role, surplus)
-    existing, waits = ExistingPlacements([], []), _Waits(job, role, pods.has_passed)
+    existing, waits = ExistingPlacements([], []), _Waits(job, role, pods.elapsed_or_recheck)
     for position in range(role.status.size):
         pod = staying.get(position)
         if pod is not None and pod.node:
@@ -114,14 +114,14 @@ def _by_index(role: Role, live: list[Pod]) -> _Replicas:
 
 
 def _by_age(role: Role, live: list[Pod]) -> _Replicas:
-    ordered, size = keeping_order(live), role.status.size
+    ordered, size = retention_order(live), role.status.size
     # The Job controller replaces an ended pod within about a second.
     lost = any(pod.ended or pod.terminating for pod in role.status.pods)
     done = range(with_work(role, size), size)
     return dict(enumerate(ordered[:size])), ordered[size:], done, range(size if lost else 0)
 
 
-def keeping_order(pods: Iterable[Pod]) -> list[Pod]:
+def retention_order(pods: Iterable[Pod]) -> list[Pod]:
     """Active pods in the order in which they stay when their Job gets smaller.
 
     Untracked ones leave first: the reconciler is deleting them by name. The response to its own
@@ -143,22 +143,22 @@ class _Waits:
 
     job: TrainingJob
     role: Role
-    has_passed: Callable[[datetime, timedelta], bool]
+    elapsed_or_recheck: Callable[[datetime, timedelta], bool]
     """`DecisionClock.elapsed_or_recheck`."""
 
     @cached_property
     def _recreated_at(self) -> datetime | None:
         """When the back-off after lost pods was over; None if it may last."""
         delay = recreation_delay(self.role)
-        return delay[0] + delay[1] if delay and self.has_passed(*delay) else None
+        return delay[0] + delay[1] if delay and self.elapsed_or_recheck(*delay) else None
 
     def since(self, pod: Pod | None, *, lost: bool) -> datetime | None:
         """Since when a replica waits for a node, or None if it does not wait for scheduling.
 
-        None: a pod that another gate holds back, and a lost pod, which the Job controller recreates
-        after its back-off; both for a time only, as they may never come. A pod that is not created
-        (a quota) waits since the last change that may have asked for it; the removal of pending
-        extras sets no clock back.
+        None while another gate holds its pod back, and while the Job controller backs off before it
+        recreates a lost pod; each for a limited time, as the pod may never come. A pod that a quota
+        keeps from being created waits since the last change that may have requested it, which the
+        removal of pending extras is not.
         """
         role, began = self.role, self.job.started_at
         if pod is not None:
@@ -174,7 +174,7 @@ class _Waits:
     def _of_pod(self, pod: Pod) -> datetime | None:
         times = [self.job.started_at, pod.created_at, pod.planned.placed_at]
         if pod.foreign_gate:
-            if not self.has_passed(pod.created_at, _LONGEST_GATED):
+            if not self.elapsed_or_recheck(pod.created_at, _LONGEST_GATED):
                 return None
             times.append(pod.created_at + _LONGEST_GATED)
         elif HOSTS_GATE in pod.scheduling.gates:

@@ -78,10 +78,10 @@ def _least_size(allocation: RoleAllocation) -> int:
 def _patience(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     """How long growth may still wait to be one step; 0 if a second step soon follows the first.
 
-    That is if growth needs no restart and its cooldown is the flags', during which capacity stays
-    reserved. In a longer one others would take, or retake, what terminating pods leave after the
-    first step. No wait is longer than that cooldown and `queue_patience`: in a large cluster some
-    pod is always terminating.
+    It does if growth needs no restart and its cooldown is no longer than the flags', during which
+    capacity stays reserved. During a longer one other jobs would take, or retake, what terminating
+    pods free after the first step. No wait is longer than that cooldown and `queue_patience`: in a
+    large cluster some pod is always terminating.
     """
     job, role, limits = allocation.job, allocation.role, snapshot.limits
     rest = cooldown(job, usual_cooldown(snapshot, allocation)).least

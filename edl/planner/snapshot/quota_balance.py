@@ -28,7 +28,7 @@ _QuotaKey: TypeAlias = tuple[str, str, str]
 
 @dataclass(slots=True, eq=False)
 class QuotaLine:
-    """One quota, without what other pods use; below 0 no role that counts in it starts or grows."""
+    """One quota, less what other pods use. Below 0, no role that counts in it starts or grows."""
 
     spec: Quota
     remaining: int

@@ -3,10 +3,10 @@
 A job that restarts to resize keeps its size for a cooldown, which doubles with each restart; the
 reason of the last resize counts them (`Reason.attempts`). A failed restart waits six cooldowns, and
 counts however long ago it was. A restart failed if the job came back smaller than planned, its pods
-were unschedulable, or the job for which it gave up replicas has not used their capacity. So did
-growth onto nodes that extras had to leave within an hour, if restarts had been counted before it;
-this waits less long, because they may have had other causes. Any other size that has lasted for
-two (doubled) cooldowns resets the count.
+were unschedulable, or the job for which it gave up replicas has not used their capacity. Growth
+onto nodes that extras had to leave within an hour failed too, if restarts had been counted before;
+it waits less long, because those may have had other causes. Any other size that has lasted for two
+(doubled) cooldowns resets the count.
 
 Only growth and donations to rebalancing wait. Gangs, minimums and other owners' pods of equal or
 higher priority take extras at any time, so that none of them starves; a lower max, quotas, lost
@@ -31,8 +31,8 @@ _FAILED_FACTOR: Final = 6
 _LASTING: Final = 2
 """In cooldowns: a size that has lasted this long was worth its restart."""
 _IN_VAIN: Final = 2
-"""Recent restarts, of any cause, before one that leaves unneeded nodes: growth may be one, and an
-earlier departure the other. From here on, each further one doubles the wait."""
+"""After this many recent restarts of any cause, one that leaves unneeded nodes has failed: growth
+may be one of them, and an earlier departure the other. Each further one doubles the wait."""
 _NODES_LASTING: Final = timedelta(hours=1)
 """Growth onto nodes that became unneeded earlier than this was not worth its restart."""
 _MOST: Final = 4

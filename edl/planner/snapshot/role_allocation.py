@@ -196,8 +196,8 @@ class RoleAllocation:
     def move(self, position: int, to: Placement) -> int:
         """Move a replica's reservation. Returns the node that its pod leaves, or NO_NODE."""
         placement = self.placements[position]
-        self._taking(placement).at(placement.horizon).release(placement.node)
-        self._taking(to).reserve(to.node, to.horizon)
+        self._class_of(placement).at(placement.horizon).release(placement.node)
+        self._class_of(to).reserve(to.node, to.horizon)
         self.charge_devices(placement, -1)
         self.assign(position, to)
         unbound = {replica.position for replica in self.unscheduled}
@@ -238,8 +238,8 @@ class RoleAllocation:
         more = ((names[row], amount - counted.get(names[row], 0)) for row, amount in taken.items())
         charge.with_amounts((name, amount) for name, amount in more if amount).reserve(pods)
 
-    def _taking(self, placement: Placement) -> PodClass:
-        return self.pod_class.taking(placement.taken)
+    def _class_of(self, placement: Placement) -> PodClass:
+        return self.pod_class.with_amounts(placement.taken)
 
     def evict(self) -> Placement:
         """Remove the last replica, and release its capacity and quota."""
@@ -247,8 +247,8 @@ class RoleAllocation:
         placement = self.placements.pop()
         self._count(placement, -1)
         if placement.node != NO_NODE:
-            taking = self.pod_class if placement.taken is None else self._taking(placement)
-            taking.at(placement.horizon).release(placement.node)
+            variant = self.pod_class if placement.taken is None else self._class_of(placement)
+            variant.at(placement.horizon).release(placement.node)
         if placement.counts_in_quota:
             self.quota_request.release(placement.quota_horizon)
             if placement.taken is not None:
@@ -262,8 +262,8 @@ class RoleAllocation:
     def restore(self, placement: Placement) -> None:
         """Undo `evict` while its capacity is unused; placement constraints are not checked."""
         if placement.node != NO_NODE:
-            taking = self.pod_class if placement.taken is None else self._taking(placement)
-            taking.reserve(placement.node, placement.horizon)
+            variant = self.pod_class if placement.taken is None else self._class_of(placement)
+            variant.reserve(placement.node, placement.horizon)
         if placement.counts_in_quota:
             self.quota_request.reserve(placement.quota_horizon)
             if placement.taken is not None:

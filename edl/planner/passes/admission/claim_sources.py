@@ -297,4 +297,4 @@ class ClaimSources:
 
     def charge(self, priority: ReclaimPriority, charge: TeamCharge) -> TeamCharge:
         """The charge of a claim: a guarantee covers it before extras that yield to it."""
-        return self._extras.beside(charge, priority) if self._extras else charge
+        return self._extras.with_yielding(charge, priority) if self._extras else charge

@@ -13,7 +13,7 @@ from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, why_unreserved
 from edl.planner.gangs.topology_placement import NodesByRequest, place_on_assigned_nodes
-from edl.planner.packing.pack_order import hold_idle
+from edl.planner.packing.pack_order import reserve_idle_part
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -91,7 +91,7 @@ class GangClaims:
                 self._admit(*placed, gang.reason)
             return placed is not None
         if returns := self._reserved_again(gang, anew=anew):
-            hold_idle(*returns)
+            reserve_idle_part(*returns)
             self.results.pipeline(*returns, key)
             self.results.hold(key, reasons.PODS_TERMINATING)
         return returns is not None

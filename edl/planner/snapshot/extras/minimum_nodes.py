@@ -28,7 +28,7 @@ _FAILURES: Final = 8
 
 
 _Replicas: TypeAlias = tuple[RoleAllocation, list[Placement]]
-"""A role, and replicas that are like its own."""
+"""A role, and replicas of all roles of its kind."""
 
 
 class _Swap(NamedTuple):
@@ -106,7 +106,7 @@ class MinimumNodes:
     def with_gathered(self, labels: Sequence[TopologyDomains], scope: ReclaimScope) -> Ints | None:
         """What a claim restricted to one domain of these labels could reach once it has gathered.
 
-        For each domain by itself: its minimums are then kept in the others. None if none could be.
+        Each domain is counted as if its minimums were kept in the others; None if none can be.
         int64[resources, nodes]
         """
         if self._failures >= _FAILURES or not self._choices():

@@ -25,7 +25,7 @@ from edl.planner.teams.reclaim_priority import ReclaimScope
 _NODES_COMPARED: Final = 32
 """Nodes to choose from for a pod that needs the capacity of several extras."""
 _DEEPEST: Final = 32
-"""The most replicas of one role to evict for one that is on a chosen node."""
+"""How many of a role's last replicas may be evicted to reach one on a chosen node."""
 _Extra: TypeAlias = tuple[RoleAllocation, int]
 """A role, and the position of one of its extras; negative: from the end."""
 
@@ -87,7 +87,7 @@ class NodeSearch:
     """Nodes on which replicas were evicted since the last pod of the claim was placed."""
     _most_emptying: int = _NODES_COMPARED
     _due: list[RoleAllocation] = field(default_factory=list)
-    """Roles to take a replica of each, the next one last: so a node is cleared."""
+    """Roles to take a replica from, the next one last, so that a node is cleared."""
     _passed_over: list[RoleAllocation] = field(default_factory=list)
     _changed: dict[RoleAllocation, None] = field(default_factory=dict)
 
@@ -124,7 +124,7 @@ class NodeSearch:
             self.reclaimable.queue.requeue(allocation)
 
     def _next_in_order(self) -> RoleAllocation | None:
-        """The role that yields next; once nodes are many, on these, and then on the chosen one.
+        """The role that yields next; once many nodes are being emptied, one on these if possible.
 
         None, and `_due` is filled, if a node is cleared that holds no role's last replica.
         """
@@ -143,7 +143,8 @@ class NodeSearch:
 
     def _fewest(self, pod_class: PodClass, nodes: Ints) -> list[RoleAllocation]:
         """The fewest replicas whose eviction clears some node for a pod; or []."""
-        lacks = _lack(self.reclaimable.nodes, pod_class, nodes)
+        capacity = self.reclaimable.node_capacity
+        lacks = _lack(capacity, pod_class, nodes)
         nearest = nodes[np.argsort(lacks, kind="stable")[:_NODES_COMPARED]]
         compared = self._emptying.union(nearest.tolist())
         by_node: defaultdict[int, list[_Extra]] = defaultdict(list)
@@ -155,7 +156,7 @@ class NodeSearch:
                 if placement.node in compared:
                     by_node[placement.node].append((allocation, -depth))
         evictions = (
-            dict(clearing(self.reclaimable.nodes, pod_class, node, sorted(extras, key=_shallowest)))
+            dict(clearing(capacity, pod_class, node, sorted(extras, key=_shallowest)))
             for node, extras in sorted(by_node.items())
         )
         fewest = min(filter(None, evictions), key=lambda fewest: -sum(fewest.values()), default={})

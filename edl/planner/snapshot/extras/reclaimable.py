@@ -84,7 +84,7 @@ class Reclaimable:
         """`team_extras` is kept up to date."""
         self._order, self._teams, self._team_extras = order, snapshot.teams, team_extras
         self.allocations, self.min_replicas = allocations, order.min_replicas
-        self.nodes, self.named = snapshot.capacity, snapshot.moves.named
+        self.node_capacity, self.deleted_by_name = snapshot.capacity, snapshot.moves.deleted_by_name
         self.queue = YieldQueue(snapshot.teams, order, allocations)
         self._on_node: defaultdict[int, list[RoleAllocation]] = defaultdict(list)
         """By node, the roles that have, or had, extras there; empty until first read."""
@@ -107,7 +107,7 @@ class Reclaimable:
         return YieldQueue(self._teams, self._order, [*holders])
 
     def holders(self, nodes: Iterable[int]) -> Iterator[RoleAllocation]:
-        """The roles that have extras on these nodes, once for each node, and some that had some."""
+        """The roles with extras on these nodes, once for each node; some may have left the node."""
         if not self._on_node:
             on_node = self._on_node
             for allocation in self.allocations:

@@ -51,11 +51,11 @@ class ReclaimableCapacity:
         """By role, and what a replica takes if that is not usual: the role's team, and the
         priority, the pod class and the changes of its kind."""
         self._reached = np.zeros_like(capacity.future_idle)
-        self._read: tuple[ReclaimScope, int] | None = None
+        self._reached_for: tuple[ReclaimScope, int] | None = None
         """The scope for which `_reached` was computed, and the changes of its balance."""
         self._changed: defaultdict[PodClass, Counter[int]] = defaultdict(Counter)
         """By pod class, the replicas by node that `_reached` does not contain yet."""
-        self._most: dict[int, ReclaimPriority] = {}
+        self._highest: dict[int, ReclaimPriority] = {}
         """By team, the highest priority of replicas that `_reached` contains."""
         for allocation, placements in extras:
             priority, team = allocation.reclaim_priority, self._nodes[allocation.team]
@@ -68,14 +68,14 @@ class ReclaimableCapacity:
     def add(self, allocation: RoleAllocation, placement: Placement, sign: int) -> None:
         changes = self._changes_of.get((allocation, placement.taken))
         if changes is None:
-            team, pod_class = allocation.team, allocation.pod_class.taking(placement.taken)
+            team, pod_class = allocation.team, allocation.pod_class.with_amounts(placement.taken)
             kind = (allocation.reclaim_priority, pod_class)
             self._nodes[team].setdefault(kind, [])
             changes = team, kind[0], pod_class, self._since[team, kind]
             self._changes_of[allocation, placement.taken] = changes
         team, priority, pod_class, since = changes
         since[placement.node] += sign
-        if priority <= self._most.get(team, NONE_RECLAIMABLE):
+        if priority <= self._highest.get(team, NONE_RECLAIMABLE):
             self._changed[pod_class][placement.node] += sign
 
     def with_idle(self, scope: ReclaimScope) -> Ints:
@@ -85,8 +85,8 @@ class ReclaimableCapacity:
             pod_class.reserve_in(self._reached, (-nodes).elements())
         self._changed.clear()
         read = (scope, len(scope.right.balance.charged) if scope.right else 0)
-        if read != self._read:
-            self._read = read
+        if read != self._reached_for:
+            self._reached_for = read
             self._reach(scope)
         reachable: Ints = self._capacity.future_idle + self._reached
         return reachable
@@ -97,10 +97,10 @@ class ReclaimableCapacity:
         changes: defaultdict[tuple[PodClass, int], list[int]] = defaultdict(list)
         for team, kinds in self._nodes.items():
             most = highest[team] if highest else scope.priority
-            before = self._most.get(team, NONE_RECLAIMABLE)
+            before = self._highest.get(team, NONE_RECLAIMABLE)
             if most == before:  # fast path: the loop runs over all teams for each claim
                 continue
-            self._most[team] = most
+            self._highest[team] = most
             low, high, sign = min(before, most), max(before, most), 1 if most > before else -1
             for kind, nodes in kinds.items():
                 if low < kind[0] <= high:

@@ -49,8 +49,8 @@ class TeamExtras:
             for resource, amount in charge.amounts:
                 total[resource] += amount * pods
 
-    def beside(self, charge: TeamCharge, priority: ReclaimPriority) -> TeamCharge:
-        """The charge of a claim with this priority."""
+    def with_yielding(self, charge: TeamCharge, priority: ReclaimPriority) -> TeamCharge:
+        """The charge of a claim of this priority, with what extras of its team yield to it."""
         sums = self._sums[charge.team]
         if priority not in sums:
             sums[priority] = self._sum(charge.team, priority)

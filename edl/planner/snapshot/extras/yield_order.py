@@ -19,8 +19,8 @@ YieldKey: TypeAlias = tuple[ReclaimPriority, bool, float]
 TeamRank: TypeAlias = tuple[Reach, tuple[float, ...]]
 """(what a claim may take of a team, the negated shares of the teams on its path, top first)"""
 YieldClass: TypeAlias = tuple[bool, ReclaimPriority]
-"""(whether it is not the claim's own capacity that returns, priority else): the first parts of a
-rank, which come before the shares of teams."""
+"""(False if its capacity returns to the owner, True if the role yields by priority; that priority):
+the parts of a rank before the shares of teams."""
 Rank: TypeAlias = tuple[bool, ReclaimPriority, tuple[float, ...], bool, float, int]
 
 

@@ -253,7 +253,7 @@ def test_no_borrower_keeps_extras_while_an_owner_waits(
         if results.held.get(job.key)
         and results.held[job.key].code is Code.INSUFFICIENT_CAPACITY
         and job.key in results.queue
-        for charge in [extras.beside(_charge(snapshot, job), ReclaimPriority(job.priority))]
+        for charge in [extras.with_yielding(_charge(snapshot, job), ReclaimPriority(job.priority))]
         if charge.covered_by() != NO_TEAM
     ]
     reached(waiting or any(one.reason for one in snapshot.allocations))

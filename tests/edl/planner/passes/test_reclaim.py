@@ -17,7 +17,7 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
-from edl.planner.snapshot.existing_placements import keeping_order
+from edl.planner.snapshot.existing_placements import retention_order
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
 from edl.planner.snapshot.take_snapshot import take_snapshot
@@ -267,7 +267,7 @@ def test_work_items_are_named_for_a_pod_that_needs_the_room_of_two() -> None:
 def test_the_job_controller_keeps_the_pods_that_became_ready_first() -> None:
     """Before it compares ages."""
     found = [pod(n, "a", ready_since=at(-n), created_at=at(n - 9)) for n in range(3)]
-    assert [one.index for one in keeping_order(found)] == [2, 1, 0]
+    assert [one.index for one in retention_order(found)] == [2, 1, 0]
 
 
 def test_work_items_of_the_minimum_stay() -> None:
