@@ -10,9 +10,9 @@ def end_of(job: Json) -> str:
     """`Complete` or `Failed` for a Job that has ended; otherwise empty. It may be malformed."""
     conditions = _object(job.get("status")).get("conditions")
     met = [
-        one.get("type")
-        for one in (conditions if isinstance(conditions, list) else ())
-        if isinstance(one, dict) and one.get("status") == "True"
+        condition.get("type")
+        for condition in (conditions if isinstance(conditions, list) else ())
+        if isinstance(condition, dict) and condition.get("status") == "True"
     ]
     return next((end for end in ("Complete", "Failed") if end in met), "")
 

@@ -41,9 +41,9 @@ def adopt_files(cli: CliContext, named: Named, labels: LabelOptions) -> list[Rew
             raise Denied(prefixed(f"{where}: ", denied.findings)) from None
 
     told = list[str]()
-    documents, found = _edited(cli.stdin, named, adopted)
-    if not found.names:
-        raise Refused(f"{found.where} has no Job, CronJob or Pod to label")
+    documents, edits = _edited(cli.stdin, named, adopted)
+    if not edits.names:
+        raise Refused(f"{edits.where} has no Job, CronJob or Pod to label")
     for hint in told:
         cli.warn(hint)
     return documents
@@ -69,21 +69,21 @@ def release_files(stdin: TextIO, named: Named) -> list[Rewritten]:
         refuse(misshapen(bare, where))
         return unlabelled(manifest)
 
-    documents, found = _edited(stdin, named, released)
-    if not found.changed:
-        whose = f'on Job "{found.name}"' if found.name else "on any Job, CronJob or Pod"
-        raise Refused(f"{found.where} has no label of {contract.PREFIX} {whose}: nothing to remove")
+    documents, edits = _edited(stdin, named, released)
+    if not edits.changed:
+        whose = f'on Job "{edits.name}"' if edits.name else "on any Job, CronJob or Pod"
+        raise Refused(f"{edits.where} has no label of {contract.PREFIX} {whose}: nothing to remove")
     return documents
 
 
-def print_documents(cli: CliContext, found: Sequence[Rewritten], output: str = "yaml") -> None:
+def print_documents(cli: CliContext, documents: Sequence[Rewritten], output: str = "yaml") -> None:
     """Print the documents; as YAML, warn on stderr about what rewriting loses, such as comments."""
     if output == "json":
-        cli.out.write(json_stream([one.value for one in found]))
+        cli.out.write(json_stream([document.value for document in documents]))
         return
-    for hint in hints(found):
+    for hint in hints(documents):
         cli.warn(hint)
-    cli.out.write(joined(one.text for one in found))
+    cli.out.write(joined(document.text for document in documents))
 
 
 class _Editor:
@@ -116,10 +116,10 @@ class _Editor:
 def _edited(
     stdin: TextIO, named: Named, edit: Callable[[Json, str], Json]
 ) -> tuple[list[Rewritten], _Editor]:
-    found = sources(named.filenames, stdin)
-    where = ", ".join(source.name for source in found)
+    files = sources(named.filenames, stdin)
+    where = ", ".join(source.name for source in files)
     editor = _Editor(plain(named.name), where, edit)
-    documents = rewrite(found, editor.change)
+    documents = rewrite(files, editor.change)
     refuse(editor.findings)
     if editor.name and not editor.changed and editor.name not in editor.names:
         raise no_such_job_in(where, editor.name, editor.names)

@@ -132,8 +132,8 @@ def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
 
 def _is_adopted(replacement: Replacement, labels: LabelOptions) -> bool:
     """Whether the webhook has completed the Job with the labels and annotations of the options."""
-    found = replacement.found
-    return contract.INJECTED_MAX in annotations(found) and not changes(found, labels)
+    job = replacement.found
+    return contract.INJECTED_MAX in annotations(job) and not changes(job, labels)
 
 
 def _no_job(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions) -> EdlError:
@@ -176,13 +176,13 @@ def _plan(connection: ClusterConnection, target: ObjectRef, labels: LabelOptions
 
     Raises NotFound, Denied with every finding, Refused for a Job that a controller creates.
     """
-    found = connection.cluster.get(target)
-    if controller := controller_of(found):
+    job = connection.cluster.get(target)
+    if controller := controller_of(job):
         raise Refused(
             f'Job "{target.name}" is created by {controller}, which does not set the labels: '
             + _adopt_controller(connection, target.namespace, controller, labels)
         )
-    return Replacement(target, found, labelled(source_of(found), labels))
+    return Replacement(target, job, labelled(source_of(job), labels))
 
 
 def _adopt_controller(

@@ -70,8 +70,8 @@ def _ungated(part: Json) -> Json:
 
 def _member(part: Json, name: str) -> Json:
     """The object in a field; empty if the field has another type."""
-    found = part.get(name)
-    return found if isinstance(found, dict) else {}
+    value = part.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def release_job(
@@ -130,14 +130,14 @@ def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]
 
     Raises NotFound if it was deleted meanwhile, also if another one has its name since.
     """
-    known = [job]
+    listed = [job]
 
     def change() -> tuple[Json, Json]:
-        found = known.pop() if known else patcher.cluster.get(ObjectRef.of("Job", job))
-        if found["metadata"]["uid"] != job["metadata"]["uid"]:
+        current = listed.pop() if listed else patcher.cluster.get(ObjectRef.of("Job", job))
+        if current["metadata"]["uid"] != job["metadata"]["uid"]:
             raise NotFound(f'Job "{job["metadata"]["name"]}" was deleted meanwhile')
-        version = found["metadata"]["resourceVersion"]
-        return found, patcher.patch(Patch(ObjectRef.of("Job", job), version, _removal(found)))
+        version = current["metadata"]["resourceVersion"]
+        return current, patcher.patch(Patch(ObjectRef.of("Job", job), version, _removal(current)))
 
     return with_fresh_state(change, cli.sleep)
 
@@ -182,9 +182,9 @@ def _hints(jobs: list[Json], flags: str) -> Iterator[str]:
         names = ", ".join(gated)
         yield f"hint: new pods of {names} stay gated until you remove their gates: {patch}"
     for job in jobs:
-        own = labels(job)
-        framework = FRAMEWORKS.get(own.get(contract.FRAMEWORK, ""))
-        kind = framework.kinds.get(own.get(contract.ROLE, "")) if framework else None
+        job_labels = labels(job)
+        framework = FRAMEWORKS.get(job_labels.get(contract.FRAMEWORK, ""))
+        kind = framework.kinds.get(job_labels.get(contract.ROLE, "")) if framework else None
         if kind and kind.serves:
             name = job["metadata"]["name"]
             delete = f"kubectl delete job {name}{flags}"
@@ -197,7 +197,7 @@ def _delete_budgets(
     """Delete our PodDisruptionBudgets, which would block drains forever; other objects are kept."""
     if writing.dry_run != "none":
         return
-    jobs = {one["metadata"]["name"] for one in released}
+    jobs = {job["metadata"]["name"] for job in released}
     namespace = released[0]["metadata"]["namespace"]
     managed = contract.MANAGED
     cluster = connection.cluster
