@@ -43,18 +43,18 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
     """All certificates of the installation; certificates that cannot be read become hints."""
     cluster, flags = connection.cluster, connection.scope.edl_flags
     secrets = usual(namespace=cluster.system_namespace)
-    bundles = dict.fromkeys((one.target, one.certificates) for one in trusted(cluster))
+    bundles = dict.fromkeys((bundle.target, bundle.certificates) for bundle in trusted(cluster))
     believed = [
-        _row("trusted", where, one)
+        _row("trusted", where, certificate)
         for where, certificates in bundles
-        for one in each_certificate(certificates)
+        for certificate in each_certificate(certificates)
     ]
     issuing, no_issuing = _read(
         connection,
         secrets.authority,
         lambda where: [
-            _row("predecessor" if number else "authority", where, one)
-            for number, one in enumerate(authorities(cluster))
+            _row("predecessor" if number else "authority", where, certificate)
+            for number, certificate in enumerate(authorities(cluster))
         ],
     )
     serving, no_serving = _read(
@@ -88,7 +88,7 @@ def _report(certificates: Sequence[CertificateRow], now: datetime, flags: str) -
     return Report(
         sections=(Table.of(_columns(now), certificates),),
         objects=documents("Certificate", map(_document, certificates)),
-        names=tuple(f"{one.where.kind.lower()}/{one.where.name}" for one in certificates),
+        names=tuple(f"{row.where.kind.lower()}/{row.where.name}" for row in certificates),
         list_kind="CertificateList",
         nothing=_NOTHING.format(flags=flags),
     )
@@ -109,28 +109,28 @@ def _row(what: str, where: ObjectRef, certificate: bytes) -> CertificateRow:
 
 def _columns(now: datetime) -> tuple[Column[CertificateRow], ...]:
     def of_facts(text: Callable[[CertificateInfo], str]) -> Callable[[CertificateRow], str]:
-        return lambda one: text(one.facts) if one.facts else ""
+        return lambda row: text(row.facts) if row.facts else ""
 
     return (
-        Column("CERTIFICATE", lambda one: one.what),
-        Column("SUBJECT", lambda one: one.facts.subject if one.facts else one.problem),
+        Column("CERTIFICATE", lambda row: row.what),
+        Column("SUBJECT", lambda row: row.facts.subject if row.facts else row.problem),
         Column("SIGNED-BY", of_facts(lambda facts: facts.issuer)),
         Column("LEFT", of_facts(lambda facts: days_left(facts, now))),
         Column("UNTIL", of_facts(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
-        Column("KEPT-IN", lambda one: _place(one.where), shrinks=True),
+        Column("KEPT-IN", lambda row: _place(row.where), shrinks=True),
         Column(
             "NAMES", of_facts(lambda facts: ",".join(facts.names.dns + facts.names.ips)), wide=True
         ),
     )
 
 
-def _document(one: CertificateRow) -> CertificateDocument:
+def _document(row: CertificateRow) -> CertificateDocument:
     head: CertificateDocument = {
-        "metadata": {"name": one.what.replace(" ", "-")},
-        "source": _place(one.where),
-        "error": one.problem,
+        "metadata": {"name": row.what.replace(" ", "-")},
+        "source": _place(row.where),
+        "error": row.problem,
     }
-    if (facts := one.facts) is None:
+    if (facts := row.facts) is None:
         return head
     return {
         **head,
