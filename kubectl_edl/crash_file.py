@@ -27,7 +27,7 @@ _CREDENTIALS: Final = (
 """Headers, users and passwords in URLs, and members of a kubeconfig or of a plugin's answer."""
 
 
-def write_crash(error: Exception, command: str, at: datetime, environ: Mapping[str, str]) -> str:
+def write_crash(error: Exception, command: str, now: datetime, environ: Mapping[str, str]) -> str:
     """Write it below the user's cache directory and return its path; empty if that is impossible.
 
     Only the user may read it: messages of errors can contain names and values from the cluster.
@@ -40,7 +40,7 @@ def write_crash(error: Exception, command: str, at: datetime, environ: Mapping[s
     versions = f"version {_version()}, Python {platform.python_version()}"
     text = redacted("".join(traceback.format_exception(error)))
     text = f"kubectl edl {command}, {versions}\n\n{text}"
-    path = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{os.getpid()}.txt"
+    path = folder / f"{now.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{os.getpid()}.txt"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:

@@ -43,12 +43,12 @@ _USUAL: Final[Mapping[Exit, str]] = {
 }
 
 
-def exit_codes(own: Mapping[Exit, str] | None = None) -> str:
+def exit_codes(specific: Mapping[Exit, str] | None = None) -> str:
     """The line on exit codes at the end of a command's help.
 
-    `own` are those that only this command has, or that mean more there.
+    `specific` are those that only this command has, or that mean more there.
     """
-    meanings = {**_USUAL, **(own or {})}
+    meanings = {**_USUAL, **(specific or {})}
     return f"Exit codes: {', '.join(f'{code} {meanings[code]}' for code in sorted(meanings))}."
 
 
@@ -105,20 +105,20 @@ def exit_code(error: EdlError) -> Exit:
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), Exit.REFUSED)
 
 
-def no_such_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
-    """The error for an unknown training job; suggests the closest names among `known`.
+def no_such_job(name: str, names: Sequence[str], connection: ClusterConnection) -> Missing:
+    """The error for an unknown training job; suggests the closest of `names`.
 
     Namespaces that have a job of this name are suggested instead, if the user may read that.
     """
     where = f"in namespace {connection.namespace}" if connection.namespace else "in any namespace"
-    found = f'no training job "{name}" {where}'
+    what = f'no training job "{name}" {where}'
     scope = connection.scope
     elsewhere = _namespaces_of(name, connection) if connection.namespace else []
     if elsewhere:
-        return Missing(f"{found}; it is in: {', '.join(f'-n {one}' for one in elsewhere)}", name)
+        return Missing(f"{what}; it is in: {', '.join(f'-n {place}' for place in elsewhere)}", name)
     flags = scope.job_flags if elsewhere is None else f" -A{scope.edl_flags}"
     every = f"kubectl edl status{flags}"
-    return Missing(f"{found}; {_meant(name, known)}all of them: {every}", name)
+    return Missing(f"{what}; {_meant(name, names)}all of them: {every}", name)
 
 
 def _namespaces_of(name: str, connection: ClusterConnection) -> list[str] | None:
@@ -130,36 +130,36 @@ def _namespaces_of(name: str, connection: ClusterConnection) -> list[str] | None
         return []
     selector = f"{contract.FRAMEWORK},{contract.JOB}={name}"
     try:
-        found = connection.cluster.list(ListOptions("Job", labels=selector)).manifests()
+        jobs = connection.cluster.list(ListOptions("Job", labels=selector)).manifests()
     except Forbidden:
         return None
     except ClusterError:
         return []
-    return sorted({job["metadata"]["namespace"] for job in found})[:_SUGGESTIONS]
+    return sorted({job["metadata"]["namespace"] for job in jobs})[:_SUGGESTIONS]
 
 
-def no_such_plain_job(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
-    """The error for an unknown Job; suggests the closest names among `known`, all Jobs there."""
-    found = f'no Job "{name}" in namespace {connection.namespace}'
+def no_such_plain_job(name: str, names: Sequence[str], connection: ClusterConnection) -> Missing:
+    """The error for an unknown Job; suggests the closest of `names`, all Jobs there."""
+    what = f'no Job "{name}" in namespace {connection.namespace}'
     every = f"kubectl get jobs -A{connection.scope.cluster_flags}"
-    return Missing(f"{found}; {_meant(name, known)}all of them: {every}")
+    return Missing(f"{what}; {_meant(name, names)}all of them: {every}")
 
 
-def no_such_job_in(where: str, name: str, known: Sequence[str]) -> Missing:
-    """The error for a Job missing from files; suggests the closest of their names (`known`)."""
-    close = _meant(name, known).strip()
+def no_such_job_in(where: str, name: str, names: Sequence[str]) -> Missing:
+    """The error for a Job missing from files; suggests the closest of their names (`names`)."""
+    close = _meant(name, names).strip()
     return Missing(f'{where} has no Job "{name}"{f"; {close}" if close else ""}')
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
-    meant = did_you_mean(name, known, 0.5, most=_SUGGESTIONS)
+def _meant(name: str, names: Sequence[str]) -> str:
+    meant = did_you_mean(name, names, 0.5, most=_SUGGESTIONS)
     return meant and f"{meant} "
 
 
 def not_elastic(name: str, connection: ClusterConnection, warnings: Sequence[str] = ()) -> Refused:
     """The error for a Job that exists without our label; `warnings` are errors in other labels."""
-    found = f"it has no label {contract.FRAMEWORK}{''.join(f'; {warning}' for warning in warnings)}"
+    what = f"it has no label {contract.FRAMEWORK}{''.join(f'; {warning}' for warning in warnings)}"
     return Refused(
-        f'Job "{name}" is not elastic: {found}; kubectl edl adopt '
+        f'Job "{name}" is not elastic: {what}; kubectl edl adopt '
         f"{name}{connection.scope.job_flags} --framework … --min 1 --max … --recreate"
     )

@@ -27,13 +27,13 @@ def confirmed(cli: CliContext, question: str) -> bool:
 def waited(cli: CliContext, missing: Callable[[], _Missing], timeout: timedelta) -> _Missing:
     """Poll `missing` until its result is empty or the time is up; returns its last result."""
     until = cli.now() + timeout
-    found = missing()
+    result = missing()
     for _ in range(round(timeout / _PAUSE)):
-        if not found or cli.now() >= until:
+        if not result or cli.now() >= until:
             break
         cli.sleep(_PAUSE.total_seconds())
-        found = missing()
-    return found
+        result = missing()
+    return result
 
 
 def waited_gone(

@@ -63,27 +63,27 @@ def shown(key: JobKey, scope: Scope) -> str:
 
 
 def agreed(
-    cli: CliContext, scope: Scope, verb: str, found: Mapping[JobKey, int], jobs: int
+    cli: CliContext, scope: Scope, verb: str, pod_counts: Mapping[JobKey, int], jobs: int
 ) -> bool:
-    """Ask before these training jobs change; `found` has the number of active pods of each.
+    """Ask before these training jobs change; `pod_counts` has the number of active pods of each.
 
     Raises Refused if stdin is not a terminal.
     """
-    if confirmed(cli, _question(scope, verb, found, jobs)):
+    if confirmed(cli, _question(scope, verb, pod_counts, jobs)):
         return True
     cli.warn(f"nothing was {verb.lower()}d")
     return False
 
 
-def _question(scope: Scope, verb: str, found: Mapping[JobKey, int], jobs: int) -> str:
-    more = len(found) - _NAMED
-    first = [shown(key, scope) for key in list(found)[:_NAMED]]
+def _question(scope: Scope, verb: str, pod_counts: Mapping[JobKey, int], jobs: int) -> str:
+    more = len(pod_counts) - _NAMED
+    first = [shown(key, scope) for key in list(pod_counts)[:_NAMED]]
     names = ", ".join([*first, *([f"{more} more"] if more > 0 else [])])
-    noun = "training job" if len(found) == 1 else f"{len(found)} training jobs:"
+    noun = "training job" if len(pod_counts) == 1 else f"{len(pod_counts)} training jobs:"
     where = ""
     if scope.all_namespaces:
-        where = f" in {counted(len({key.namespace for key in found}), 'namespace')}"
-    pods = f"{sum(found.values())} active pods"
+        where = f" in {counted(len({key.namespace for key in pod_counts}), 'namespace')}"
+    pods = f"{sum(pod_counts.values())} active pods"
     return f"{verb} {noun} {names} ({counted(jobs, 'Job')}{where}, {pods})?"
 
 

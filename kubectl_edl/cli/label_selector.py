@@ -21,8 +21,8 @@ def is_selector(text: str) -> bool:
 
 
 def _is_requirement(text: str) -> bool:
-    if (found := _REQUIREMENT.fullmatch(text)) is None or not is_label_key(found["key"]):
+    if (match := _REQUIREMENT.fullmatch(text)) is None or not is_label_key(match["key"]):
         return False
-    values = (found["values"] or found["value"] or "").split(",")
-    is_integer = int(found["number"] or 0) < 1 << 63
+    values = (match["values"] or match["value"] or "").split(",")
+    is_integer = int(match["number"] or 0) < 1 << 63
     return is_integer and all(is_label_value(value.strip()) for value in values)

@@ -36,7 +36,7 @@ def _takes_value(flag: str, further: Sequence[Decorator]) -> bool:
     from kubectl_edl.cli.options import all_namespaces_options, output_options
 
     options = click_options(all_namespaces_options, output_options, *further)
-    return any(flag in one.opts and not one.is_flag for one in options)
+    return any(flag in option.opts and not option.is_flag for option in options)
 
 
 class Listed(click.Group):
@@ -63,11 +63,11 @@ class Listed(click.Group):
         **settings: Any,  # noqa: ANN401 - click's own
     ) -> None:
         super().__init__(**settings)
-        known = self.commands
-        self._lines = lines or {name: one.short_help or "" for name, one in known.items()}
+        commands = self.commands
+        self._lines = lines or {name: entry.short_help or "" for name, entry in commands.items()}
         self._title = title
         self._noun = noun
-        self._load = load or known.__getitem__
+        self._load = load or commands.__getitem__
         self._order = order
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

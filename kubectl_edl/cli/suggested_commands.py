@@ -54,4 +54,4 @@ def with_flags(text: str, scope: Scope) -> str:
         "helm": scope.helm_flags,
     }
     parts = ((part, _COMMAND.search(part)) for part in _BETWEEN.split(text))
-    return "".join(f"{part}{flags[found[1]]}" if found else part for part, found in parts)
+    return "".join(f"{part}{flags[match[1]]}" if match else part for part, match in parts)

@@ -110,13 +110,13 @@ class _Lines:
         return ["/".join(key) for key in sorted(gone)]
 
     def news(self, report: Report) -> str:
-        found = dict(zip(map(_key, report.objects), self._contents(report), strict=True))
+        contents = dict(zip(map(_key, report.objects), self._contents(report), strict=True))
         new = [
             index
-            for index, (key, content) in enumerate(found.items())
+            for index, (key, content) in enumerate(contents.items())
             if self._shown.get(key) != content
         ]
-        self._shown = found
+        self._shown = contents
         if not new:
             return ""
         return self._text(report.only(new) if report.list_kind else report)
@@ -176,5 +176,5 @@ def _print_hints(cli: CliContext, chosen: OutputForm, report: Report) -> None:
 
 def _key(document: JsonDocument) -> tuple[str, str]:
     """Namespace and name; both are empty for a report about the whole cluster."""
-    own = metadata(document)
-    return own.get("namespace", ""), own.get("name", "")
+    meta = metadata(document)
+    return meta.get("namespace", ""), meta.get("name", "")
