@@ -60,8 +60,8 @@ def authorities(cluster: Cluster) -> tuple[bytes, ...]:
 
 def certificate_owner(cluster: Cluster) -> CertificateStore:
     """The component that renews the certificates of this installation."""
-    found = [configuration for _, configuration in _configurations(cluster)]
-    if any(_INJECTED in annotations(one) for one in found):
+    configurations = [configuration for _, configuration in _configurations(cluster)]
+    if any(_INJECTED in annotations(configuration) for configuration in configurations):
         return CertificateStore.CERT_MANAGER
     if not served_outside(cluster):
         return CertificateStore.RECONCILER
@@ -74,7 +74,7 @@ def _is_stored(cluster: Cluster) -> bool:
         certificate = served(cluster).certificate
     except (CertificateError, NotFound, Forbidden):
         return False
-    return any(is_believed(certificate, one.certificates) for one in trusted(cluster))
+    return any(is_believed(certificate, bundle.certificates) for bundle in trusted(cluster))
 
 
 def trusted(cluster: Cluster) -> Iterator[Trusted]:
@@ -98,7 +98,7 @@ def days_left(facts: CertificateInfo, now: datetime) -> str:
 
 def served_outside(cluster: Cluster) -> str:
     """The URL of a webhook outside of the cluster; empty for one behind a Service."""
-    urls = (str(one["clientConfig"].get("url") or "") for _, one in _entries(cluster))
+    urls = (str(entry["clientConfig"].get("url") or "") for _, entry in _entries(cluster))
     return next((url.rpartition("/")[0] for url in urls if url), "")
 
 
@@ -138,5 +138,5 @@ def _configurations(cluster: Cluster) -> Iterator[tuple[ObjectRef, Json]]:
     """The webhook configurations that exist."""
     for kind in WEBHOOK_KINDS:
         target = ObjectRef(kind, "", CONFIGURATION)
-        if found := find(cluster, target):
-            yield target, found
+        if configuration := find(cluster, target):
+            yield target, configuration

@@ -34,8 +34,8 @@ class WatchedLists(DelegatingCluster):
             informer.Informer(cluster, selection, store)
             for selection, store in self._stores.items()
         ]
-        for one in self._informers:
-            one.start()
+        for watcher in self._informers:
+            watcher.start()
 
     def list(self, selection: ListOptions) -> RawList:
         """The watched list; until it is synced, a request that may raise ClusterError."""
@@ -45,8 +45,8 @@ class WatchedLists(DelegatingCluster):
         return RawList(tuple(store.values()), "")
 
     def stop(self) -> None:
-        for one in self._informers:
-            one.stop()
+        for watcher in self._informers:
+            watcher.stop()
 
 
 def watched(

@@ -98,12 +98,12 @@ def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
     Quotas and namespaces are read only if a job lacks pods, or has a problem.
     """
     connection, read = asked.connection, _training(asked)
-    at, state = server_time(connection.cluster, now), _observed(read.facts, now)
-    lacks = (why_any_missing(job) or lacking_pods(job, at) for job in state.jobs)
+    server_now, state = server_time(connection.cluster, now), _observed(read.facts, now)
+    lacks = (why_any_missing(job) or lacking_pods(job, server_now) for job in state.jobs)
     if any(job.problem for job in state.jobs) or any(lacks):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
-    jobs = with_refused_pods(state.jobs, state.quotas, at)
+    jobs = with_refused_pods(state.jobs, state.quotas, server_now)
     return _chosen(read, jobs, connection, selector)
 
 
@@ -129,7 +129,7 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
     shapes = ShapeInterner()
     pods, hints = read_if_allowed(
         lambda: [
-            object_facts.pod(one, shapes) for one in connection.cluster.list(provisional).items
+            object_facts.pod(raw, shapes) for raw in connection.cluster.list(provisional).items
         ],
         "what provisional pods use of a ResourceQuota is unknown",
     )
@@ -139,13 +139,13 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
 
 def _survey(connection: ClusterConnection, given: _Read, now: datetime) -> Survey:
     read = _with_quotas(connection, given)
-    found = _observed(read.facts, now)
+    state = _observed(read.facts, now)
     return Survey(
-        with_refused_pods(found.jobs, found.quotas, server_time(connection.cluster, now)),
+        with_refused_pods(state.jobs, state.quotas, server_time(connection.cluster, now)),
         (*read.unranked, *read.hints),
-        found.bare_jobs,
+        state.bare_jobs,
         frozenset(read.unranked),
-        found.quotas,
+        state.quotas,
     )
 
 
@@ -156,27 +156,27 @@ def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: dat
     """
     shapes = ShapeInterner()
     classes = ListOptions("PriorityClass")
-    created = [job_facts.job(msgspec.json.encode(one), shapes) for one in jobs]
+    created = [job_facts.job(msgspec.json.encode(job), shapes) for job in jobs]
     priorities, _ = read_if_allowed(
         lambda: list(map(object_facts.priority, connection.cluster.list(classes).items)), ""
     )
     name = connection.namespace
     launches = any(job.execs for job in created)
-    known, hints = read_if_allowed(
+    namespace_facts, hints = read_if_allowed(
         lambda: namespaces(connection) if launches else (),
         f"whether namespace {name} lets launchers exec into workers is unknown; in mode kubexec "
         f"the job waits until it does: {allow_kubexec(name)}{connection.scope.cluster_flags}",
     )
-    found = ClusterFacts(jobs=created, priorities=priorities, namespaces=known)
-    return Survey(_observed(_with_quotas(connection, _Read(found)).facts, now).jobs, hints)
+    facts = ClusterFacts(jobs=created, priorities=priorities, namespaces=namespace_facts)
+    return Survey(_observed(_with_quotas(connection, _Read(facts)).facts, now).jobs, hints)
 
 
 def _training(asked: PrefetchedLists) -> _Read:
     shapes = ShapeInterner()
     jobs_asked, pods_asked, classes_asked = asked.answers()
     others = unmanaged(asked.connection.cluster, asked.lease)
-    found = (job_facts.job(raw, shapes) for raw in jobs_asked.result().items)
-    jobs = [job for job in found if job.key.namespace not in others]
+    all_jobs = (job_facts.job(raw, shapes) for raw in jobs_asked.result().items)
+    jobs = [job for job in all_jobs if job.key.namespace not in others]
     pods, hints = read_if_allowed(
         lambda: [object_facts.pod(raw, shapes, others) for raw in pods_asked.result().items],
         "without its pods, a started job is shown as Starting",
@@ -233,35 +233,35 @@ def _jobs(connection: ClusterConnection, selector: str = "") -> list[JobFacts]:
     return [job_facts.job(raw, shapes) for raw in listing.items]
 
 
-def _observed(found: ClusterFacts, now: datetime) -> ClusterState:
+def _observed(facts: ClusterFacts, now: datetime) -> ClusterState:
     """Assume valid values for objects that the user may not read, so that jobs show no problem."""
     whole = replace(
-        found,
-        priorities=found.priorities or _assumed(found),
-        namespaces=found.namespaces or _permissive(found),
+        facts,
+        priorities=facts.priorities or _assumed(facts),
+        namespaces=facts.namespaces or _permissive(facts),
     )
     return observe(whole, now)
 
 
-def _permissive(found: ClusterFacts) -> list[NamespaceFacts]:
+def _permissive(facts: ClusterFacts) -> list[NamespaceFacts]:
     """The jobs' namespaces, as if each let launchers exec into workers."""
-    names = sorted({job.key.namespace for job in found.jobs})
+    names = sorted({job.key.namespace for job in facts.jobs})
     return [NamespaceFacts(name, NamespacePolicy(name, kubexec=True)) for name in names]
 
 
 def _unranked(jobs: Sequence[JobFacts], pods: Sequence[PodFacts]) -> bool:
     """Whether a Job names a PriorityClass that no pod of these Jobs has."""
     having = {pod.job for pod in pods if pod.pod}
-    known = {job.priority_class for job in jobs if job.uid in having}
-    return any(job.priority_class not in {"", *known} for job in jobs)
+    classes = {job.priority_class for job in jobs if job.uid in having}
+    return any(job.priority_class not in {"", *classes} for job in jobs)
 
 
-def _assumed(found: ClusterFacts) -> tuple[PriorityClassFacts, ...]:
+def _assumed(facts: ClusterFacts) -> tuple[PriorityClassFacts, ...]:
     """The PriorityClasses that Jobs name, with the priority of their pods; 0 without pods."""
-    values = dict.fromkeys((job.priority_class for job in found.jobs if job.priority_class), 0)
-    classes = {job.uid: job.priority_class for job in found.jobs if job.priority_class}
+    values = dict.fromkeys((job.priority_class for job in facts.jobs if job.priority_class), 0)
+    classes = {job.uid: job.priority_class for job in facts.jobs if job.priority_class}
     values |= {
-        classes[pod.job]: pod.priority for pod in found.pods if pod.pod and pod.job in classes
+        classes[pod.job]: pod.priority for pod in facts.pods if pod.pod and pod.job in classes
     }
     return tuple(PriorityClassFacts(name, value, default=False) for name, value in values.items())
 

@@ -32,10 +32,10 @@ Jobs: TypeAlias = Mapping[tuple[str, str], Incarnation]
 """Jobs by (namespace, name)."""
 
 
-def jobs_of(found: Iterable[TrainingJob]) -> Jobs:
+def jobs_of(jobs: Iterable[TrainingJob]) -> Jobs:
     return {
         (job.key.namespace, role.job): Incarnation(role.uid, job.queued_at)
-        for job in found
+        for job in jobs
         for role in job.roles
     }
 
@@ -46,26 +46,26 @@ def about(events: Collection[EventFacts], jobs: Jobs) -> list[EventFacts]:
     A pod belongs to an earlier Job of the same name if the first Event about it is older than the
     Job. Its last Events may be newer, because it terminates while the next Job starts.
     """
-    known, first = _names(jobs), _first_seen(events)
-    return [event for event in events if _is_about(event, jobs, known, first)]
+    names, first = _names(jobs), _first_seen(events)
+    return [event for event in events if _is_about(event, jobs, names, first)]
 
 
 def _names(jobs: Jobs) -> Mapping[str, set[str]]:
     """The names of these Jobs by namespace."""
-    known: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     for namespace, name in jobs:
-        known.setdefault(namespace, set()).add(name)
-    return known
+        names.setdefault(namespace, set()).add(name)
+    return names
 
 
 def _is_about(
-    event: EventFacts, jobs: Jobs, known: Mapping[str, set[str]], first: Mapping[str, datetime]
+    event: EventFacts, jobs: Jobs, names: Mapping[str, set[str]], first: Mapping[str, datetime]
 ) -> bool:
     namespace, name = event.body["metadata"].get("namespace") or "", event.name
     of_pod = event.kind == "Pod"
     if not of_pod and event.kind != "Job":
         return False
-    job = jobs.get((namespace, owner(name, known.get(namespace, ())) if of_pod else name))
+    job = jobs.get((namespace, owner(name, names.get(namespace, ())) if of_pod else name))
     if job is None:
         return False
     if not of_pod and event.uid:
@@ -85,12 +85,12 @@ def owner(pod: str, jobs: Collection[str]) -> str:
 
 def _first_seen(events: Iterable[EventFacts]) -> Mapping[str, datetime]:
     """The creation time of the first Event about each object."""
-    found: dict[str, datetime] = {}
+    times: dict[str, datetime] = {}
     for event in events:
         stored = timestamp(event.body["metadata"].get("creationTimestamp") or "") or _NEVER
         identity = _identity(event)
-        found[identity] = min(found.get(identity, stored), stored)
-    return found
+        times[identity] = min(times.get(identity, stored), stored)
+    return times
 
 
 def _identity(event: EventFacts) -> str:
@@ -113,12 +113,14 @@ def events_of(
     pods are not known, so no field selector matches their Events: all are read, in pages of which
     only these are kept. Raises Forbidden.
     """
-    selection, known = ListOptions("Event", namespace), _names(jobs)
+    selection, names = ListOptions("Event", namespace), _names(jobs)
 
     def kept(pages: Iterable[RawList]) -> list[EventFacts]:
-        found = (one for page in pages for one in event_facts(page.items))
+        events = (event for page in pages for event in event_facts(page.items))
         chosen = (
-            one for one in found if _is_named(one, known) or (ours and _is_recorded_by_us(one))
+            event
+            for event in events
+            if _is_named(event, names) or (ours and _is_recorded_by_us(event))
         )
         return sorted(chosen, key=attrgetter("order"))
 
@@ -126,11 +128,11 @@ def events_of(
         listed = kept(cluster.pages(selection))
     except Gone:  # the pages took longer than the server keeps a version
         listed = kept((cluster.list(selection),))
-    chosen = {one.body["metadata"]["uid"] for one in about(listed, jobs)}
+    chosen = {event.body["metadata"]["uid"] for event in about(listed, jobs)}
     return tuple(
-        one
-        for one in listed
-        if one.body["metadata"]["uid"] in chosen or (ours and _is_recorded_by_us(one))
+        event
+        for event in listed
+        if event.body["metadata"]["uid"] in chosen or (ours and _is_recorded_by_us(event))
     )
 
 
@@ -138,9 +140,9 @@ def _is_recorded_by_us(event: EventFacts) -> bool:
     return event.source == contract.MANAGED_BY
 
 
-def _is_named(event: EventFacts, known: Mapping[str, set[str]]) -> bool:
+def _is_named(event: EventFacts, all_names: Mapping[str, set[str]]) -> bool:
     """Whether it is about a Job or a pod with such a name, of whatever uid."""
-    names = known.get(event.body["metadata"].get("namespace") or "", set())
+    names = all_names.get(event.body["metadata"].get("namespace") or "", set())
     if event.kind == "Pod":
         return bool(owner(event.name, names))
     return event.kind == "Job" and event.name in names
@@ -150,15 +152,15 @@ def events_about(cluster: Cluster, job: TrainingJob, pods: Iterable[str]) -> tup
     """Events about its Jobs and these pods, newest last: one list per object. Raises Forbidden."""
     names = (*(role.job for role in job.roles), *pods)
     fields = (f"involvedObject.name={name}" for name in names)
-    selections = (ListOptions("Event", job.key.namespace, fields=one) for one in fields)
+    selections = (ListOptions("Event", job.key.namespace, fields=field) for field in fields)
     listed = [raw for selection in selections for raw in cluster.list(selection).items]
     return tuple(about(event_facts(listed), jobs_of([job])))
 
 
 def last_changes(cluster: Cluster, namespace: str, jobs: Jobs, most: int) -> tuple[EventFacts, ...]:
     """The newest `most` Events of these Jobs, newest last. Raises Forbidden, Gone."""
-    found = _of_jobs(cluster, ListOptions("Event", namespace, fields=_JOBS), jobs)
-    return tuple(one for one in found if one.reason not in _ONE_A_POD)[-most:]
+    events = _of_jobs(cluster, ListOptions("Event", namespace, fields=_JOBS), jobs)
+    return tuple(event for event in events if event.reason not in _ONE_A_POD)[-most:]
 
 
 def warnings_by_job(
@@ -169,11 +171,11 @@ def warnings_by_job(
     One list of Events, if the user may list them in all namespaces or the Jobs are in one; else one
     per namespace, and the errors of those that the user may not read.
     """
-    found: defaultdict[tuple[str, str], list[EventFacts]] = defaultdict(list)
+    by_job: defaultdict[tuple[str, str], list[EventFacts]] = defaultdict(list)
     warnings, errors = _warnings(cluster, jobs)
-    for one in warnings:
-        found[_job_of(one)].append(one)
-    return found, errors
+    for warning in warnings:
+        by_job[_job_of(warning)].append(warning)
+    return by_job, errors
 
 
 def _warnings(cluster: Cluster, jobs: Jobs) -> tuple[list[EventFacts], list[EdlError]]:
@@ -182,14 +184,14 @@ def _warnings(cluster: Cluster, jobs: Jobs) -> tuple[list[EventFacts], list[EdlE
     if len(namespaces) > 1:
         with suppress(Forbidden, Gone):
             return _of_jobs(cluster, everywhere, jobs), []
-    found: list[EventFacts] = []
+    events: list[EventFacts] = []
     errors: list[EdlError] = []
     for namespace in namespaces:
         try:
-            found += _of_jobs(cluster, replace(everywhere, namespace=namespace), jobs)
+            events += _of_jobs(cluster, replace(everywhere, namespace=namespace), jobs)
         except (Forbidden, Gone) as error:
             errors.append(error)
-    return found, errors
+    return events, errors
 
 
 def _of_jobs(cluster: Cluster, selection: ListOptions, jobs: Jobs) -> list[EventFacts]:
@@ -198,7 +200,7 @@ def _of_jobs(cluster: Cluster, selection: ListOptions, jobs: Jobs) -> list[Event
     The list is read in pages, of which only these are kept: it may have 100,000 of other Jobs.
     """
     pages = (event_facts(page.items) for page in cluster.pages(selection))
-    named = [one for page in pages for one in page if _job_of(one) in jobs]
+    named = [event for page in pages for event in page if _job_of(event) in jobs]
     return sorted(about(named, jobs), key=attrgetter("order"))
 
 

@@ -55,13 +55,13 @@ def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str],
 
     One list; an empty `namespace` means all. Raises Forbidden.
     """
-    found: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
+    crashes: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
     for pod in _kept(cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).manifests()):
         for owner in owning_jobs(pod):
             failed = _failed(pod, owner)
             if failed.container:
-                found[pod["metadata"]["namespace"], owner].append(failed)
-    return found
+                crashes[pod["metadata"]["namespace"], owner].append(failed)
+    return crashes
 
 
 def _kept(pods: Iterable[Json]) -> Iterable[Json]:
@@ -76,19 +76,19 @@ def _failed(pod: Json, job: str) -> FailedPod:
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
     )
-    for one in containers:
-        ended = _terminated(one)
+    for container in containers:
+        ended = _terminated(container)
         if code := ended.get("exitCode"):
             return FailedPod(
                 name=metadata["name"],
                 job=job,
                 reason=ended.get("reason") or "Error",
-                container=one["name"],
+                container=container["name"],
                 exit_code=code,
                 finished=timestamp(ended.get("finishedAt") or ""),
                 message=" ".join((ended.get("message") or "").split()),
                 index=index,
-                times=(one.get("restartCount") or 0) + 1,
+                times=(container.get("restartCount") or 0) + 1,
             )
     return FailedPod(metadata["name"], job, status.get("reason") or "no reason given", index=index)
 
@@ -97,5 +97,5 @@ def _terminated(container: Json) -> Json:
     """The end of its present run, or of the last one if the kubelet waits to start it again."""
     state = container.get("state") or {}
     last = container.get("lastState") or {} if "waiting" in state else {}
-    found: Json = state.get("terminated") or last.get("terminated") or {}
-    return found
+    termination: Json = state.get("terminated") or last.get("terminated") or {}
+    return termination

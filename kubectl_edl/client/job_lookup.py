@@ -37,13 +37,13 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
     Job without our label or that is left out, or when several namespaces have one.
     """
     name = plain(name)
-    found = [job for job in survey.jobs if job.key.name == name] or [
+    matches = [job for job in survey.jobs if job.key.name == name] or [
         job for job in survey.jobs if any(role.job == name for role in job.roles)
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        places = ", ".join(job.key.namespace for job in found)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        places = ", ".join(job.key.namespace for job in matches)
         raise Refused(f'"{name}" is in several namespaces ({places}): choose one with -n')
     for job in survey.jobs:
         for other in job.conflicting:
@@ -58,7 +58,7 @@ def left_out(jobs: Sequence[Json]) -> frozenset[str]:
     """The names of those Jobs of one training job that are left out of it."""
     shapes = ShapeInterner()
     facts = [job_facts.job(msgspec.json.encode(job), shapes) for job in jobs]
-    return frozenset(one.name for one in conflicting_jobs(facts[0].key, facts))
+    return frozenset(other.name for other in conflicting_jobs(facts[0].key, facts))
 
 
 def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> None:
@@ -76,16 +76,16 @@ def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> N
         )
 
 
-def missing(name: str, known: Sequence[str], connection: ClusterConnection) -> Missing:
-    """The error for a name that no training job has, with the closest of `known`.
+def missing(name: str, names: Sequence[str], connection: ClusterConnection) -> Missing:
+    """The error for a name that no training job has, with the closest of `names`.
 
     For a CronJob whose Jobs are training jobs, it names the latest of these.
     """
     with suppress(Forbidden):
         cron_job = _found("CronJob", name, connection)
-        if cron_job and (found := _of_cron_job(name, cron_job, connection)):
-            return found
-    return no_such_job(name, known, connection)
+        if cron_job and (error := _of_cron_job(name, cron_job, connection)):
+            return error
+    return no_such_job(name, names, connection)
 
 
 def named_role(name: str, job: TrainingJob) -> str:
@@ -139,5 +139,5 @@ def _jobs_made_by(cron_job: Json, connection: ClusterConnection) -> list[str]:
         for job in connection.cluster.list(jobs_of(connection)).manifests()
         if uid in [owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()]
     ]
-    jobs.sort(key=lambda one: (one["creationTimestamp"], one["name"]), reverse=True)
-    return [one["name"] for one in jobs[:_LATEST]]
+    jobs.sort(key=lambda job: (job["creationTimestamp"], job["name"]), reverse=True)
+    return [job["name"] for job in jobs[:_LATEST]]

@@ -44,8 +44,8 @@ class _RefusedLists(DelegatingCluster):
 
     def list(self, selection: ListOptions) -> RawList:
         right = (selection.kind, selection.namespace, selection.name)
-        if known := self._refused.get(right):
-            raise Forbidden(str(known), known.status)
+        if refusal := self._refused.get(right):
+            raise Forbidden(str(refusal), refusal.status)
         try:
             return self._cluster.list(selection)
         except Forbidden as error:
@@ -65,15 +65,15 @@ def namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
     cluster, name = connection.cluster, connection.namespace
     if not name:
         return list(map(object_facts.namespace, cluster.list(ListOptions("Namespace")).items))
-    found = cluster.get(ObjectRef("Namespace", "", name))
-    return [object_facts.namespace(msgspec.json.encode(found))]
+    manifest = cluster.get(ObjectRef("Namespace", "", name))
+    return [object_facts.namespace(msgspec.json.encode(manifest))]
 
 
 def readable_namespaces(connection: ClusterConnection) -> list[NamespaceFacts]:
     """The namespaces that the user may read, as if each let launchers exec into workers."""
     with suppress(Forbidden, NotFound):
         return [
-            replace(one, policy=replace(one.policy, kubexec=True, gpu_budget=None, findings=()))
-            for one in namespaces(connection)
+            replace(facts, policy=replace(facts.policy, kubexec=True, gpu_budget=None, findings=()))
+            for facts in namespaces(connection)
         ]
     return []

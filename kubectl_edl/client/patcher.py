@@ -40,10 +40,10 @@ class Patcher:
         """The patched object. Raises Conflict if it has changed in what the patch relies on."""
         if self.dry_run != "client":
             return patched(self.cluster, structs.replace(patch, dry_run=self.dry_run == "server"))
-        found = self.cluster.get(patch.target)
-        if found["metadata"]["resourceVersion"] != patch.version and not still_fits(patch, found):
+        fresh = self.cluster.get(patch.target)
+        if fresh["metadata"]["resourceVersion"] != patch.version and not still_fits(patch, fresh):
             raise Conflict(f"{patch.target.name} changed meanwhile; read it again")
-        return merged(found, patch.body)
+        return merged(fresh, patch.body)
 
 
 _ATTEMPTS: Final = 6

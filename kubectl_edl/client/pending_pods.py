@@ -134,22 +134,22 @@ def pods_of(cluster: Cluster, job: TrainingJob) -> list[Json]:
     if not jobs:
         return []
     labels = f"{contract.JOB_NAME_LABEL} in ({','.join(sorted(jobs))})"
-    found = cluster.list(ListOptions("Pod", job.key.namespace, labels)).manifests()
-    own = (pod for pod in found if jobs.intersection(owning_jobs(pod)))
-    return sorted(own, key=lambda pod: str(pod["metadata"]["name"]))
+    manifests = cluster.list(ListOptions("Pod", job.key.namespace, labels)).manifests()
+    owned = (pod for pod in manifests if jobs.intersection(owning_jobs(pod)))
+    return sorted(owned, key=lambda pod: str(pod["metadata"]["name"]))
 
 
 def waiting_pods(cluster: Cluster, namespace: str, pods: Iterable[Json]) -> tuple[WaitingPod, ...]:
     """Those of these pods of Jobs that are pending."""
     causes = PodCauses(cluster, namespace)
-    found = (_unplaced(pod, owner, causes) for pod in pods for owner in owning_jobs(pod))
-    return tuple(one for one in found if one)
+    waiting = (_unplaced(pod, owner, causes) for pod in pods for owner in owning_jobs(pod))
+    return tuple(pod for pod in waiting if pod)
 
 
 def owning_jobs(pod: Json) -> Iterator[str]:
     """The names of the Jobs that own a pod: one at most."""
     references = pod["metadata"].get("ownerReferences") or ()
-    return (one["name"] for one in references if (one["apiVersion"], one["kind"]) == JOB_TYPE)
+    return (ref["name"] for ref in references if (ref["apiVersion"], ref["kind"]) == JOB_TYPE)
 
 
 def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
@@ -157,8 +157,8 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
     if status.get("phase", "Pending") != "Pending" or "deletionTimestamp" in pod["metadata"]:
         return None
     scheduler = _other_scheduler(spec)
-    found = next(_reasons(spec, status), None)
-    wait, why = found or (None, f"{scheduler or 'kube-scheduler'} has not processed it yet")
+    reason = next(_reasons(spec, status), None)
+    wait, why = reason or (None, f"{scheduler or 'kube-scheduler'} has not processed it yet")
     node = spec.get("nodeName") or ""
     claims = "" if node or spec.get("schedulingGates") else causes.claims(pod)
     warning = causes.warning(pod) if node and (wait is None or wait.usual) else ""
@@ -171,7 +171,7 @@ def _unplaced(pod: Json, job: str, causes: PodCauses) -> WaitingPod | None:
         stalled=wait is not None and not wait.usual,
         gated=_is_gated(spec),
         claims=bool(claims),
-        scheduler=scheduler if found is None else "",
+        scheduler=scheduler if reason is None else "",
     )
 
 

@@ -33,10 +33,10 @@ class PrefetchedLists:
         """
         if not self._lists:
             self._lists, self._lease = self._request()
-        found, self._lists = self._lists, []
-        wait(found)
+        lists, self._lists = self._lists, []
+        wait(lists)
         wait([self._lease])
-        return found
+        return lists
 
     def lease(self) -> Json:
         """The reconciler's Lease, as of the last answers. Raises NotFound, Forbidden."""
@@ -50,7 +50,7 @@ class PrefetchedLists:
         )
         # Fewer workers than lists: a short list is cheaper on a used connection than on a new one.
         pool = ThreadPoolExecutor(len(selections) - 1)
-        listings = [pool.submit(self.connection.cluster.list, one) for one in selections]
+        listings = [pool.submit(self.connection.cluster.list, options) for options in selections]
         lease = pool.submit(self._read_lease)
         pool.shutdown(wait=False)
         return listings, lease

@@ -115,8 +115,8 @@ def leadership(
     cluster = connection.cluster
     where = f"Lease {cluster.system_namespace}/{contract.RECONCILER_LEASE}"
     try:
-        found = lease() if lease else read_lease(cluster)
-        view = judged(where, found, server_time(cluster, now))
+        manifest = lease() if lease else read_lease(cluster)
+        view = judged(where, manifest, server_time(cluster, now))
     except NotFound:
         view = LeaseView(Lead.ABSENT, where)
     except Forbidden as error:
@@ -154,10 +154,10 @@ def unmanaged(cluster: Cluster, lease: Callable[[], Json] | None = None) -> froz
     """The namespaces in which nothing is managed, as far as the Lease may be read."""
     try:
         notes = annotations(lease() if lease else read_lease(cluster))
-        found = _decoder.decode(notes.get(contract.SETTINGS) or "{}")
+        settings = _decoder.decode(notes.get(contract.SETTINGS) or "{}")
     except (ClusterError, msgspec.DecodeError):
-        found = _Settings()
-    return frozenset({"kube-system", cluster.system_namespace, *found.ignored_namespaces})
+        settings = _Settings()
+    return frozenset({"kube-system", cluster.system_namespace, *settings.ignored_namespaces})
 
 
 def unattended(

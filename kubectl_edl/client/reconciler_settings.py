@@ -81,17 +81,17 @@ def deciding(
 ) -> EffectiveSettings:
     """The reconciler's settings if published, with the overrides from the command line."""
     lead = leadership(connection, now)
-    found = replace(_published(lead), stalled=lead.why)
-    settings = found.settings
+    effective = replace(_published(lead), stalled=lead.why)
+    settings = effective.settings
     if asked.policy is not None:
         settings = structs.replace(settings, policy=asked.policy, patience=None, idle=None)
     if asked.load_ceiling is not None:
         limits = structs.replace(settings.limits, load_ceiling=asked.load_ceiling)
         settings = structs.replace(settings, limits=limits)
-    if settings == found.settings:
-        return replace(found, hints=(*found.hints, *lead.hints))
-    hints = found.hints if found.source == "reconciler" else ()
-    return replace(found, settings=settings, source="flags", hints=(*hints, *lead.hints))
+    if settings == effective.settings:
+        return replace(effective, hints=(*effective.hints, *lead.hints))
+    hints = effective.hints if effective.source == "reconciler" else ()
+    return replace(effective, settings=settings, source="flags", hints=(*hints, *lead.hints))
 
 
 def runs_outside(cluster: Cluster) -> bool:
