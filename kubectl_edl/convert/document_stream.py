@@ -58,14 +58,14 @@ def converted(
     The teams' ConfigMap is in `system_namespace`, where kubectl-edl is installed.
     """
     stream = DocumentStream()
-    found = [one for source in sources for one in _read(source)]
-    stream.empty = not found
-    stream.priority_classes = workload_priorities.classes(_objects(found))
-    for one in found:
-        if isinstance(one, Unreadable):
-            stream.errors.append(str(one))
+    documents = [document for source in sources for document in _read(source)]
+    stream.empty = not documents
+    stream.priority_classes = workload_priorities.classes(_objects(documents))
+    for document in documents:
+        if isinstance(document, Unreadable):
+            stream.errors.append(str(document))
         else:
-            stream.manifests += _with_items(one, stream)
+            stream.manifests += _with_items(document, stream)
     if stream.queues:
         _add_teams(stream, system_namespace)
     (stream.notes if stream.converts else stream.dropped).extend(stream.unread)
@@ -80,22 +80,22 @@ def _read(source: ManifestSource) -> Iterator[Document | Unreadable]:
         yield error
 
 
-def _objects(found: Iterable[Document | Unreadable]) -> Iterator[Json]:
+def _objects(documents: Iterable[Document | Unreadable]) -> Iterator[Json]:
     """The documents and the items of their lists."""
-    for one in found:
-        if not isinstance(one, Unreadable):
-            yield from (item for _, item in _items(one.value) if isinstance(item, dict))
+    for document in documents:
+        if not isinstance(document, Unreadable):
+            yield from (item for _, item in _items(document.value) if isinstance(item, dict))
 
 
 def _add_teams(stream: DocumentStream, system_namespace: str) -> None:
-    found = teams_of_queues([one.value for one in stream.queues], system_namespace)
-    for queue, report in zip(stream.queues, found.reports, strict=True):
+    teams = teams_of_queues([queue.value for queue in stream.queues], system_namespace)
+    for queue, report in zip(stream.queues, teams.reports, strict=True):
         lines = partial(_lines, queue.document, queue.value, queue.place)
         stream.errors += lines(report.wrong)
         stream.dropped += lines(report.dropped)
         stream.notes += lines(report.notes)
-    if found.manifest:
-        stream.manifests.append(found.manifest)
+    if teams.manifest:
+        stream.manifests.append(teams.manifest)
 
 
 def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
@@ -138,23 +138,23 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
         return []
     lines = partial(_lines, document, value, place)
     try:
-        found = convert(value, stream.priority_classes)
+        conversion = convert(value, stream.priority_classes)
     except Malformed as malformed:
         stream.errors += lines(malformed.remarks)
         return []
-    if found is None:
+    if conversion is None:
         remark = unread_resource(value)
         stream.unread += lines([remark] if remark else [])
         return [value]
-    converts = found.manifests != (value,)
+    converts = conversion.manifests != (value,)
     stream.converts |= converts
-    for manifest in found.manifests if converts else ():
+    for manifest in conversion.manifests if converts else ():
         if manifest["kind"] != "Job":
             continue
         stream.errors += lines(refusals(manifest, _review))
-    stream.dropped += lines(found.dropped)
-    stream.notes += lines(found.notes)
-    return list(found.manifests)
+    stream.dropped += lines(conversion.dropped)
+    stream.notes += lines(conversion.notes)
+    return list(conversion.manifests)
 
 
 def _lines(
@@ -173,6 +173,6 @@ def _review(manifest: Json) -> None:
 def _name(value: Json) -> str:
     """`TFJob mnist`."""
     metadata = value.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    name = known.get("name", known.get("generateName", "(no name)"))
+    fields = metadata if isinstance(metadata, dict) else {}
+    name = fields.get("name", fields.get("generateName", "(no name)"))
     return f"{value.get('kind')} {name}"
