@@ -77,11 +77,11 @@ _ALL_JOBS: Final = group(CreateOptions, "options")
 
 
 def _mode(framework: Framework) -> Decorator:
-    known = dict.fromkeys(mode.name for mode in framework.modes)
+    names = dict.fromkeys(mode.name for mode in framework.modes)
     text = "Mode; defaults to the one that fits the roles."
     if any(mode.execs for mode in framework.modes):
         text = _LAUNCH_MODES
-    return click.option("--mode", type=click.Choice(tuple(known)), help=text)
+    return click.option("--mode", type=click.Choice(tuple(names)), help=text)
 
 
 def _completions(framework: Framework) -> tuple[Decorator, ...]:
@@ -132,7 +132,7 @@ def _command(framework: Framework) -> click.Command:
     settings = click.option("--set", multiple=True, metavar="NAME=VALUE", help=text)
     pods = group(RolePodOptions, "pods", settings)
     options = group(CreateOptions, "options", _mode(framework), *_completions(framework))
-    known = {_parameter(kind.name): kind.name for kind in kinds}
+    roles = {_parameter(kind.name): kind.name for kind in kinds}
 
     def create(
         cli: CliContext,
@@ -142,7 +142,7 @@ def _command(framework: Framework) -> click.Command:
         pods: RolePodOptions,
         **given: str | None,
     ) -> None:
-        sizes = {known[name]: text for name, text in given.items() if text is not None}
+        sizes = {roles[name]: text for name, text in given.items() if text is not None}
         request = CreateRequest(framework.name, options, sizes, pods, scope.namespace)
         _create(cli, scope, writing, request)
 
@@ -177,7 +177,7 @@ def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: Creat
         for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
             cli.warn(hint)
     remark = REMARKS[writing.dry_run]
-    lines = (f"job.batch/{one['metadata']['name']} created{remark}: {_range(one)}" for one in made)
+    lines = (f"job.batch/{job['metadata']['name']} created{remark}: {_range(job)}" for job in made)
     print_changed(cli, writing.output, lines, made)
 
 
@@ -189,11 +189,11 @@ def _range(stored: Json) -> str:
 
 def _by_itself(made: list[Json]) -> Iterator[str]:
     """Hints on a single-role mode that the user may have chosen by forgetting a role."""
-    for one in made:
-        spec = parse(one)
+    for job in made:
+        spec = parse(job)
         framework = FRAMEWORKS[spec.framework]
         mode = framework.mode(spec.mode, [spec.role])
-        asked = contract.MODE in one["metadata"].get("annotations", {})
+        asked = contract.MODE in job["metadata"].get("annotations", {})
         if mode and spec.role in mode.single and not asked:
             limit = in_options(framework, framework.only_one(spec.role, mode))
             yield f"hint: {spec.role} by itself: {limit}"
@@ -205,7 +205,7 @@ def _roles(framework: Framework) -> str:
 
 def _framework_first(args: list[str]) -> list[str]:
     """`-n team tensorflow mnist` → `tensorflow -n team mnist`."""
-    place = next((at for at, word in enumerate(args) if word in FRAMEWORKS), None)
+    place = next((index for index, word in enumerate(args) if word in FRAMEWORKS), None)
     before = args[:place] if place is not None else []
     if not before or not before[0].startswith("-") or "--" in before:
         return args
@@ -218,7 +218,7 @@ class _Create(Listed):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         options = click_options(_ALL_PODS, _ALL_JOBS, namespace_options, write_options)
-        shown = (one.get_help_record(ctx) for one in options)
+        shown = (option.get_help_record(ctx) for option in options)
         with formatter.section("Options of all frameworks"):
             formatter.write_dl([line for line in shown if line])
 

@@ -40,26 +40,26 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
     """The Job, if it was created and only the response was lost, or if that is unknown."""
     wanted = as_applied(manifest, connection.namespace)
     try:
-        found = connection.cluster.get(
+        stored = connection.cluster.get(
             ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
         )
     except NotFound:
         return []
     except ClusterError:
         return [wanted]
-    applied, known = (annotations(one).get(contract.LAST_APPLIED) for one in (wanted, found))
-    return [found] if known == applied else []
+    applied, present = (annotations(job).get(contract.LAST_APPLIED) for job in (wanted, stored))
+    return [stored] if present == applied else []
 
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
     """The Jobs as they would be stored. Raises Denied with every error."""
-    answers = {one["metadata"]["name"]: _asked(connection, one) for one in manifests}
+    answers = {job["metadata"]["name"]: _asked(connection, job) for job in manifests}
     findings = [answer for answer in answers.values() if isinstance(answer, Finding)]
     taken = [name for name, answer in answers.items() if answer is None]
     refuse([*_existing(connection, manifests, taken), *findings])
     stored = [answer for answer in answers.values() if isinstance(answer, dict)]
-    for one in stored:
-        check_completed(connection, one, "--dry-run client -o yaml writes the manifests")
+    for job in stored:
+        check_completed(connection, job, "--dry-run client -o yaml writes the manifests")
     return stored
 
 
@@ -81,12 +81,12 @@ def _existing(
     A training job is refused also if none of its Jobs has one of these names: their roles would
     conflict.
     """
-    own = manifests[0]["metadata"]
-    job = own["labels"].get(contract.JOB, own["name"])
+    meta = manifests[0]["metadata"]
+    job = meta["labels"].get(contract.JOB, meta["name"])
     namespace = connection.namespace
     try:
         listed = connection.cluster.list(ListOptions("Job", namespace, f"{contract.JOB}={job}"))
-        roles = sorted(one["metadata"]["name"] for one in listed.manifests())
+        roles = sorted(manifest["metadata"]["name"] for manifest in listed.manifests())
     except Forbidden:
         roles = []
     where = f"exists already in namespace {namespace}"
@@ -125,7 +125,7 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
 def _taken_back(cli: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
     """Delete the created Jobs; returns a sentence about what remains."""
     standing = [
-        one["metadata"]["name"] for one in created if not _deleted(cli, connection.cluster, one)
+        job["metadata"]["name"] for job in created if not _deleted(cli, connection.cluster, job)
     ]
     if standing:
         names = " ".join(standing)
@@ -133,7 +133,7 @@ def _taken_back(cli: CliContext, connection: ClusterConnection, created: Sequenc
         return f"may still be there: kubectl delete job {names}{there} --ignore-not-found"
     if not created:
         return "nothing was created"
-    names = ", ".join(one["metadata"]["name"] for one in created)
+    names = ", ".join(job["metadata"]["name"] for job in created)
     return f"what was created is deleted again: {names}"
 
 
@@ -142,9 +142,9 @@ def _deleted(cli: CliContext, cluster: Cluster, created: Json) -> bool:
     target = ObjectRef.of("Job", created)
 
     def delete() -> None:
-        found = cluster.get(target)["metadata"]
-        if found["uid"] == created["metadata"].get("uid"):
-            cluster.delete(target, version=found["resourceVersion"])
+        current = cluster.get(target)["metadata"]
+        if current["uid"] == created["metadata"].get("uid"):
+            cluster.delete(target, version=current["resourceVersion"])
 
     try:
         with_fresh_state(delete, cli.sleep)

@@ -82,7 +82,7 @@ def manifests(request: CreateRequest) -> list[Json]:
     draft = _Draft(request, framework, requested, details(request.pods, framework, roles))
     jobs = [_checked_job(draft, bounds) for bounds in requested.all_roles]
     findings = [*requested.findings, *draft.details.findings]
-    findings += [one for _, found in jobs for one in found]
+    findings += [finding for _, wrong in jobs for finding in wrong]
     if request.options.command and not findings and not any(_commands(job) for job, _ in jobs):
         what = "every role here has a command of its own"
         findings.append(Finding("COMMAND", what, _without_command(framework)))
@@ -113,7 +113,7 @@ def _commands(job: Json) -> bool:
 
 def _without_command(framework: Framework) -> str:
     """The remedy where no role runs a command of the user."""
-    if any(one.annotation == contract.ENTRYPOINT for one in framework.settings):
+    if any(setting.annotation == contract.ENTRYPOINT for setting in framework.settings):
         return "leave it out; workers run what --set entrypoint='COMMAND' names"
     return "leave it out; see --mode"
 
@@ -127,8 +127,8 @@ def _without_image(draft: _Draft, bounds: RoleBounds) -> Finding:
 
 def _translated(draft: _Draft, bounds: RoleBounds, finding: Finding) -> Finding:
     """A manifest's finding, expressed in terms of the command line."""
-    own = flag(draft.framework, bounds.role)
-    path = own if finding.path in _SIZES else _option(finding.path)
+    option = flag(draft.framework, bounds.role)
+    path = option if finding.path in _SIZES else _option(finding.path)
     return Finding(path, finding.what, in_options(draft.framework, finding.allowed))
 
 

@@ -37,8 +37,8 @@ _SETTINGS: Final = tuple(
 
 def settings_of(framework: Framework) -> tuple[str, ...]:
     """Names for `--set`: annotations that this framework's users may set, without the prefix."""
-    own = {setting.annotation for setting in framework.settings}
-    others = {setting.annotation for one in FRAMEWORKS.values() for setting in one.settings} - own
+    used = {setting.annotation for setting in framework.settings}
+    others = {setting.annotation for one in FRAMEWORKS.values() for setting in one.settings} - used
     return tuple(name.removeprefix(contract.PREFIX) for name in _SETTINGS if name not in others)
 
 
@@ -144,18 +144,18 @@ class _Reader:
     ) -> dict[str, str]:
         """Values by role; a value for one role overrides the value for all roles."""
         common: dict[str, str] = {}
-        own: dict[str, str] = {}
+        per_role: dict[str, str] = {}
         for text in texts:
             match = _OF_ROLE.fullmatch(text)
             if match is None:
                 common = dict.fromkeys(all_roles, text)
             elif match["role"] in self._roles:
-                own[self._roles[match["role"]]] = match["value"]
+                per_role[self._roles[match["role"]]] = match["value"]
             else:
-                known = ", ".join(dict.fromkeys(self._roles.values()))
+                roles = ", ".join(dict.fromkeys(self._roles.values()))
                 what = f'"{text}" is for a role that the training job does not have'
-                self.findings.append(Finding(option, what, f"one of {known}"))
-        return common | own
+                self.findings.append(Finding(option, what, f"one of {roles}"))
+        return common | per_role
 
     def images(self, texts: Iterable[str], all_roles: Iterable[str]) -> dict[str, str]:
         values = self.by_role("--image", texts, all_roles)
@@ -176,16 +176,16 @@ class _Reader:
                 self.findings.append(Finding(option, str(error)))
         return values
 
-    def settings(self, texts: Iterable[str], known: Sequence[str]) -> dict[str, str]:
+    def settings(self, texts: Iterable[str], names: Sequence[str]) -> dict[str, str]:
         """Settings by the full name of their annotation."""
         pairs = self.pairs("--set", texts, _VARIABLE, "write NAME=VALUE")
-        one_of = f"one of {', '.join(known)}"
+        one_of = f"one of {', '.join(names)}"
         self.findings.extend(
             Finding("--set", f'"{name}" is not a setting', one_of)
             for name, _ in pairs
-            if name not in known
+            if name not in names
         )
-        return {f"{contract.PREFIX}{name}": value for name, value in pairs if name in known}
+        return {f"{contract.PREFIX}{name}": value for name, value in pairs if name in names}
 
     def pairs(
         self, option: str, texts: Iterable[str], form: re.Pattern[str], allowed: str

@@ -24,11 +24,11 @@ def hints(connection: ClusterConnection, stored: Sequence[Json], now: datetime) 
 
     yield from _claims(connection, stored)
     try:
-        found = survey_created(connection, stored, now)
+        survey = survey_created(connection, stored, now)
     except ClusterError:
         return
-    yield from found.hints
-    for job in found.jobs:
+    yield from survey.hints
+    for job in survey.jobs:
         if job.problem:
             if job.problem.code is not Code.EXEC_NOT_ALLOWED:  # the webhook warns of it
                 yield f"hint: nothing starts: {message(job.problem)}"
@@ -41,7 +41,7 @@ def hints(connection: ClusterConnection, stored: Sequence[Json], now: datetime) 
 
 
 def _claims(connection: ClusterConnection, stored: Sequence[Json]) -> Iterator[str]:
-    pods = (one["spec"]["template"]["spec"] for one in stored)
+    pods = (job["spec"]["template"]["spec"] for job in stored)
     volumes = (volume for pod in pods for volume in pod.get("volumes") or ())
     claims = (volume.get("persistentVolumeClaim") for volume in volumes)
     for name in dict.fromkeys(claim["claimName"] for claim in claims if claim):

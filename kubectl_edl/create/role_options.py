@@ -46,7 +46,7 @@ def flags(kind: RoleKind) -> tuple[str, ...]:
 def flag(framework: Framework, role: str) -> str:
     """The preferred spelling of a role's option, for messages."""
     every = chain((framework,), FRAMEWORKS.values())
-    kinds = (one.kinds[role] for one in every if role in one.kinds)
+    kinds = (other.kinds[role] for other in every if role in other.kinds)
     return flags(next(kinds, RoleKind(role)))[0]
 
 
@@ -58,8 +58,8 @@ def requested_roles(framework: Framework, mode: str, sizes: Mapping[str, str]) -
     """
     asked = dict(sizes) or {framework.worker: "1"}
     findings = [*_unknown_roles(framework, asked), *_unreadable(framework, asked)]
-    known = {role: text for role, text in asked.items() if role in framework.kinds}
-    texts = known | dict.fromkeys(_added(framework, mode, known), "1")
+    valid = {role: text for role, text in asked.items() if role in framework.kinds}
+    texts = valid | dict.fromkeys(_added(framework, mode, valid), "1")
     # Workers last, as in all lists of roles.
     roles = sorted(framework.kinds, key=lambda role: role == framework.worker)
     all_roles = tuple(_bounds_of(role, texts[role]) for role in roles if role in texts)
@@ -67,9 +67,9 @@ def requested_roles(framework: Framework, mode: str, sizes: Mapping[str, str]) -
 
 
 def _unknown_roles(framework: Framework, roles: Iterable[str]) -> list[Finding]:
-    known = ", ".join(flags(kind)[0] for kind in framework.roles)
+    names = ", ".join(flags(kind)[0] for kind in framework.roles)
     return [
-        Finding(flag(framework, role), f'{framework.name} has no role "{role}"', f"it has {known}")
+        Finding(flag(framework, role), f'{framework.name} has no role "{role}"', f"it has {names}")
         for role in roles
         if role not in framework.kinds
     ]
