@@ -175,8 +175,8 @@ def _json(body: object, status: int = HTTPStatus.OK) -> Response:
 
 
 def _failed(error: EdlError) -> Response:
-    found = (status for kind, status in _STATUS if isinstance(error, kind))
-    return _error(str(error), next(found, HTTPStatus.UNPROCESSABLE_ENTITY))
+    statuses = (status for kind, status in _STATUS if isinstance(error, kind))
+    return _error(str(error), next(statuses, HTTPStatus.UNPROCESSABLE_ENTITY))
 
 
 def _error(text: str, status: HTTPStatus) -> Response:

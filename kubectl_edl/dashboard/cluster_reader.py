@@ -85,7 +85,7 @@ def _missing(cluster: Cluster) -> dict[str, Forbidden]:
         selection for selection, _ in _followed(Stores(system_namespace=cluster.system_namespace))
     ]
     with ThreadPoolExecutor(len(selections)) as pool:
-        return dict(found for found in pool.map(asked, selections) if found)
+        return dict(refusal for refusal in pool.map(asked, selections) if refusal)
 
 
 def _followed(stores: Stores) -> list[tuple[ListOptions, Store[Any]]]:
@@ -145,19 +145,19 @@ class ClusterWideReader:
         state = self._incremental.state(now)
         plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
         waiting = in_plan(state, plan, by.stalled)
-        keys = [one.job.key for one in waiting]
+        keys = [entry.job.key for entry in waiting]
         starts = self._starts(state, by, keys, plan) if keys else {}
         namespace = self._connection.namespace
         return DashboardSnapshot(
             at=now,
             jobs=tuple(job for job in state.jobs if namespace in ("", job.key.namespace)),
             waiting=tuple(
-                replace(one, estimate=starts.get(one.job.key))
-                for one in waiting
-                if namespace in ("", one.job.key.namespace)
+                replace(entry, estimate=starts.get(entry.job.key))
+                for entry in waiting
+                if namespace in ("", entry.job.key.namespace)
             ),
             state=state,
-            teams=team_figures(state, (one.job for one in queue_order.waiting(state, plan))),
+            teams=team_figures(state, (entry.job for entry in queue_order.waiting(state, plan))),
             deciding=by,
             hints=(*by.hints, *self._hints),
         )

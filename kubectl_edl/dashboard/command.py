@@ -51,20 +51,20 @@ def dashboard(cli: CliContext, scope: Scope, asked: DashboardOptions) -> None:
 
     from kubectl_edl.dashboard import run_dashboard
 
-    found = run_dashboard.started(cli, cli.connect(scope), asked)
-    cli.say(f"{found.url}   (Ctrl-C ends it)")
+    server = run_dashboard.started(cli, cli.connect(scope), asked)
+    cli.say(f"{server.url}   (Ctrl-C ends it)")
     cli.out.flush()
-    if not found.address.loopback:
+    if not server.address.loopback:
         cli.warn(
-            f"hint: others open it as http://{gethostname()}:{found.address.port}/ with the same "
+            f"hint: others open it as http://{gethostname()}:{server.address.port}/ with the same "
             "token; the token crosses the network in the clear"
         )
     try:
         if asked.opened and run_dashboard.can_show(os.environ):
-            webbrowser.open(found.url)
+            webbrowser.open(server.url)
         while True:
             cli.sleep(_LONG)
     except KeyboardInterrupt:
         cli.warn("ended")
     finally:
-        found.stop()
+        server.stop()

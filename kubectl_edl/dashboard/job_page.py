@@ -106,15 +106,15 @@ class JobPages:
             return last.body
         body = self._read(snapshot, job)
         now = self.monotonic()
-        kept = {key: one for key, one in self._answers.items() if one.usable(now)}
+        usable = {key: answer for key, answer in self._answers.items() if answer.usable(now)}
         answer = _Answer(now + max(_FRESH, _REST * (now - begun)), body)
-        self._answers = kept | {job.key: answer}
+        self._answers = usable | {job.key: answer}
         return body
 
     def _found(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
-        found = job_of(snapshot.jobs, key)
-        if found:
-            return found
+        job = job_of(snapshot.jobs, key)
+        if job:
+            return job
         shown = self.connection.namespace
         other = "" if shown in ("", key.namespace) else f"; only namespace {shown} is shown here"
         raise Missing(
@@ -131,8 +131,8 @@ class JobPages:
         roles = tuple(role.name for role in job.roles)
         given = ExplanationInput(job, roles, pods, by, snapshot.state, published, now)
         explained, hints = read_explanation(self.cli, self.connection, given)
-        why = {one.name: one.why for one in explained.waiting_pods}
-        why |= {one.name: one.why for one in failed_pods(pods)}
+        why = {pod.name: pod.why for pod in explained.waiting_pods}
+        why |= {pod.name: pod.why for pod in failed_pods(pods)}
         about = list(why)[:MOST_PODS_WITH_EVENTS]
         events, no_events = read_if_allowed(
             lambda: events_about(cluster, job, about), "Events are missing"
@@ -161,8 +161,8 @@ class _JobFacts(NamedTuple):
     now: datetime
 
 
-def _page(found: _JobFacts) -> Json:
-    explained, now = found.explained, found.now
+def _page(given: _JobFacts) -> Json:
+    explained, now = given.explained, given.now
     job = explained.view.job
     facts = {"Framework": job.framework} | explanation_facts(explained, now)
     facts |= administrator_facts(explained)
@@ -179,8 +179,8 @@ def _page(found: _JobFacts) -> Json:
         "sizes": _table(sizes_table(explained)),
         "domains": _table(domains_table(explained)),
         "blockers": list(_blockers(explained)),
-        "pods": _table(_pods_table(found)),
-        "events": _table(events_table(found.events[::-1], now, job.key.namespace)),
+        "pods": _table(_pods_table(given)),
+        "events": _table(events_table(given.events[::-1], now, job.key.namespace)),
         "history": _table(operations_table(past(job)[::-1], now)),
         "command": f"kubectl edl events {explained.view.argument}",
     }
@@ -202,15 +202,15 @@ def _table(table: Table) -> Json:
 
 
 def _blockers(explained: Explained) -> Iterator[Json]:
-    others = tuple((one.what, one.remedy) for one in other_blockers(explained))
+    others = tuple((blocker.what, blocker.remedy) for blocker in other_blockers(explained))
     more = [BlockerList("Blockers:", others)] if others else []
-    for remedy, found in (("would help", stop_lists(explained)), ("fix", more)):
-        for one in found:
+    for remedy, lists in (("would help", stop_lists(explained)), ("fix", more)):
+        for section in lists:
             yield {
-                "title": harmless(one.title).removesuffix(":"),
+                "title": harmless(section.title).removesuffix(":"),
                 "remedy": remedy,
-                "lines": [[harmless(what), harmless(helps)] for what, helps in one.lines],
-                "note": one.note,
+                "lines": [[harmless(what), harmless(helps)] for what, helps in section.lines],
+                "note": section.note,
             }
 
 
@@ -219,28 +219,28 @@ class _PodRow(NamedTuple):
     pod: Pod
 
 
-def _pods_table(found: _JobFacts) -> Table:
+def _pods_table(given: _JobFacts) -> Table:
     """Pods that are neither ready nor done come first."""
     rows = [
         _PodRow(role.name, pod)
-        for role in found.explained.view.job.roles
+        for role in given.explained.view.job.roles
         for pod in sorted(role.status.pods, key=lambda pod: (pod.index, pod.created_at, pod.name))
     ]
     columns: tuple[Column[_PodRow], ...] = (
-        Column("POD", lambda one: one.pod.name),
-        Column("ROLE", lambda one: one.role),
-        Column("NODE", lambda one: one.pod.node),
-        Column("STATUS", lambda one: pod_status(one.pod)),
-        Column("READY", lambda one: "yes" if one.pod.ready else "no"),
-        Column("RESTARTS", lambda one: str(found.restarts.get(one.pod.name, "unknown"))),
-        Column("AGE", lambda one: age(one.pod.created_at, found.now)),
-        Column("WHY", lambda one: found.why.get(one.pod.name, "")),
+        Column("POD", lambda row: row.pod.name),
+        Column("ROLE", lambda row: row.role),
+        Column("NODE", lambda row: row.pod.node),
+        Column("STATUS", lambda row: pod_status(row.pod)),
+        Column("READY", lambda row: "yes" if row.pod.ready else "no"),
+        Column("RESTARTS", lambda row: str(given.restarts.get(row.pod.name, "unknown"))),
+        Column("AGE", lambda row: age(row.pod.created_at, given.now)),
+        Column("WHY", lambda row: given.why.get(row.pod.name, "")),
     )
     return Table.of(columns, sorted(rows, key=_goes_well))
 
 
-def _goes_well(one: _PodRow) -> bool:
-    return one.pod.ready or one.pod.phase is PodPhase.SUCCEEDED
+def _goes_well(row: _PodRow) -> bool:
+    return row.pod.ready or row.pod.phase is PodPhase.SUCCEEDED
 
 
 def _restarts(pod: Json) -> tuple[str, int]:
@@ -249,19 +249,19 @@ def _restarts(pod: Json) -> tuple[str, int]:
     Init containers count until the pod is initialized; sidecars always count.
     """
     status, specs = pod.get("status") or {}, pod["spec"].get("initContainers") or ()
-    sidecars = {one["name"] for one in specs if one.get("restartPolicy") == "Always"}
+    sidecars = {spec["name"] for spec in specs if spec.get("restartPolicy") == "Always"}
     before = list[Json]()
     initialized = _is_initialized(status)
-    for one in status.get("initContainerStatuses") or ():
-        before.append(one)
-        if not _is_done(one, sidecar=one["name"] in sidecars):
+    for container in status.get("initContainerStatuses") or ():
+        before.append(container)
+        if not _is_done(container, sidecar=container["name"] in sidecars):
             break
     else:
         initialized = True
     if initialized:
-        sides = [one for one in before if one["name"] in sidecars]
+        sides = [container for container in before if container["name"] in sidecars]
         before = [*sides, *(status.get("containerStatuses") or ())]
-    return pod["metadata"]["name"], sum(one.get("restartCount") or 0 for one in before)
+    return pod["metadata"]["name"], sum(container.get("restartCount") or 0 for container in before)
 
 
 def _is_done(container: Json, *, sidecar: bool) -> bool:
@@ -272,5 +272,5 @@ def _is_done(container: Json, *, sidecar: bool) -> bool:
 
 
 def _is_initialized(status: Json) -> bool:
-    found = (one for one in status.get("conditions") or () if one["type"] == "Initialized")
-    return any(one["status"] == "True" for one in found)
+    conditions = (one for one in status.get("conditions") or () if one["type"] == "Initialized")
+    return any(condition["status"] == "True" for condition in conditions)

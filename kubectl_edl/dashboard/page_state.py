@@ -58,7 +58,7 @@ def sample(snapshot: DashboardSnapshot) -> Json:
     nodes = snapshot.state.nodes if snapshot.state else ()
     return {
         "at": _second(snapshot.at),
-        "shares": {one["title"]: one["share"] for one in node_load.totals(nodes)},
+        "shares": {total["title"]: total["share"] for total in node_load.totals(nodes)},
         "running": _running(snapshot),
         "queued": len(snapshot.waiting),
     }
@@ -99,11 +99,11 @@ def page(
         "jobs": {"all": len(jobs), "rows": rows},
         "queue": {
             "all": len(snapshot.waiting),
-            "rows": [_waiting(one, snapshot.at) for one in snapshot.waiting[:MOST_WAITING]],
+            "rows": [_waiting(entry, snapshot.at) for entry in snapshot.waiting[:MOST_WAITING]],
         },
         "teams": {
             "all": len(snapshot.teams),
-            "rows": [_team(one) for one in _first_teams(snapshot.teams)],
+            "rows": [_team(figures) for figures in _first_teams(snapshot.teams)],
         },
         "costs": state and _costs(state, costs(state, asked), asked),
         "hints": [hint.removeprefix("hint: ") for hint in hints],
@@ -145,7 +145,7 @@ def job_row(job: TrainingJob) -> Json:
         "wanted": role.request.replicas,
         "imaginable": shown.phase not in ENDED and not unready(job),
         **shown.why.document,
-        "line": [[_second(at), size] for at, size in line(role, job.started_at, counted.size)],
+        "line": [[_second(time), size] for time, size in line(role, job.started_at, counted.size)],
         "ended": _second(end.since) if (end := role.status.end_condition) else None,
     }
 
@@ -154,55 +154,55 @@ def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
     """Topology domains of the job's running pods, by role."""
     return [
         {
-            "role": one.role,
-            "label": one.label,
-            "required": one.required,
-            "pods": topology_view.domains(one.domains),
+            "role": counts.role,
+            "label": counts.label,
+            "required": counts.required,
+            "pods": topology_view.domains(counts.domains),
         }
-        for one in running(job, labels)
-        if one.domains
+        for counts in running(job, labels)
+        if counts.domains
     ]
 
 
-def _team(one: TeamFigures) -> Json:
+def _team(figures: TeamFigures) -> Json:
     return {
-        "name": one.team.name,
-        "level": one.level,
-        "guaranteed": _amounts(one.guaranteed),
-        "used": _amounts(one.used),
-        "borrowed": _amounts(one.borrowed),
-        "lent": _amounts(one.lent),
-        "waiting": one.waiting,
-        "bars": _bars(one),
+        "name": figures.team.name,
+        "level": figures.level,
+        "guaranteed": _amounts(figures.guaranteed),
+        "used": _amounts(figures.used),
+        "borrowed": _amounts(figures.borrowed),
+        "lent": _amounts(figures.lent),
+        "waiting": figures.waiting,
+        "bars": _bars(figures),
     }
 
 
-def _amounts(found: Resources) -> str:
-    return str(found) if found else ""
+def _amounts(amounts: Resources) -> str:
+    return str(amounts) if amounts else ""
 
 
 def _first_teams(teams: Sequence[TeamFigures]) -> tuple[TeamFigures, ...]:
     """The topmost `MOST_TEAMS` teams, in their order."""
     first = sorted(range(len(teams)), key=lambda place: (teams[place].level, place))
-    kept = set(first[:MOST_TEAMS])
-    return tuple(one for place, one in enumerate(teams) if place in kept)
+    shown = set(first[:MOST_TEAMS])
+    return tuple(team for place, team in enumerate(teams) if place in shown)
 
 
-def _bars(one: TeamFigures) -> list[Json]:
+def _bars(figures: TeamFigures) -> list[Json]:
     """Bars of the resources that the team is guaranteed, then of others that it uses."""
-    owed = [name for name, _ in one.guaranteed]
-    others = [name for name, _ in one.used if name not in owed]
-    return [_bar(one, name) for name in (*owed, *others)[:_MOST_RESOURCES]]
+    owed = [name for name, _ in figures.guaranteed]
+    others = [name for name, _ in figures.used if name not in owed]
+    return [_bar(figures, name) for name in (*owed, *others)[:_MOST_RESOURCES]]
 
 
-def _bar(one: TeamFigures, name: str) -> Json:
+def _bar(figures: TeamFigures, name: str) -> Json:
     """One resource; parts are percent of the larger of its guarantee and its usage.
 
     The parts are drawn in this order: used within the guarantee, borrowed, lent. The rest up to 100
     is idle and not lent. The text is `40 of 32 nvidia.com/gpu, 8 borrowed`.
     """
-    owed, used = one.guaranteed.get(name), one.used.get(name)
-    borrowed, lent = one.borrowed.get(name), one.lent.get(name)
+    owed, used = figures.guaranteed.get(name), figures.used.get(name)
+    borrowed, lent = figures.borrowed.get(name), figures.lent.get(name)
     whole = max(owed, used, 1)
     parts = [f"{_figure(name, used)} of {amount_text(name, owed)}"]
     parts += [f"{_figure(name, borrowed)} borrowed"] * bool(borrowed)
@@ -220,25 +220,25 @@ def _figure(name: str, amount: int) -> str:
     return amount_text(name, amount).partition(" ")[0]
 
 
-def _costs(state: ClusterState, found: ClusterCosts, asked: CostOptions) -> Json:
+def _costs(state: ClusterState, costs: ClusterCosts, asked: CostOptions) -> Json:
     """The costs that `kubectl edl top cluster` prints below its table."""
-    rows = [("Node-hours", found.nodes.nodes), ("Cost", found.nodes.hourly)] if state.nodes else []
+    rows = [("Node-hours", costs.nodes.nodes), ("Cost", costs.nodes.hourly)] if state.nodes else []
     return {
         "rows": [_shares(title, shares) for title, shares in rows if shares],
-        "hours": hours_lines(found),
-        "note": unpriced(found.nodes) or ("" if asked.prices else _UNPRICED),
+        "hours": hours_lines(costs),
+        "note": unpriced(costs.nodes) or ("" if asked.prices else _UNPRICED),
     }
 
 
-def _shares(title: str, found: NodeShares) -> Json:
+def _shares(title: str, shares: NodeShares) -> Json:
     """`parts` in percent of the whole, in the order of the columns."""
     columns = ("minimums", "extras", "others", "idle")
-    amounts = [getattr(found, name) for name in columns]
+    amounts = [getattr(shares, name) for name in columns]
     return {
         "title": title,
-        "total": decimal(found.total),
-        "parts": [round(100 * one / found.total, 1) if found.total else 0 for one in amounts],
-        **{name: decimal(one) for name, one in zip(columns, amounts, strict=True)},
+        "total": decimal(shares.total),
+        "parts": [round(100 * part / shares.total, 1) if shares.total else 0 for part in amounts],
+        **{name: decimal(amount) for name, amount in zip(columns, amounts, strict=True)},
     }
 
 
@@ -248,31 +248,31 @@ def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime
     Without a history, its current size since the start.
     """
     history = [entry for entry in entries(role.record.history) if entry.operation not in _NO_SIZE]
-    found = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in history]
-    if not found and started and size:
-        found = [(started, size)]
+    points = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in history]
+    if not points and started and size:
+        points = [(started, size)]
     return [
-        one for last, one in pairwise([None, *found]) if one and (not last or last[1] != one[1])
+        new for last, new in pairwise([None, *points]) if new and (not last or last[1] != new[1])
     ]
 
 
-def _waiting(one: WaitingJob, now: datetime) -> Json:
-    ahead = [str(key) for key in one.ahead[:3]]
-    unnamed = max(len(one.ahead), (one.position or 1) - 1) - len(ahead)
-    if one.counted:
-        ahead, unnamed = [ahead_text(one.counted)], 0
+def _waiting(entry: WaitingJob, now: datetime) -> Json:
+    ahead = [str(key) for key in entry.ahead[:3]]
+    unnamed = max(len(entry.ahead), (entry.position or 1) - 1) - len(ahead)
+    if entry.counted:
+        ahead, unnamed = [ahead_text(entry.counted)], 0
     return {
-        "namespace": one.job.key.namespace,
-        "name": one.job.key.name,
-        "position": one.position,
-        "team": one.team,
-        "placeInTeam": one.position_in_team,
-        "priority": one.job.priority,
-        "asks": str(one.requests),
+        "namespace": entry.job.key.namespace,
+        "name": entry.job.key.name,
+        "position": entry.position,
+        "team": entry.team,
+        "placeInTeam": entry.position_in_team,
+        "priority": entry.job.priority,
+        "asks": str(entry.requests),
         "ahead": [*ahead, *([f"{unnamed} more"] if unnamed > 0 else [])],
-        "starts": when(one.estimate, now) if one.estimate else "unknown",
-        **one.why.document,
-        "since": _second(one.job.queued_at),
+        "starts": when(entry.estimate, now) if entry.estimate else "unknown",
+        **entry.why.document,
+        "since": _second(entry.job.queued_at),
     }
 
 

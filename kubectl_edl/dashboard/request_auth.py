@@ -99,9 +99,9 @@ def token_in_query(asked: Request) -> str:
 
 
 def _foreign(asked: Request) -> AuthRefusal | None:
-    own = ("", f"http://{asked.headers.get('Host', '')}")
+    origins = ("", f"http://{asked.headers.get('Host', '')}")
     site = asked.headers.get("Sec-Fetch-Site", "")
-    if asked.headers.get("Origin", "") in own and site in _SAME:
+    if asked.headers.get("Origin", "") in origins and site in _SAME:
         return None
     return AuthRefusal(HTTPStatus.FORBIDDEN, "another page may not ask for this")
 

@@ -75,8 +75,8 @@ def _names(asked: DashboardOptions, address: DashboardAddress) -> frozenset[str]
     """Names in `Host` that browsers may use, in addition to IP addresses."""
     if address.loopback:
         return frozenset({"localhost"})
-    own = (asked.address, socket.gethostname(), socket.getfqdn())
-    return frozenset({"localhost", *(name.lower() for name in own)})
+    names = (asked.address, socket.gethostname(), socket.getfqdn())
+    return frozenset({"localhost", *(name.lower() for name in names)})
 
 
 def can_show(environ: Mapping[str, str], platform: str = sys.platform) -> bool:

@@ -76,8 +76,8 @@ class DashboardWatcher:
         """Read and publish once. An error is shown next to the last good state."""
         trouble = ""
         try:
-            if found := self._reader.read():
-                self._page, self._snapshot = self._drawn(found), found
+            if snapshot := self._reader.read():
+                self._page, self._snapshot = self._drawn(snapshot), snapshot
             self._problems.clear()
         except EdlError as error:
             trouble = str(error)
@@ -87,9 +87,9 @@ class DashboardWatcher:
         if self._page or trouble:
             self._broadcast.show(msgspec.json.encode(self._page | {"trouble": trouble}))
 
-    def _drawn(self, found: DashboardSnapshot) -> Json:
-        self._samples = recorded(self._samples, sample(found))
-        return page(found, self._samples, self._asked, self.costs)
+    def _drawn(self, snapshot: DashboardSnapshot) -> Json:
+        self._samples = recorded(self._samples, sample(snapshot))
+        return page(snapshot, self._samples, self._asked, self.costs)
 
     def costs(self, state: ClusterState, asked: CostOptions) -> ClusterCosts:
         """Costs of the nodes now, with recent resource-hours."""

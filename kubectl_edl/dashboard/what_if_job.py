@@ -69,7 +69,7 @@ class WhatIfEngine:
             ) from None
         finally:
             self._lock.release()
-        before, after = ({one.key: one for one in run.jobs} for run in (as_is, changed))
+        before, after = ({job.key: job for job in run.jobs} for run in (as_is, changed))
         return _answer([_row(job, before[job.key], after[job.key]) for job in jobs], request, by)
 
     def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
@@ -93,17 +93,17 @@ class WhatIfEngine:
         return simulate(scenario, control_mode, HORIZON, Watcher(passed=passed))
 
 
-def _answer(found: list[Json], request: WhatIfRequest, by: EffectiveSettings) -> Json:
+def _answer(rows: list[Json], request: WhatIfRequest, by: EffectiveSettings) -> Json:
     """The row of the job itself, then those of other jobs that the change affects."""
     asked = (request.namespace, request.name)
-    own = [row for row in found if (row["namespace"], row["name"]) == asked]
-    others = [row for row in found if row not in own and _differs(row)]
+    changed = [row for row in rows if (row["namespace"], row["name"]) == asked]
+    others = [row for row in rows if row not in changed and _differs(row)]
     return {
         "max": request.max,
         "minutes": HORIZON / 60,
         "deciding": by.text,
-        "rows": [*own, *others[:_MOST]],
-        "untouched": len(found) - len(own) - len(others),
+        "rows": [*changed, *others[:_MOST]],
+        "untouched": len(rows) - len(changed) - len(others),
         "more": len(others[_MOST:]),
     }
 
@@ -125,12 +125,12 @@ def _differs(row: Json) -> bool:
     return any(row["asIs"][what] != row["whatIf"][what] for what in ("size", "starts", "ends"))
 
 
-def _outcome(found: JobResult) -> Json:
+def _outcome(result: JobResult) -> Json:
     """`size` at the end, None for a job that has ended; seconds until start and end."""
-    track = found.track
+    track = result.track
     return {
-        "size": track.wanted.at(found.until) if track.ended is None else None,
-        "max": found.max,
+        "size": track.wanted.at(result.until) if track.ended is None else None,
+        "max": result.max,
         "starts": track.started,
         "ends": track.ended,
         "message": track.reason,
