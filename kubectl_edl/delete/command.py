@@ -70,9 +70,9 @@ def _found(
         return {key: jobs for key, jobs in listed.items() if _selects(uids, jobs)}
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
-    own = {job["metadata"]["name"] for jobs in there.values() for job in jobs}
+    every = {job["metadata"]["name"] for jobs in there.values() for job in jobs}
     unknown = [
-        name for name in names if name not in there and (name in own or not how.ignore_not_found)
+        name for name in names if name not in there and (name in every or not how.ignore_not_found)
     ]
     if unknown:
         _refuse(unknown[0], there, connection, "; nothing was deleted" if len(names) > 1 else "")
@@ -97,9 +97,9 @@ def _whole(names: Iterable[str], listed: _ByName) -> dict[str, None]:
     """Replace the names of all Jobs of a training job, as `-o name` prints them, by its name."""
     named = dict.fromkeys(names)
     for whole, jobs in listed.items():
-        own = {job["metadata"]["name"] for job in jobs}
-        if whole not in named and own <= named.keys():
-            named = dict.fromkeys((*(name for name in named if name not in own), whole))
+        every = {job["metadata"]["name"] for job in jobs}
+        if whole not in named and every <= named.keys():
+            named = dict.fromkeys((*(name for name in named if name not in every), whole))
     return named
 
 
@@ -145,15 +145,15 @@ def _delete(
     cli: CliContext,
     connection: ClusterConnection,
     how: DeleteOptions,
-    found: tuple[JobKey, Sequence[Json]],
+    target: tuple[JobKey, Sequence[Json]],
 ) -> None:
-    key, jobs = found
+    key, jobs = target
     for job in jobs:
         _delete_one(connection.cluster, job, how.dry_run)
     names = [job["metadata"]["name"] for job in jobs]
     if how.output == "name":
-        for one in names:
-            cli.say(f"job.batch/{one}")
+        for job_name in names:
+            cli.say(f"job.batch/{job_name}")
         return
     which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
     remark = REMARKS[how.dry_run] or _ending_pods(jobs)
@@ -207,8 +207,8 @@ def _wait_until_gone(
 
 
 def _is_there(cluster: PluginCluster, job: Json) -> bool:
-    found = find(cluster, ObjectRef.of("Job", job))
-    return bool(found and found["metadata"]["uid"] == job["metadata"]["uid"])
+    manifest = find(cluster, ObjectRef.of("Job", job))
+    return bool(manifest and manifest["metadata"]["uid"] == job["metadata"]["uid"])
 
 
 _HELP: Final = """Delete training jobs with all of their Jobs and pods.
@@ -244,13 +244,13 @@ def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Sco
     """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     check(choice, scope)
     connection = cli.connect(scope)
-    found = _found(cli, connection, choice, how)
-    if none_found(cli, connection.namespace, found):
+    selected = _found(cli, connection, choice, how)
+    if none_found(cli, connection.namespace, selected):
         return
-    pods = {key: sum(map(_active, jobs)) for key, jobs in found.items()}
+    pods = {key: sum(map(_active, jobs)) for key, jobs in selected.items()}
     confirms = not how.yes and how.dry_run == "none"
-    if confirms and not agreed(cli, scope, "Delete", pods, sum(map(len, found.values()))):
+    if confirms and not agreed(cli, scope, "Delete", pods, sum(map(len, selected.values()))):
         return
-    each(cli, found.items(), partial(_delete, cli, connection, how))
+    each(cli, selected.items(), partial(_delete, cli, connection, how))
     if how.wait and how.dry_run == "none":
-        _wait_until_gone(cli, connection, [job for jobs in found.values() for job in jobs], how)
+        _wait_until_gone(cli, connection, [job for jobs in selected.values() for job in jobs], how)
