@@ -20,10 +20,10 @@ def pool_remedy(
 
     counted = with_counted_demands(state, settings.limits)
     given = DecisionInput(counted, settings.policy_to_apply(), settings.limits)
-    found = within_pool_limits(given, job, limit)
-    ways = [f"raise {higher_pool_limit(found)}"]
-    if found.min:
-        ways.append(f"or {smaller_min(found, f'{job.key.name} -n {job.key.namespace}')}")
+    remedy = within_pool_limits(given, job, limit)
+    ways = [f"raise {higher_pool_limit(remedy)}"]
+    if remedy.min:
+        ways.append(f"or {smaller_min(remedy, f'{job.key.name} -n {job.key.namespace}')}")
     return FixCommand("; ".join(ways))
 
 

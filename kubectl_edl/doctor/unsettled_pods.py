@@ -35,18 +35,18 @@ class PodNotingCluster(DelegatingCluster):
         """None if all pods were not listed."""
 
     def list(self, selection: ListOptions) -> RawList:
-        found = self._cluster.list(selection)
+        listing = self._cluster.list(selection)
         if selection == ListOptions("Pod"):
-            self.unsettled = tuple(_unsettled(found))
-        return found
+            self.unsettled = tuple(_unsettled(listing))
+        return listing
 
 
 def unsettled_pods(cluster: Cluster, namespace: str) -> tuple[UnsettledPod, ...]:
     return tuple(_unsettled(cluster.list(ListOptions("Pod", namespace))))
 
 
-def _unsettled(found: RawList) -> Iterator[UnsettledPod]:
+def _unsettled(listing: RawList) -> Iterator[UnsettledPod]:
     """Decoded one by one, as there may be many pods."""
-    for pod in map(_decoder.decode, found.items):
+    for pod in map(_decoder.decode, listing.items):
         if pod.metadata.deletion_timestamp or not pod.spec.node_name:
             yield pod

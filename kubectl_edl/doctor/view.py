@@ -51,10 +51,10 @@ def section_text(results: SectionResult, how: Layout) -> str:
 
     Checks for which the user lacks a right are left to the end of the report.
     """
-    found = _distinct(results)
-    if len(found) < len(results.found) and not found:
+    distinct = _distinct(results)
+    if len(distinct) < len(results.found) and not distinct:
         return ""
-    lines = [results.title, *(line for one in found for line in _lines(one, how))]
+    lines = [results.title, *(line for result in distinct for line in _lines(result, how))]
     if results.cut_short:
         lines += ["", CUT_SHORT]
     return _paragraph(lines)
@@ -65,21 +65,21 @@ def _not_checked_text(sections: Sequence[SectionResult], how: Layout) -> str:
     lines: list[str] = []
     for fix, rights in _unchecked(sections).items():
         what = [f"{', '.join(titles)}: {right}" for right, titles in rights.items()]
-        *others, last = (CheckResult(Verdict.WARNING, one) for one in what)
-        for one in (*others, replace(last, fix=fix)):
-            lines += _lines(one, how)
+        *others, last = (CheckResult(Verdict.WARNING, message) for message in what)
+        for result in (*others, replace(last, fix=fix)):
+            lines += _lines(result, how)
     return _paragraph([_NOT_CHECKED, *lines]) if lines else ""
 
 
 def _unchecked(sections: Sequence[SectionResult]) -> Mapping[str, Mapping[str, Iterable[str]]]:
     """The titles of the sections by the right that they lack, by its fix."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
+    by_fix: dict[str, dict[str, dict[str, None]]] = {}
     for section in sections:
-        for one in section.found:
-            if one.unchecked:
-                titles = found.setdefault(one.fix, {}).setdefault(one.message, {})
+        for result in section.found:
+            if result.unchecked:
+                titles = by_fix.setdefault(result.fix, {}).setdefault(result.message, {})
                 titles[section.title] = None
-    return found
+    return by_fix
 
 
 def _paragraph(lines: Iterable[str]) -> str:
@@ -88,7 +88,7 @@ def _paragraph(lines: Iterable[str]) -> str:
 
 def summary(sections: Sequence[SectionResult]) -> str:
     """The last line, with the numbers of findings."""
-    counts = Counter(one.verdict for section in sections for one in _distinct(section))
+    counts = Counter(result.verdict for section in sections for result in _distinct(section))
     counts[Verdict.WARNING] += sum(map(len, _unchecked(sections).values()))
     passed = counts[Verdict.OK]
     bad = [_count(counts[Verdict.FAILURE], "failure"), _count(counts[Verdict.WARNING], "warning")]
@@ -100,9 +100,9 @@ def summary(sections: Sequence[SectionResult]) -> str:
 
 def _distinct(results: SectionResult) -> list[CheckResult]:
     """Findings of the checks that ran, without repetition."""
-    ran = [one for one in results.found if not one.unchecked]
-    found = {(one.verdict, one.message, one.fix): one for one in reversed(ran)}
-    return list(reversed(found.values()))
+    ran = [result for result in results.found if not result.unchecked]
+    distinct = {(result.verdict, result.message, result.fix): result for result in reversed(ran)}
+    return list(reversed(distinct.values()))
 
 
 def document(sections: Sequence[SectionResult]) -> CheckReportDocument:
@@ -113,25 +113,25 @@ def document(sections: Sequence[SectionResult]) -> CheckReportDocument:
         "checks": [
             {
                 "section": section.title,
-                "name": one.check,
-                "result": one.verdict.value,
-                "message": f"not checked: {one.message}" if one.unchecked else one.message,
-                "remediation": one.fix,
+                "name": row.check,
+                "result": row.verdict.value,
+                "message": f"not checked: {row.message}" if row.unchecked else row.message,
+                "remediation": row.fix,
             }
             for section in sections
-            for one in section.found
+            for row in section.found
         ],
     }
 
 
 def worst(sections: Sequence[SectionResult]) -> Verdict:
-    found = {one.verdict for section in sections for one in section.found}
-    return next((each for each in reversed(Verdict) if each in found), Verdict.OK)
+    verdicts = {result.verdict for section in sections for result in section.found}
+    return next((each for each in reversed(Verdict) if each in verdicts), Verdict.OK)
 
 
-def _lines(one: CheckResult, how: Layout) -> list[str]:
-    line = f"  {_mark(one.verdict, how)} {_shown(one.message, how)}"
-    return [line, f"      fix: {_shown(one.fix, how)}"] if one.fix else [line]
+def _lines(result: CheckResult, how: Layout) -> list[str]:
+    line = f"  {_mark(result.verdict, how)} {_shown(result.message, how)}"
+    return [line, f"      fix: {_shown(result.fix, how)}"] if result.fix else [line]
 
 
 def _mark(verdict: Verdict, how: Layout) -> str:

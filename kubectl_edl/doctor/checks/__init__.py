@@ -125,15 +125,16 @@ def run_checks(connect: Callable[[], ClusterConnection], now: datetime) -> Itera
 
 def run_section(section: Section, context: CheckContext) -> SectionResult:
     """Run one section, up to a vital check that fails."""
-    found: list[CheckResult] = []
+    results: list[CheckResult] = []
     for check in section.checks:
-        found_here = [
-            one.named(check.name, context.connection.scope) for one in _results_of(check, context)
+        latest = [
+            result.named(check.name, context.connection.scope)
+            for result in _results_of(check, context)
         ]
-        found.extend(found_here)
-        if check.vital and any(one.verdict is Verdict.FAILURE for one in found_here):
-            return SectionResult(section.title, tuple(found), cut_short=True)
-    return SectionResult(section.title, tuple(found))
+        results.extend(latest)
+        if check.vital and any(result.verdict is Verdict.FAILURE for result in latest):
+            return SectionResult(section.title, tuple(results), cut_short=True)
+    return SectionResult(section.title, tuple(results))
 
 
 def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:

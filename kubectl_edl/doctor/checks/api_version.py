@@ -15,14 +15,14 @@ _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 def answers(context: CheckContext) -> CheckResults:
     server = context.connection.server
     release = context.connection.cluster.version()
-    oldest, newest = (".".join(map(str, one)) for one in (OLDEST, NEWEST))
-    found = _NUMBERS.match(release)
-    if not found:
+    oldest, newest = (".".join(map(str, bound)) for bound in (OLDEST, NEWEST))
+    match = _NUMBERS.match(release)
+    if not match:
         yield warning(
             f'{server} answers, and calls itself "{release}": {oldest} or newer is needed',
             FixCommand("kubectl version"),
         )
-    elif (int(found[1]), int(found[2])) < OLDEST:
+    elif (int(match[1]), int(match[2])) < OLDEST:
         yield failure(
             f"{server} runs Kubernetes {release}: {oldest} or newer is needed",
             "upgrade the cluster",

@@ -33,26 +33,26 @@ def teams(context: CheckContext) -> CheckResults:
     target = ObjectRef("ConfigMap", namespace, contract.TEAMS_CONFIG_MAP)
     try:
         data = context.connection.cluster.get(target).get("data") or {}
-        found = teams_of(data)
+        configured = teams_of(data)
     except NotFound:
         yield _left_behind(context) or ok(_NONE)
         return
     except Denied as denied:
-        for one in denied.findings[:_MOST]:
-            yield failure(f"{where} is not in effect, the teams before it are: {one}", edit)
+        for finding in denied.findings[:_MOST]:
+            yield failure(f"{where} is not in effect, the teams before it are: {finding}", edit)
         if (more := len(denied.findings) - _MOST) > 0:
             yield failure(f"{where}: and {more} more", edit)
         return
-    if not found:
+    if not configured:
         yield ok(_NONE)
         return
-    claims = _claims(context, found)
+    claims = _claims(context, configured)
     results = [
-        *_above_nodes(context, found),
+        *_above_nodes(context, configured),
         *_contradictions(claims, edit),
-        *_without_namespaces(found, claims, edit),
+        *_without_namespaces(configured, claims, edit),
     ]
-    count = sum(1 for team in found if team.name != "default")
+    count = sum(1 for team in configured if team.name != "default")
     some = "1 team is configured" if count == 1 else f"{count} teams are configured"
     none = some if count else _NONE
     yield from first(results, FixCommand("kubectl get namespaces --show-labels"), none)
@@ -63,13 +63,13 @@ def _edit(context: CheckContext) -> str:
     return FixCommand(f"kubectl edit configmap {name} -n {namespace}")
 
 
-def _above_nodes(context: CheckContext, found: Teams) -> Iterator[CheckResult]:
+def _above_nodes(context: CheckContext, teams: Teams) -> Iterator[CheckResult]:
     """Warn if guarantees exceed the nodes' capacity."""
-    if not any(found.guaranteed[name] for name in found.children.get("", ())):
+    if not any(teams.guaranteed[name] for name in teams.children.get("", ())):
         return
     nodes = map(node, context.connection.cluster.list(ListOptions("Node")).items)
-    for one in excess_guarantees(found, nodes):
-        yield warning(str(one), FixCommand("kubectl edl teams; lower a guarantee, or add nodes"))
+    for excess in excess_guarantees(teams, nodes):
+        yield warning(str(excess), FixCommand("kubectl edl teams; lower a guarantee, or add nodes"))
 
 
 def _left_behind(context: CheckContext) -> CheckResult | None:
@@ -90,11 +90,11 @@ def _left_behind(context: CheckContext) -> CheckResult | None:
     return None
 
 
-def _claims(context: CheckContext, found: Teams) -> Mapping[str, tuple[str, ...]]:
+def _claims(context: CheckContext, teams: Teams) -> Mapping[str, tuple[str, ...]]:
     """The teams that claim each namespace; it belongs to the first."""
     listing = context.connection.cluster.list(ListOptions("Namespace"))
     return {
-        facts.name: found.matches(facts.name, dict(facts.labels))
+        facts.name: teams.matches(facts.name, dict(facts.labels))
         for facts in map(namespace, listing.items)
     }
 
@@ -111,11 +111,11 @@ def _contradictions(claims: Mapping[str, tuple[str, ...]], edit: str) -> Iterato
 
 
 def _without_namespaces(
-    found: Teams, claims: Mapping[str, tuple[str, ...]], edit: str
+    teams: Teams, claims: Mapping[str, tuple[str, ...]], edit: str
 ) -> Iterator[CheckResult]:
     """Teams whose guarantee serves no namespace: deleted, misspelt, or claimed more exactly."""
-    used = {name for matching in claims.values() for name in found.path(matching[0])}
-    for team in found:
+    used = {name for matching in claims.values() for name in teams.path(matching[0])}
+    for team in teams:
         if team.guaranteed and team.name not in used:
             yield warning(
                 f"team {team.name} has a guarantee and no namespace: none matches, or each that "

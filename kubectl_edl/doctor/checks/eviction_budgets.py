@@ -102,7 +102,7 @@ def _selects(budget: Json, labels: Json) -> bool:
         return False
     named = (selector.get("matchLabels") or {}).items()
     requirements = [Requirement(key, "In", (value,)) for key, value in named]
-    for one in selector.get("matchExpressions") or ():
-        values = tuple(one.get("values") or ())
-        requirements.append(Requirement(one["key"], one["operator"], values))
-    return all(one.holds(labels.get(one.key)) for one in requirements)
+    for expression in selector.get("matchExpressions") or ():
+        values = tuple(expression.get("values") or ())
+        requirements.append(Requirement(expression["key"], expression["operator"], values))
+    return all(requirement.holds(labels.get(requirement.key)) for requirement in requirements)

@@ -39,7 +39,7 @@ _MINE: Final = installed(contract.MANAGED_BY)
 
 def configurations(context: CheckContext) -> CheckResults:
     there = {kind: context.find(ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
-    missing = [kind for kind, one in there.items() if one is None]
+    missing = [kind for kind, manifest in there.items() if manifest is None]
     here = context.system_namespace
     if home := readable_elsewhere(context.connection.cluster):
         fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
@@ -91,18 +91,18 @@ def deployments(context: CheckContext) -> CheckResults:
 def release(context: CheckContext) -> CheckResults:
     """Compare releases: plugin and cluster make the same decisions only in the same release."""
     deployed = context.components.values()
-    found = {one.name: [*_images(one)] for one in deployed}
-    tagged = [image for images in found.values() for _, image in images if tag(image)]
+    by_name = {component.name: [*_images(component)] for component in deployed}
+    tagged = [image for images in by_name.values() for _, image in images if tag(image)]
     others = [
         (says, name, image)
-        for name, images in found.items()
+        for name, images in by_name.items()
         for says, image in images
         if is_of_other_release(image, _MINE)
     ]
     for says, name, image in others:
         fix = _other_image(context.components[name], context)
         yield warning(f"{says} {tag(image)}, and this plugin is {_MINE}", fix)
-    if tagged and not others and all(one.rolled_out for one in deployed):
+    if tagged and not others and all(component.rolled_out for component in deployed):
         yield ok(f"the cluster runs the plugin's own release, {_MINE}")
 
 
@@ -123,7 +123,7 @@ def _images(component: Component) -> Iterator[tuple[str, str]]:
 
 def _other_image(component: Component, context: CheckContext) -> str:
     """The command for an image of the plugin's release, or how to provide one first."""
-    pods = [pod for one in context.components.values() for pod in one.pods]
+    pods = [pod for component in context.components.values() for pod in component.pods]
     image = image_of_release(pods, component.image, _MINE)
     if not image and context.installer is PLUGIN:
         return FixCommand(image_remedy("upgrade", ""))

@@ -46,12 +46,12 @@ def cron_jobs(context: CheckContext) -> CheckResults:
 
     Only Events say that the webhook refuses the Jobs of a CronJob.
     """
-    found = _listed(context, "CronJob")
+    manifests = _listed(context, "CronJob")
     others = FixCommand(f"kubectl get cronjobs {context.where}")
-    policies = _policies(context) if found else {}
-    jobs = [_CronJob(one, _policy(policies, one)) for one in found]
-    yield from first([one for each in jobs for one in _on_cron_job(each)], others)
-    yield from first(list(_refused(context, [one for one in jobs if one.completed])), others)
+    policies = _policies(context) if manifests else {}
+    jobs = [_CronJob(manifest, _policy(policies, manifest)) for manifest in manifests]
+    yield from first([result for each in jobs for result in _on_cron_job(each)], others)
+    yield from first(list(_refused(context, [job for job in jobs if job.completed])), others)
 
 
 def paused_by_controllers(context: CheckContext) -> CheckResults:
@@ -92,11 +92,11 @@ def ignored(context: CheckContext) -> CheckResults:
             jobs[manifest["metadata"]["namespace"]].append(manifest["metadata"]["name"])
     results = [
         warning(
-            f"webhook and reconciler ignore namespace {namespace}: {listed(sorted(found))} "
-            f"{'is an ordinary Job' if len(found) == 1 else 'are ordinary Jobs'}",
+            f"webhook and reconciler ignore namespace {namespace}: {listed(sorted(job_names))} "
+            f"{'is an ordinary Job' if len(job_names) == 1 else 'are ordinary Jobs'}",
             f"remove the label {contract.FRAMEWORK}, or use another namespace",
         )
-        for namespace, found in sorted(jobs.items())
+        for namespace, job_names in sorted(jobs.items())
     ]
     yield from first(results, FixCommand(f"kubectl get jobs -A -l {contract.FRAMEWORK}"))
 
@@ -186,8 +186,8 @@ def _refused(context: CheckContext, cron_jobs: Sequence[_CronJob]) -> Iterator[C
 def _policies(context: CheckContext) -> Mapping[str, NamespacePolicy]:
     """The settings of the namespaces, as far as the user may read them."""
     with suppress(Forbidden):
-        found = context.connection.cluster.list(_NAMESPACES).manifests()
-        return {one["metadata"]["name"]: namespace_policy.read(one) for one in found}
+        manifests = context.connection.cluster.list(_NAMESPACES).manifests()
+        return {one["metadata"]["name"]: namespace_policy.read(one) for one in manifests}
     return {}
 
 

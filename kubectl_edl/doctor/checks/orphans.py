@@ -132,5 +132,5 @@ def _exists(owner: Json, namespace: str, context: CheckContext) -> bool:
     target = ObjectRef(owner["kind"], namespace, owner["name"])
     if target.kind not in _OWNERS:
         return True
-    found = find(context.connection.cluster, target)
-    return found is not None and bool(found["metadata"]["uid"] == owner["uid"])
+    current = find(context.connection.cluster, target)
+    return current is not None and bool(current["metadata"]["uid"] == owner["uid"])

@@ -191,12 +191,12 @@ def _kept_elsewhere(cluster: Cluster) -> bool:
 
 def granted(account: str, documents: Iterable[Json]) -> list[AccessRight]:
     """The rights that these documents' roles grant to one of our service accounts, each once."""
-    found = tuple(documents)
-    roles = {(one["kind"], one["metadata"]["name"]): one for one in found if "rules" in one}
+    manifests = tuple(documents)
+    roles = {(one["kind"], one["metadata"]["name"]): one for one in manifests if "rules" in one}
     bound = (
-        roles[(one["roleRef"]["kind"], one["roleRef"]["name"])]
-        for one in found
-        for subject in one.get("subjects") or ()
+        roles[(binding["roleRef"]["kind"], binding["roleRef"]["name"])]
+        for binding in manifests
+        for subject in binding.get("subjects") or ()
         if (subject["kind"], subject["name"]) == ("ServiceAccount", account)
     )
     return sorted({right for role in bound for right in _rights(role)})

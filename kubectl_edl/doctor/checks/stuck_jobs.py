@@ -59,12 +59,12 @@ def stuck(context: CheckContext) -> CheckResults:
     remedy = with_flags(reconciler_health.reconciler_remedy(context), connection.scope)
     facts = (
         BlockerFacts(
-            one, context.now, remedy, uncreated=uncreated.get(one.job.key, ()), crashed=crashed
+            view, context.now, remedy, uncreated=uncreated.get(view.job.key, ()), crashed=crashed
         )
-        for one in views
+        for view in views
     )
-    bad = [found for one in facts for found in islice(_stuck(one), 1)]
-    bad += [found for job in jobs for found in _left_out(job)]
+    bad = [result for case in facts for result in islice(_stuck(case), 1)]
+    bad += [result for job in jobs for result in _left_out(job)]
     bad += stuck_pods.unplaced(context)
     hints = (*no_events, *no_pods)
     yield from (warning(hint.removeprefix("hint: "), AS_ADMINISTRATOR) for hint in hints)
@@ -74,10 +74,10 @@ def stuck(context: CheckContext) -> CheckResults:
 
 def _stuck(facts: BlockerFacts) -> CheckResults:
     """The blockers that do not end by themselves; later ones often follow from the first."""
-    for one in job_blockers(facts):
-        if one.urgency is not Urgency.USUAL:
-            found = failure if one.urgency is Urgency.UNATTENDED else warning
-            yield found(f"{facts.job.key}: {one.what}", one.remedy)
+    for blocker in job_blockers(facts):
+        if blocker.urgency is not Urgency.USUAL:
+            verdict = failure if blocker.urgency is Urgency.UNATTENDED else warning
+            yield verdict(f"{facts.job.key}: {blocker.what}", blocker.remedy)
 
 
 def _left_out(job: TrainingJob) -> CheckResults:
@@ -114,18 +114,18 @@ def unrequested(context: CheckContext) -> CheckResults:
 
     survey = context.survey
     jobs = [job for job in survey.jobs if not ending(job)]
-    found = [(job, role) for job in jobs for role in roles(job)]
+    pairs = [(job, role) for job in jobs for role in roles(job)]
     results = [
         warning(
             f"{job.key}: no container of {role.name} requests CPU or memory: its pods count as "
             f"nothing, and all {role.spec.max} run regardless of free capacity",
             FixCommand(f"{explanation(job)}  # then recreate it with resources.requests"),
         )
-        for job, role in found
+        for job, role in pairs
         if not job.problem and (role.status.pods or not survey.hints)
     ]
     yield from first(results, _all(context))
-    if jobs and not found:
+    if jobs and not pairs:
         yield ok("the pods of all elastic roles have resource requests")
 
 
@@ -145,7 +145,7 @@ def never(context: CheckContext) -> CheckResults:
         if waits_to_start(job) and not job.problem and named in ("", job.key.namespace)
     ]
     unlabelled = _unlabelled_keys(context, queued)
-    found = [job for job in queued if job.key in reasons and job.key not in unlabelled]
+    unfit = [job for job in queued if job.key in reasons and job.key not in unlabelled]
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
     adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
     fits = f"the present nodes and quotas suffice for {each}"
@@ -154,7 +154,7 @@ def never(context: CheckContext) -> CheckResults:
     none = fits if queued else "no queued job waits for capacity"
     results = [
         _unstartable(context, job, reasons[job.key], listed=place < SHOWN)
-        for place, job in enumerate(found)
+        for place, job in enumerate(unfit)
     ]
     yield from first(results, _all(context), "" if unlabelled else none)
     yield from first(list(unplaceable(state, settings, named)), _PENDING)
@@ -176,12 +176,12 @@ def topologies(context: CheckContext) -> CheckResults:
     asking = [job for job in context.survey.jobs if not ending(job) and job.topology]
     if not asking:
         return
-    known = _node_labels(context)
+    labels = _node_labels(context)
     results = [
-        _unlabelled(view(job, context.connection.scope), label, known)
+        _unlabelled(view(job, context.connection.scope), label, labels)
         for job in asking
         for label in job.topology.labels
-        if label not in known
+        if label not in labels
     ]
     yield from first(results, _all(context), "nodes have each label of the jobs' topologies")
 
@@ -193,14 +193,14 @@ def drains(context: CheckContext) -> CheckResults:
     except Forbidden:
         return  # `never` names the missing right
     named = context.connection.scope.namespace
-    staying = [one for one in plan.staying if named in ("", one.job.namespace)]
+    staying = [group for group in plan.staying if named in ("", group.job.namespace)]
     results = [
         warning(
-            f"{one.job}: {staying_text(one)}",
-            FixCommand(f"kubectl edl pause {one.job.name} -n {one.job.namespace}"),
+            f"{group.job}: {staying_text(group)}",
+            FixCommand(f"kubectl edl pause {group.job.name} -n {group.job.namespace}"),
         )
-        for one in staying
-        if one.endangers
+        for group in staying
+        if group.endangers
     ]
     none = "kubectl drain evicts each pod that stays on a cordoned node" if staying else ""
     yield from first(results, _all(context), none)
@@ -213,9 +213,9 @@ def on_lost_nodes(context: CheckContext) -> CheckResults:
     except Forbidden:
         return  # `never` names the missing right
     results = [
-        warning(f"{job.key}: {one.what}", FixCommand(one.remedy))
+        warning(f"{job.key}: {blocker.what}", FixCommand(blocker.remedy))
         for job in context.survey.jobs
-        for one in (*unready_nodes(job, state.nodes), *deleted_nodes(job, state.nodes))
+        for blocker in (*unready_nodes(job, state.nodes), *deleted_nodes(job, state.nodes))
     ]
     yield from first(results, FixCommand("kubectl get nodes"))
 
@@ -223,8 +223,8 @@ def on_lost_nodes(context: CheckContext) -> CheckResults:
 def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> Collection[JobKey]:
     """Jobs that require a label which no node has: `topologies` reports them."""
     asking = [job for job in jobs if job.topology]
-    known = _node_labels(context) if asking else frozenset()
-    return {job.key for job in asking if {label for _, label in job.topology.required} - known}
+    labels = _node_labels(context) if asking else frozenset()
+    return {job.key for job in asking if {label for _, label in job.topology.required} - labels}
 
 
 def _node_labels(context: CheckContext) -> frozenset[str]:
@@ -232,16 +232,16 @@ def _node_labels(context: CheckContext) -> frozenset[str]:
     return frozenset(label for raw in listing.items for label in node(raw).labels or {})
 
 
-def _unlabelled(shown: JobView, label: str, known: Collection[str]) -> CheckResult:
+def _unlabelled(shown: JobView, label: str, labels: Collection[str]) -> CheckResult:
     job, asked = shown.job, shown.job.topology.required
-    required = label in (one for _, one in asked)
+    required = label in (other for _, other in asked)
     name = contract.REQUIRED_TOPOLOGY if required else contract.PREFERRED_TOPOLOGY
     then = "it cannot start" if required else "it has no effect"
-    near = similar_key(label, known)
+    near = similar_key(label, labels)
     meant = f"; did you mean {near}?" if near else ""
     # All of its labels at once: the command replaces the whole annotation.
     corrected = [
-        (role, one if one in known else similar_key(one, known) or one) for role, one in asked
+        (role, key if key in labels else similar_key(key, labels) or key) for role, key in asked
     ]
     fix = topology_view.requiring(shown, corrected) if required and near else _LABELS
     return warning(
@@ -251,9 +251,9 @@ def _unlabelled(shown: JobView, label: str, known: Collection[str]) -> CheckResu
 
 def consent(context: CheckContext) -> CheckResults:
     """Jobs whose launcher execs into workers, in namespaces that do not allow it."""
-    found = context.survey
+    survey = context.survey
     waiting: defaultdict[str, list[str]] = defaultdict(list)
-    for job in (*found.jobs, *found.bare):
+    for job in (*survey.jobs, *survey.bare):
         if not ending(job) and frameworks.needs_kubexec(job):
             waiting[job.key.namespace].append(job.key.name)
     lacking = [name for name in sorted(waiting) if not _consents(context, name)]
@@ -274,23 +274,23 @@ def default_priorities(context: CheckContext) -> CheckResults:
     cluster = context.connection.cluster
     with suppress(Forbidden):  # the user's own Jobs report it if namespaces are not readable
         listed = [namespace(raw) for raw in cluster.list(ListOptions("Namespace")).items]
-        giving = [one for one in listed if one.policy.default_priority]
+        giving = [facts for facts in listed if facts.policy.default_priority]
         classes = cluster.list(ListOptions("PriorityClass")).manifests() if giving else ()
-        known = {object_name(one) for one in classes}
-        lacking = [one for one in giving if one.policy.default_priority not in known]
+        names = {object_name(manifest) for manifest in classes}
+        lacking = [facts for facts in giving if facts.policy.default_priority not in names]
         none = "the default PriorityClasses of namespaces exist" if giving else ""
-        yield from first([_without_class(one) for one in lacking], _CLASSES, none)
+        yield from first([_without_class(facts) for facts in lacking], _CLASSES, none)
 
 
-def _without_class(found: NamespaceFacts) -> CheckResult:
-    name = found.policy.default_priority
+def _without_class(facts: NamespaceFacts) -> CheckResult:
+    name = facts.policy.default_priority
     return warning(
-        f'namespace {found.name}: {contract.DEFAULT_PRIORITY} is "{name}", and there is no such '
+        f'namespace {facts.name}: {contract.DEFAULT_PRIORITY} is "{name}", and there is no such '
         "PriorityClass: its Jobs that name none cannot start",
         FixCommand(f"kubectl create priorityclass {name} --value=VALUE"),
     )
 
 
 def _consents(context: CheckContext, namespace: str) -> bool:
-    found = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
-    return namespace_policy.read(found).kubexec
+    manifest = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
+    return namespace_policy.read(manifest).kubexec

@@ -93,7 +93,7 @@ def _nodes(context: CheckContext) -> _Nodes:
         listing = context.connection.cluster.list(ListOptions("Node"))
     except Forbidden:
         return None
-    return {found.name: found for found in map(node, listing.items)}
+    return {entry.name: entry for entry in map(node, listing.items)}
 
 
 def _named_with_their_job(context: CheckContext, nodes: _Nodes) -> frozenset[tuple[str, str]]:
@@ -108,16 +108,16 @@ def _named_with_their_job(context: CheckContext, nodes: _Nodes) -> frozenset[tup
 def _awaited(pod: UnsettledPod, nodes: _Nodes) -> tuple[_Awaited, str]:
     """What the pod waits for, with its finalizers or its node: finalizers once it has ended."""
     name = pod.spec.node_name
-    finalizers = listed([_cut(one) for one in pod.metadata.finalizers or ()])
+    finalizers = listed([_cut(finalizer) for finalizer in pod.metadata.finalizers or ()])
     ended = not name or pod.status.phase in _ENDED
-    known = None if nodes is None else nodes.get(name)
-    if finalizers and (ended or (nodes is not None and known is None)):
+    node = None if nodes is None else nodes.get(name)
+    if finalizers and (ended or (nodes is not None and node is None)):
         return _Awaited.FINALIZERS, finalizers
     if nodes is None:
         return _Awaited.UNREADABLE_NODE, name
-    if known is None:
+    if node is None:
         return _Awaited.DELETED_NODE, name
-    return (_Awaited.KUBELET if known.ready else _Awaited.UNREADY_NODE), name
+    return (_Awaited.KUBELET if node.ready else _Awaited.UNREADY_NODE), name
 
 
 def _cut(name: str) -> str:
@@ -126,11 +126,11 @@ def _cut(name: str) -> str:
 
 
 def _unterminated(
-    awaited: _Awaited, about: str, pods: Sequence[UnsettledPod], found: Node | None, now: datetime
+    awaited: _Awaited, about: str, pods: Sequence[UnsettledPod], node: Node | None, now: datetime
 ) -> CheckResult:
     """`about`: the finalizers, or the name of the node."""
     it, its = ("it", "its") if len(pods) == 1 else ("them", "their")
-    silent = f"{node_state(found)}; Kubernetes removes {it} {AGAIN}" if found else ""
+    silent = f"{node_state(node)}; Kubernetes removes {it} {AGAIN}" if node else ""
     why = {
         _Awaited.FINALIZERS: f"no controller has removed {its} finalizer {about}",
         _Awaited.DELETED_NODE: f"node {about} does not exist any longer, only {its} object is left",
@@ -138,7 +138,7 @@ def _unterminated(
         _Awaited.UNREADABLE_NODE: f"the kubelet of node {about} has not ended {it}",
         _Awaited.KUBELET: f"node {about} is ready, but its kubelet has not ended {it}",
     }[awaited]
-    since = duration(now - min(_due(one, now) for one in pods))
+    since = duration(now - min(_due(pod, now) for pod in pods))
     what = f"{_names(pods)} should have terminated {since} ago: {why}"
     return warning(what, _remedy(awaited, about, pods[0]))
 
@@ -194,7 +194,7 @@ def _unprocessed_since(pod: UnsettledPod) -> datetime | None:
     ):
         return None
     answers = [one for one in pod.status.conditions or () if one.type == "PodScheduled"]
-    if any(one.reason != SCHEDULING_GATED for one in answers):
+    if any(answer.reason != SCHEDULING_GATED for answer in answers):
         return None
     placed = timestamp(metadata.annotations.placed_at)
     return placed or (None if answers else metadata.creation_timestamp)
@@ -237,12 +237,12 @@ def _lacks_nodes(job: TrainingJob, now: datetime) -> bool:
 def uncounted_gpus(context: CheckContext) -> CheckResults:
     """Nodes of KubeShare that report no GPUs."""
     nodes = (_nodes(context) or {}).values()
-    found = [node.name for node in nodes if node.allocatable.get(SHARED_GPU) == UNCOUNTED]
-    if found:
+    names = [node.name for node in nodes if node.allocatable.get(SHARED_GPU) == UNCOUNTED]
+    if names:
         label = f"{contract.SHARED_GPU_NODE}={contract.TRUE}"
         what = f"report {contract.GPU_RESOURCE} neither as a resource nor by {GPU_COUNT_LABEL}"
         effect = "so that shares of their GPUs are planned without a limit"
         yield warning(
-            f"nodes with {label} {what}, {effect}: {listed(found)}",
-            by_administrator(f"kubectl label node {found[0]} {GPU_COUNT_LABEL}=NUMBER"),
+            f"nodes with {label} {what}, {effect}: {listed(names)}",
+            by_administrator(f"kubectl label node {names[0]} {GPU_COUNT_LABEL}=NUMBER"),
         )

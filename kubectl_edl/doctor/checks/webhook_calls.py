@@ -53,7 +53,7 @@ def configuration(context: CheckContext) -> CheckResults:
     """Check entries, failure policies and selectors: an outage may affect labelled objects only."""
     wrong = list(_wrong_entries(context))
     changed = [*_changed_by_others(context), *_changed_conditions(context)]
-    yield from (replace(one, fix=context.installer.by_force) for one in wrong)
+    yield from (replace(result, fix=context.installer.by_force) for result in wrong)
     yield from changed
     if not (wrong or changed):
         yield ok("the API server calls it for labelled objects only")
@@ -142,7 +142,7 @@ def _entries(context: CheckContext, kind: str) -> Mapping[str, Json]:
 
 
 def _by_name(items: Iterable[Json]) -> dict[str, Json]:
-    return {str(one["name"]): one for one in items}
+    return {str(item["name"]): item for item in items}
 
 
 def _wrong_entries(context: CheckContext) -> CheckResults:
@@ -159,8 +159,8 @@ def _wrong_entries(context: CheckContext) -> CheckResults:
 def _changed_by_others(context: CheckContext) -> CheckResults:
     """Findings about clients, such as a policy engine, that change which objects are reviewed."""
     for kind in WEBHOOK_KINDS:
-        found = context.find(ObjectRef(kind, "", CONFIGURATION)) or {}
-        managed = (found.get("metadata") or {}).get("managedFields") or ()
+        manifest = context.find(ObjectRef(kind, "", CONFIGURATION)) or {}
+        managed = (manifest.get("metadata") or {}).get("managedFields") or ()
         for manager, places in sorted(_foreign_places(managed).items()):
             fields = listed(sorted({field for _, field in places}))
             entries = listed(sorted({entry for entry, _ in places}))
@@ -180,20 +180,20 @@ def _changed_conditions(context: CheckContext) -> CheckResults:
             ours = _conditions(installed.get(name, {}), context.system_namespace)
             theirs = _conditions(entry, context.system_namespace)
             where = f"{kind} {CONFIGURATION}, {name}: "
-            if added := [one for one in theirs if one not in ours] if name in installed else []:
+            if added := [key for key in theirs if key not in ours] if name in installed else []:
                 what = f"the plugin's manifests do not have the match condition {listed(added)}"
                 yield warning(f"{where}{what}: what it excludes is not reviewed; remove it", edit)
-            if lost := [one for one in ours if theirs.get(one) != ours[one]]:
+            if lost := [key for key in ours if theirs.get(key) != ours[key]]:
                 what = f"the match condition {listed(lost)} is not that of the plugin's manifests"
                 yield warning(f"{where}{what}", context.installer.by_force)
 
 
 def _conditions(entry: Json, system_namespace: str) -> Mapping[str, str]:
     """The expressions by name, as if the manifests were installed in this namespace."""
-    account, own = f"{_ACCOUNT}{contract.SYSTEM_NAMESPACE}:", f"{_ACCOUNT}{system_namespace}:"
+    account, actual = f"{_ACCOUNT}{contract.SYSTEM_NAMESPACE}:", f"{_ACCOUNT}{system_namespace}:"
     return {
-        str(one["name"]): str(one["expression"]).replace(account, own)
-        for one in entry.get("matchConditions") or ()
+        str(condition["name"]): str(condition["expression"]).replace(account, actual)
+        for condition in entry.get("matchConditions") or ()
     }
 
 
@@ -204,15 +204,15 @@ def _foreign_places(managed: Iterable[Json]) -> Mapping[str, list[tuple[str, str
     """
     installers: defaultdict[str, set[str]] = defaultdict(set)
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in managed:
-        entries = (one.get("fieldsV1") or {}).get("f:webhooks") or {}
+    for update in managed:
+        entries = (update.get("fieldsV1") or {}).get("f:webhooks") or {}
         for key, fields in entries.items():
             if key.startswith(_KEYED):
                 name = str(msgspec.json.decode(key.removeprefix(_KEYED))["name"])
-                installers[name] |= {one["manager"]} if "f:name" in fields else set()
+                installers[name] |= {update["manager"]} if "f:name" in fields else set()
                 for field in _SELECTING:
                     if f"f:{field}" in fields:
-                        owners[name, field].add(one["manager"])
+                        owners[name, field].add(update["manager"])
     places: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for (name, field), managers in owners.items():
         for manager in () if managers & installers[name] else managers:
@@ -258,7 +258,7 @@ def _is_scoped(entry: Json) -> bool:
 
 def _expressions(entry: Json, selector: str) -> set[tuple[str, str]]:
     expressions = (entry.get(selector) or {}).get("matchExpressions") or ()
-    return {(one["key"], one["operator"]) for one in expressions}
+    return {(expression["key"], expression["operator"]) for expression in expressions}
 
 
 def _probe(name: str, namespace: str) -> Json:

@@ -41,23 +41,23 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 def trusted(context: CheckContext) -> CheckResults:
     """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
     cluster = context.connection.cluster
-    found, owner = list(entries(cluster)), certificate_owner(cluster)
+    bundles, owner = list(entries(cluster)), certificate_owner(cluster)
     fix, rewrite = _fix(context, owner), _rewrite(context, owner)
-    empty = [one for one in found if not one.certificates]
+    empty = [bundle for bundle in bundles if not bundle.certificates]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         what = "no caBundle, so the API server trusts no certificate of the webhook"
         yield failure(f"{empty[0]}{more}: {what}", _rollout(context) or rewrite)
-    trusting = [one for one in found if one not in empty]
-    bad = [(one, problem) for one in trusting if (problem := _problem(one, context))]
-    for one, problem in bad:
-        yield failure(f"{one}: {problem}", fix if fix == rewrite else f"{fix}; then: {rewrite}")
-    if empty or bad or not found:
+    trusting = [bundle for bundle in bundles if bundle not in empty]
+    bad = [(bundle, problem) for bundle in trusting if (problem := _problem(bundle, context))]
+    for bundle, problem in bad:
+        yield failure(f"{bundle}: {problem}", fix if fix == rewrite else f"{fix}; then: {rewrite}")
+    if empty or bad or not bundles:
         return
-    if len({one.certificates for one in found}) > 1:
+    if len({bundle.certificates for bundle in bundles}) > 1:
         yield failure("the webhooks' entries trust different authorities", rewrite)
         return
-    (authority, *older) = each_certificate(found[0].certificates)
+    (authority, *older) = each_certificate(bundles[0].certificates)
     facts = facts_of(authority)
     also = " (and its predecessor, while it is replaced)" if older else ""
     message = f'the API server trusts "{facts.subject}"{also}, {days_left(facts, context.now)}'
@@ -71,7 +71,7 @@ def trusted(context: CheckContext) -> CheckResults:
 def bundle_remedy(context: CheckContext) -> str:
     """What mends an entry whose caBundle has no readable certificate; empty if each has one."""
     cluster = context.connection.cluster
-    if all(_authorities(one) for one in entries(cluster)):
+    if all(_authorities(bundle) for bundle in entries(cluster)):
         return ""
     return _rollout(context) or _rewrite(context, certificate_owner(cluster))
 
@@ -87,11 +87,11 @@ def serving(context: CheckContext) -> CheckResults:
     if by is CertificateStore.DIRECTORY:
         return
     try:
-        found = served(cluster)
+        pair = served(cluster)
     except (CertificateError, NotFound) as error:
         yield failure(f"{named}: {error}", _fix(context, by))
         return
-    yield from _served(found, named, context, _fix(context, by))
+    yield from _served(pair, named, context, _fix(context, by))
 
 
 def _usual(context: CheckContext) -> Installation:
@@ -117,8 +117,8 @@ def _rollout(context: CheckContext) -> str:
     return FixCommand(f"wait for the rollout: kubectl {rollout} -n {context.system_namespace}")
 
 
-def _problem(one: Trusted, context: CheckContext) -> str:
-    facts = _authorities(one)
+def _problem(bundle: Trusted, context: CheckContext) -> str:
+    facts = _authorities(bundle)
     if not facts:
         return "its caBundle is not a PEM certificate, so the API server cannot call the webhook"
     if all(each.left(context.now).total_seconds() < 0 for each in facts):
@@ -126,21 +126,21 @@ def _problem(one: Trusted, context: CheckContext) -> str:
     return ""
 
 
-def _authorities(one: Trusted) -> list[CertificateInfo]:
+def _authorities(bundle: Trusted) -> list[CertificateInfo]:
     """The authorities that the entry trusts; empty if any of them is not readable."""
     try:
-        return [facts_of(authority) for authority in each_certificate(one.certificates)]
+        return [facts_of(authority) for authority in each_certificate(bundle.certificates)]
     except CertificateError:
         return []
 
 
-def _served(found: KeyPair, named: str, context: CheckContext, fix: str) -> CheckResults:
+def _served(pair: KeyPair, named: str, context: CheckContext, fix: str) -> CheckResults:
     now = context.now
-    problem = pair_problem(found, now) or misnamed(found.certificate, _usual(context).names)
+    problem = pair_problem(pair, now) or misnamed(pair.certificate, _usual(context).names)
     if problem:
         yield failure(f"{named}: {problem}", fix)
         return
-    certificate = found.certificate
+    certificate = pair.certificate
     if distrusting := _distrusting(certificate, context):
         yield failure(
             f"{distrusting} trusts another authority than the one that signed the certificate in "
@@ -158,5 +158,5 @@ def _served(found: KeyPair, named: str, context: CheckContext, fix: str) -> Chec
 
 def _distrusting(certificate: bytes, context: CheckContext) -> Trusted | None:
     """The first entry that does not trust the certificate."""
-    found = entries(context.connection.cluster)
-    return next((one for one in found if not is_believed(certificate, one.certificates)), None)
+    bundles = entries(context.connection.cluster)
+    return next((one for one in bundles if not is_believed(certificate, one.certificates)), None)
