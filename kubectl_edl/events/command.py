@@ -57,8 +57,8 @@ def events(
     connection = cli.connect(scope)
 
     def read() -> Report:
-        found = _found(cli, connection, job, output.selector)
-        chosen = [one for one in found if not types or one.body.get("type") in types]
+        facts = _found(cli, connection, job, output.selector)
+        chosen = [event for event in facts if not types or event.body.get("type") in types]
         whose = job or "training jobs"
         return events_report(chosen, cli.now(), connection.namespace, whose)
 
@@ -76,5 +76,5 @@ def _found(
     if job is None:
         jobs = jobs_of(survey.jobs)
         return events_of(connection.cluster, connection.namespace, jobs, ours=not selector)
-    found = training_job(job, survey, connection)
-    return events_of(connection.cluster, found.key.namespace, jobs_of([found]), ours=False)
+    training = training_job(job, survey, connection)
+    return events_of(connection.cluster, training.key.namespace, jobs_of([training]), ours=False)
