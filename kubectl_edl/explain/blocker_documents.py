@@ -42,7 +42,7 @@ def stops_document(
     if stops is None:
         return None
     helps = remedies(stops.blockers, job, start)
-    blockers = [_with_fields(one, what) for one, what in zip(stops.blockers, helps, strict=True)]
+    blockers = [_with_fields(stop, what) for stop, what in zip(stops.blockers, helps, strict=True)]
     return {"complete": stops.complete, "blockers": blockers}
 
 
@@ -53,9 +53,9 @@ def remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[
     """
     smaller = f"; or {smaller_min(start, job)}" if start.min else ""
     return [
-        f"{remedy(_at_its_min(one) if start.limit else one, job)}"
-        f"{smaller if isinstance(one, QuotaExceeded) else ''}"
-        for one in blockers
+        f"{remedy(_at_its_min(blocker) if start.limit else blocker, job)}"
+        f"{smaller if isinstance(blocker, QuotaExceeded) else ''}"
+        for blocker in blockers
     ]
 
 
@@ -66,22 +66,22 @@ def _at_its_min(blocker: Blocker) -> Blocker:
     return blocker
 
 
-def smaller_min(found: StartRemedy, job: str) -> str:
-    """The min of `found` with its command; `job` as for `stops_document`."""
-    fits = "for which the limits suffice" if found.limit else "which fits"
+def smaller_min(start: StartRemedy, job: str) -> str:
+    """The min of `start` with its command; `job` as for `stops_document`."""
+    fits = "for which the limits suffice" if start.limit else "which fits"
     return (
-        f"a min of {found.min} for {found.role}, {fits}{kept_to(found.domains)}: "
-        f"kubectl edl scale {job} --role {found.role} --min {found.min}"
+        f"a min of {start.min} for {start.role}, {fits}{kept_to(start.domains)}: "
+        f"kubectl edl scale {job} --role {start.role} --min {start.min}"
     )
 
 
-def higher_pool_limit(found: StartRemedy) -> str:
+def higher_pool_limit(start: StartRemedy) -> str:
     """`spec.limits.cpu of NodePool default by 30.3 or more`; empty if no limit is too low."""
-    limit = found.limit
+    limit = start.limit
     if limit is None:
         return ""
     more = number_text(limit.resource, limit.needs - limit.add)
-    pools = f"NodePool {listed(found.pools, ' or ')}".strip()
+    pools = f"NodePool {listed(start.pools, ' or ')}".strip()
     return f"spec.limits.{limit.resource} of {pools} by {more} or more"
 
 
@@ -90,20 +90,20 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
     if stops is None:
         return None
     blockers: list[BlockerDocument] = [
-        {"type": one.type, "message": one.message, "remediation": one.remediation}
-        for one in stops.blockers
+        {"type": blocker.type, "message": blocker.message, "remediation": blocker.remediation}
+        for blocker in stops.blockers
     ]
     return {"complete": stops.complete, "blockers": blockers}
 
 
-def _with_fields(one: Blocker, helps: str) -> BlockerDocument:
+def _with_fields(blocker: Blocker, helps: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
     plain: BlockerDocument = {
-        "type": one.kind.value,
-        "message": cause(one),
+        "type": blocker.kind.value,
+        "message": cause(blocker),
         "remediation": helps,
     }
-    match one:
+    match blocker:
         case TimedHold(reason=reason, until=until):
             return {**plain, "reason": reason.code.value, "notBefore": time_text(until)}
         case InProgress(reason=reason):
@@ -113,67 +113,67 @@ def _with_fields(one: Blocker, helps: str) -> BlockerDocument:
         case Outranked():
             return {
                 **plain,
-                "reason": one.rule.value,
-                "blockedBy": [str(key) for key in one.jobs],
-                "pendingPods": list(one.pods),
-                "roles": [{"name": role, "replicas": size} for role, size in one.roles],
+                "reason": blocker.rule.value,
+                "blockedBy": [str(key) for key in blocker.jobs],
+                "pendingPods": list(blocker.pods),
+                "roles": [{"name": role, "replicas": size} for role, size in blocker.roles],
             }
         case AtBound() | LoadCeiling() | QuotaExceeded():
-            return _of_limit(one, plain)
+            return _of_limit(blocker, plain)
         case _:
-            return _of_nodes(one, plain)
+            return _of_nodes(blocker, plain)
 
 
 def _of_limit(
-    one: AtBound | LoadCeiling | QuotaExceeded, plain: BlockerDocument
+    stop: AtBound | LoadCeiling | QuotaExceeded, plain: BlockerDocument
 ) -> BlockerDocument:
-    if isinstance(one, AtBound):
-        return {**plain, "role": one.role, "limitedBy": one.bound.value, "replicas": one.value}
-    if isinstance(one, LoadCeiling):
+    if isinstance(stop, AtBound):
+        return {**plain, "role": stop.role, "limitedBy": stop.bound.value, "replicas": stop.value}
+    if isinstance(stop, LoadCeiling):
         return {
             **plain,
-            "role": one.role,
-            "resource": one.resource,
-            "loadCeiling": one.share,
-            "sufficientLoadCeiling": one.enough,
-            "idle": quantity(one.resource, one.idle),
-            "reserved": quantity(one.resource, one.kept),
-            "needed": quantity(one.resource, one.needed),
+            "role": stop.role,
+            "resource": stop.resource,
+            "loadCeiling": stop.share,
+            "sufficientLoadCeiling": stop.enough,
+            "idle": quantity(stop.resource, stop.idle),
+            "reserved": quantity(stop.resource, stop.kept),
+            "needed": quantity(stop.resource, stop.needed),
         }
-    quota = one.quota
+    quota = stop.quota
     return {
         **plain,
         "quota": {"source": quota.source, "resource": quota.resource},
-        "needed": quota.text(one.needed),
+        "needed": quota.text(stop.needed),
         "limit": quota.text(quota.hard),
-        "used": quota.text(one.used),
-        "available": quota.text(one.left),
+        "used": quota.text(stop.used),
+        "available": quota.text(stop.left),
     }
 
 
-def _of_nodes(one: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
+def _of_nodes(blocker: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
     """Pods of a role that do not fit on the nodes."""
     common: BlockerDocument = {
         **plain,
-        "role": one.role,
-        "pods": one.wanted if isinstance(one, InsufficientResources) else one.pods,
-        "requests": quantities(one.requests),
-        "domains": topology_view.places_document(one.domains),
+        "role": blocker.role,
+        "pods": blocker.wanted if isinstance(blocker, InsufficientResources) else blocker.pods,
+        "requests": quantities(blocker.requests),
+        "domains": topology_view.places_document(blocker.domains),
     }
-    if isinstance(one, NoUsableNode):
-        return {**common, "nodeRule": one.rule.rule.value}
-    near = None if is_added(one.node) else one.node
-    placed: BlockerDocument = {**common, "eligibleNodes": one.nodes, "nodeName": near}
-    match one:
+    if isinstance(blocker, NoUsableNode):
+        return {**common, "nodeRule": blocker.rule.rule.value}
+    near = None if is_added(blocker.node) else blocker.node
+    placed: BlockerDocument = {**common, "eligibleNodes": blocker.nodes, "nodeName": near}
+    match blocker:
         case InsufficientResources():
             return {
                 **placed,
-                "schedulablePods": one.fitting,
-                "maxIdle": quantities(one.free),
-                "missing": quantities(one.missing),
-                "guaranteedTeams": list(one.kept),
+                "schedulablePods": blocker.fitting,
+                "maxIdle": quantities(blocker.free),
+                "missing": quantities(blocker.missing),
+                "guaranteedTeams": list(blocker.kept),
             }
         case TooLarge():
-            return {**placed, "maxAllocatable": quantities(one.largest)}
+            return {**placed, "maxAllocatable": quantities(blocker.largest)}
         case ConstraintsUnsatisfied():
-            return {**placed, "constraint": one.rule.value}
+            return {**placed, "constraint": blocker.rule.value}

@@ -77,9 +77,9 @@ class Explained:
     @property
     def waits_for(self) -> Reason | None:
         """The plan's reason why the job waits, or does not grow."""
-        found, key = self.explanation, self.view.job.key
-        held = found.plan.held if found else ()
-        return next((one.reason for one in held if one.job == key), None)
+        explanation, key = self.explanation, self.view.job.key
+        held = explanation.plan.held if explanation else ()
+        return next((entry.reason for entry in held if entry.job == key), None)
 
     @property
     def why(self) -> Why:
@@ -91,14 +91,14 @@ class Explained:
     @property
     def team_text(self) -> str:
         """`vision, guaranteed 8 CPU, uses 12 CPU, borrows 4 CPU`."""
-        found = self.figures
-        if found is None:
+        figures = self.figures
+        if figures is None:
             return self.team
         amounts = {
-            "guaranteed": found.guaranteed,
-            "uses": found.used,
-            "borrows": found.borrowed,
-            "lends": found.lent,
+            "guaranteed": figures.guaranteed,
+            "uses": figures.used,
+            "borrows": figures.borrowed,
+            "lends": figures.lent,
         }
         return ", ".join(
             [self.team, *(f"{word} {amount}" for word, amount in amounts.items() if amount)]
@@ -112,28 +112,28 @@ class Explained:
         return place_text(self.published) if self.published else ""
 
 
-def _place(found: Explanation) -> str:
-    if not found.position:
+def _place(explanation: Explanation) -> str:
+    if not explanation.position:
         return ""
-    if found.position == 1:
+    if explanation.position == 1:
         return "first in the queue"
-    names = ", ".join(map(str, found.ahead[:_NAMED]))
-    unnamed = found.position - 1 - len(found.ahead[:_NAMED])
+    names = ", ".join(map(str, explanation.ahead[:_NAMED]))
+    unnamed = explanation.position - 1 - len(explanation.ahead[:_NAMED])
     rest = f" and {unnamed} more" if unnamed else ""
-    return f"position {found.position}, behind {names}{rest}"
+    return f"position {explanation.position}, behind {names}{rest}"
 
 
 _TEAMS_NAMED: Final = 8
 
 
-def guaranteed_text(found: JobCapacity | None) -> str:
+def guaranteed_text(capacity: JobCapacity | None) -> str:
     """`8 CPU, 2 nvidia.com/gpu`; `nothing` if all is borrowed."""
-    return str(found.guaranteed) if found else ""
+    return str(capacity.guaranteed) if capacity else ""
 
 
-def borrowed_text(found: JobCapacity | None) -> str:
+def borrowed_text(capacity: JobCapacity | None) -> str:
     """`2 CPU that no team is guaranteed; 4 CPU from speech`."""
-    borrowed = found.borrowed if found else ()
+    borrowed = capacity.borrowed if capacity else ()
     parts = [
         f"{amounts} from {team}" if team else f"{amounts} that no team is guaranteed"
         for team, amounts in borrowed[:_TEAMS_NAMED]
@@ -144,14 +144,14 @@ def borrowed_text(found: JobCapacity | None) -> str:
     return "; ".join([*parts, *more])
 
 
-def capacity_document(found: JobCapacity | None) -> JobCapacityDocument | None:
-    if found is None:
+def capacity_document(capacity: JobCapacity | None) -> JobCapacityDocument | None:
+    if capacity is None:
         return None
     return {
-        "guaranteed": quantities(found.guaranteed),
+        "guaranteed": quantities(capacity.guaranteed),
         "borrowed": [
             {"team": team or None, "amounts": quantities(amounts)}
-            for team, amounts in found.borrowed
+            for team, amounts in capacity.borrowed
         ],
     }
 
@@ -185,11 +185,11 @@ class BlockerList(NamedTuple):
 
 def stop_lists(explained: Explained) -> Iterator[BlockerList]:
     """Why it does not start or is not scaled up, by the decision or as published."""
-    found, published = explained.explanation, explained.published
+    explanation, published = explained.explanation, explained.published
     if published and published.start:
         yield _published_stops(published, published.start)
-    if found:
-        yield from _decided_stops(found, explained)
+    if explanation:
+        yield from _decided_stops(explanation, explained)
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
@@ -199,20 +199,20 @@ def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
         yield from incomplete(explained.view)
         yield from recorded_problem(explained.view)
     yield from explained.uncreated
-    missing = any(found.names_missing for found in above)
+    missing = any(section.names_missing for section in above)
     yield from left_out(explained.view, filling(explained.view.job) if missing else None)
 
 
-def _decided_stops(found: Explanation, explained: Explained) -> Iterator[BlockerList]:
+def _decided_stops(explanation: Explanation, explained: Explained) -> Iterator[BlockerList]:
     """Why the job does not start, or why each of the roles to show does not grow."""
     job = explained.view.argument
-    if found.start_blockers:
+    if explanation.start_blockers:
         yield _stops(
-            f"Why {found.job.name} {_does_not_run(explained.view.job)}:",
-            found.start_blockers,
-            remedies(found.start_blockers.blockers, job, found.trials.start),
+            f"Why {explanation.job.name} {_does_not_run(explained.view.job)}:",
+            explanation.start_blockers,
+            remedies(explanation.start_blockers.blockers, job, explanation.trials.start),
         )
-    for role in found.roles:
+    for role in explanation.roles:
         if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
             yield _stops(
                 f"Why not one more {role.role} (now {role.before}, next {role.after}):",
@@ -230,25 +230,25 @@ def _does_not_run(job: TrainingJob) -> str:
 
 def _published_stops(published: PublishedJob, stops: PublishedStops) -> BlockerList:
     """Why the job does not start, as published by the reconciler."""
-    sentences = [(one.type, one.message, one.remediation) for one in stops.blockers]
-    found = _listed(f"Why {published.name} does not start:", sentences, complete=stops.complete)
-    return found._replace(names_missing=code_of(published.reason) is Code.INCOMPLETE)
+    sentences = [(stop.type, stop.message, stop.remediation) for stop in stops.blockers]
+    section = _listed(f"Why {published.name} does not start:", sentences, complete=stops.complete)
+    return section._replace(names_missing=code_of(published.reason) is Code.INCOMPLETE)
 
 
 def _is_fixed(stops: Blockers) -> bool:
     """Whether the role is fixed, which the table of roles shows, unless only its max keeps it."""
-    found = [one.what for one in stops.blockers if isinstance(one, OwnCondition)]
-    later = JobCondition.ONE_SIZE in found and len(stops.blockers) > 1
-    return later or JobCondition.FIXED in found
+    conditions = [stop.what for stop in stops.blockers if isinstance(stop, OwnCondition)]
+    later = JobCondition.ONE_SIZE in conditions and len(stops.blockers) > 1
+    return later or JobCondition.FIXED in conditions
 
 
 def _stops(title: str, stops: Blockers, helps: Sequence[str]) -> BlockerList:
     sentences = [
-        (one.kind, cause(one), what) for one, what in zip(stops.blockers, helps, strict=True)
+        (stop.kind, cause(stop), what) for stop, what in zip(stops.blockers, helps, strict=True)
     ]
-    own = [one.what for one in stops.blockers if isinstance(one, OwnCondition)]
-    found = _listed(title, sentences, complete=stops.complete)
-    return found._replace(names_missing=JobCondition.MISSING in own)
+    conditions = [stop.what for stop in stops.blockers if isinstance(stop, OwnCondition)]
+    section = _listed(title, sentences, complete=stops.complete)
+    return section._replace(names_missing=JobCondition.MISSING in conditions)
 
 
 def _listed(

@@ -19,25 +19,25 @@ _SIZES: Final = 3
 
 def job_remedies(explained: Explained) -> str:
     """What would help besides the remedies of each blocker; empty if nothing is known."""
-    found = explained.explanation
-    if found is None:
+    explanation = explained.explanation
+    if explanation is None:
         return ""
     ways = (
         _automatic_sizes(explained),
-        _ends(found.trials.ended_ranks),
-        *_start(explained.view, found.trials.start),
-        *_template(found.trials.template),
+        _ends(explanation.trials.ended_ranks),
+        *_start(explained.view, explanation.trials.start),
+        *_template(explanation.trials.template),
     )
     return "; or ".join(filter(None, ways))
 
 
 def _automatic_sizes(explained: Explained) -> str:
     """The commands by which jobs of a manual size would make room."""
-    found, scope = explained.explanation, explained.view.scope
+    explanation, scope = explained.explanation, explained.view.scope
     ways = [
         f"an automatic size of {key}: kubectl edl scale {key.name} --auto"
         f"{scope.within(key.namespace).job_flags}"
-        for key in (found.trials.manual_sizes if found else ())
+        for key in (explanation.trials.manual_sizes if explanation else ())
     ]
     return listed(ways, "; and ", most=_SIZES)
 
@@ -51,28 +51,28 @@ def _ends(jobs: Sequence[JobKey]) -> str:
     return f"the end of {listed(jobs)}: {why}"
 
 
-def _start(view: JobView, found: StartRemedy) -> Iterator[str]:
+def _start(view: JobView, start: StartRemedy) -> Iterator[str]:
     """The commands by which the job would get room within its topology, quotas and limits."""
-    if higher := higher_pool_limit(found):
+    if higher := higher_pool_limit(start):
         yield f"raising {higher}"
-    if found.min:
-        yield smaller_min(found, view.argument)
-    if found.required:
-        command = topology_view.requiring(view, found.required)
+    if start.min:
+        yield smaller_min(start, view.argument)
+    if start.required:
+        command = topology_view.requiring(view, start.required)
         yield f"its topology with a label that nodes have: {command}"
-    if found.preferred:
-        wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(found.preferred)}"
+    if start.preferred:
+        wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(start.preferred)}"
         changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{_overwrite(view.job.topology)}"
         yield f"its topology as preferred: {topology_view.annotating(view, changes)}"
 
 
-def _template(found: TemplateRemedy) -> Iterator[str]:
+def _template(remedy: TemplateRemedy) -> Iterator[str]:
     """The changes by which the job's pods could use nodes that exclude them."""
-    where = f"the pod template of {listed(found.roles)}"
-    if found.taints:
-        yield f"a toleration of {listed(found.taints)} in {where}"
-    if found.selector:
-        labels = [f"{key}={value}" for key, value in found.selector]
+    where = f"the pod template of {listed(remedy.roles)}"
+    if remedy.taints:
+        yield f"a toleration of {listed(remedy.taints)} in {where}"
+    if remedy.selector:
+        labels = [f"{key}={value}" for key, value in remedy.selector]
         yield f"{where} without nodeSelector {listed(labels)}"
 
 

@@ -98,10 +98,10 @@ def published_view(
 
     A job that does not wait takes only its team from there, which needs no hints.
     """
-    found, hints = read_published(connection, now, job.key.namespace)
+    published, hints = read_published(connection, now, job.key.namespace)
     if not waits_to_start(job):
-        return found, ()
-    return found, (found.hint, *hints) if found else hints
+        return published, ()
+    return published, (published.hint, *hints) if published else hints
 
 
 def _as_published(explained: Explained, published: PublishedView) -> Explained:
@@ -110,8 +110,8 @@ def _as_published(explained: Explained, published: PublishedView) -> Explained:
     if not waits_to_start(explained.view.job):
         return explained
     explained = replace(explained, as_of=published.as_of)
-    found = published.job(explained.view.job.key)
-    return replace(explained, published=found, estimate=estimate_of(found)) if found else explained
+    job = published.job(explained.view.job.key)
+    return replace(explained, published=job, estimate=estimate_of(job)) if job else explained
 
 
 def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) -> Explained:
@@ -120,7 +120,7 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
     explanation, estimate = _explanation(cli, explained.deciding, state, job)
     staying = explanation.plan.staying if explanation else ()
     # The same job, with data of its devices.
-    found = job_of(state.jobs, job.key)
+    detailed = job_of(state.jobs, job.key)
     return replace(
         explained,
         view=explained.view.planned(explanation.plan) if explanation else explained.view,
@@ -128,13 +128,13 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
         estimate=estimate,
         caveats=tuple(
             (role.name, caveat)
-            for role in (found.live if found else ())
+            for role in (detailed.live if detailed else ())
             for caveat in role.template.caveats
         ),
         domains=running(job, labels_of(state.nodes)),
         team=team,
-        figures=next((one for one in team_figures(state, ()) if one.team.name == team), None),
-        capacity=job_capacity(state, found) if found else None,
+        figures=next((row for row in team_figures(state, ()) if row.team.name == team), None),
+        capacity=job_capacity(state, detailed) if detailed else None,
         uncreated=(
             *explained.uncreated,
             *node_blockers(explained.view, tuple(state.nodes), staying, state.observed_at),
@@ -143,8 +143,8 @@ def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) ->
 
 
 def _is_out_of_work(role: RoleExplanation) -> bool:
-    found = role.blockers.blockers if role.blockers else ()
-    return any(isinstance(one, AtBound) and one.bound in OF_WORK for one in found)
+    blockers = role.blockers.blockers if role.blockers else ()
+    return any(isinstance(blocker, AtBound) and blocker.bound in OF_WORK for blocker in blockers)
 
 
 def _explanation(
@@ -162,5 +162,5 @@ def _explanation(
         return explanation, _NO_MORE if any(map(_is_out_of_work, explanation.roles)) else None
     if explanation.plan.unplaced(job.key):
         return explanation, _NO_MINIMUM
-    found = forecast(state, settings, [job.key], time_limit(cli), explanation.plan)
-    return explanation, found.starts.get(job.key) or found.grows.get(job.key)
+    estimates = forecast(state, settings, [job.key], time_limit(cli), explanation.plan)
+    return explanation, estimates.starts.get(job.key) or estimates.grows.get(job.key)

@@ -24,11 +24,11 @@ def _rows(explained: Explained) -> Iterator[tuple[str, ...]]:
         {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
     )
     for shown in explained.view.roles:
-        role, one = shown.role, planned.get(shown.role.name)
+        role, change = shown.role, planned.get(shown.role.name)
         if role.name in explained.roles:
-            sizes = (one.before, one.after) if one else (shown.size, shown.size)
+            sizes = (change.before, change.after) if change else (shown.size, shown.size)
             numbers = map(str, (*sizes, role.spec.min, role.spec.max))
-            yield role.name, *numbers, why_this_size(explained.view.job, role, one).message
+            yield role.name, *numbers, why_this_size(explained.view.job, role, change).message
     whole = len(explained.roles) == len(explained.view.roles)
     for name in explained.view.job.missing if whole else ():
         there = name not in explained.view.job.absent
@@ -36,7 +36,7 @@ def _rows(explained: Explained) -> Iterator[tuple[str, ...]]:
         yield name, "0", "0", "?", "?", why
 
 
-def why_this_size(job: TrainingJob, role: Role, one: RoleExplanation | None) -> Why:
+def why_this_size(job: TrainingJob, role: Role, change: RoleExplanation | None) -> Why:
     """The reason of this plan, else the one of the role."""
-    planned = one.reason if one and not role.status.ending else None
+    planned = change.reason if change and not role.status.ending else None
     return why_of(planned) if planned else why_of_role(job, role)

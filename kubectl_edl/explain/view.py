@@ -33,6 +33,7 @@ from kubectl_edl.job_views.start_estimates import when
 from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.age import age
 from kubectl_edl.output.documents.decision_documents import (
+    CaveatDocument,
     ExplainedRoleDocument,
     TrainingJobExplanationDocument,
 )
@@ -65,7 +66,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             labelled(explanation_facts(explained, now), _LABEL),
             sizes_table(explained),
             domains_table(explained),
-            *(one.text for one in stop_lists(explained)),
+            *(section.text for section in stop_lists(explained)),
             blockers_section(other_blockers(explained)),
             labelled(administrator_facts(explained), _LABEL),
             Table.of(_pods(now), explained.waiting_pods),
@@ -78,7 +79,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
 
 def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
     """The facts about the job by label; an unknown one is empty."""
-    job, found = explained.view.job, explained.explanation
+    job, explanation = explained.view.job, explained.explanation
     return {
         "Name": job.key.name,
         "Namespace": job.key.namespace,
@@ -96,18 +97,18 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         ),
         "Cooldown": _pacing(explained),
         "Requests": _unrequested(explained),
-        "Devices": "; ".join(f"{role}: {caveat(one)}" for role, one in _caveats(explained)),
+        "Devices": "; ".join(f"{role}: {caveat(note)}" for role, note in _caveats(explained)),
         "Would help": job_remedies(explained),
-        "Decided by": explained.deciding.text if found else "",
+        "Decided by": explained.deciding.text if explanation else "",
     }
 
 
 def administrator_facts(explained: Explained) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
-    found, flags = explained.explanation, explained.view.scope.edl_flags
+    explanation, flags = explained.explanation, explained.view.scope.edl_flags
     way = _RESTART if explained.deciding.outside else _UPGRADE.format(flags)
-    preempts = _PREEMPTS.format(way) if found and found.trials.preemption else ""
-    forbids = _PREEMPTS_NOTHING if found and found.trials.permission else ""
+    preempts = _PREEMPTS.format(way) if explanation and explanation.trials.preemption else ""
+    forbids = _PREEMPTS_NOTHING if explanation and explanation.trials.permission else ""
     return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 
 
@@ -126,19 +127,19 @@ def _reclaims(explained: Explained) -> str:
 
 
 def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:
-    return ((role, one) for role, one in explained.caveats if role in explained.roles)
+    return ((role, note) for role, note in explained.caveats if role in explained.roles)
 
 
 def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
     """Domain counts of the roles that are shown."""
-    found = explained.domains
-    return found and [one for one in found if one.role in explained.roles]
+    domains = explained.domains
+    return domains and [counts for counts in domains if counts.role in explained.roles]
 
 
 def _topology(explained: Explained) -> ExplainedTopologyDocument | None:
-    found = topology_view.document(explained.view.job.topology, _domains(explained))
+    document = topology_view.document(explained.view.job.topology, _domains(explained))
     near = topology_view.nearest_document(explained.waits_for)
-    return {**found, "nearest": near} if found else None
+    return {**document, "nearest": near} if document else None
 
 
 def _manual_roles(explained: Explained) -> Iterator[Role]:
@@ -153,10 +154,10 @@ def _manual_size(role: Role, explained: Explained) -> str:
     short = (role.request.replicas or 0) - role.status.size
     if role.status.suspended or short <= 0:
         return f"{role.name}={role.request.replicas}"
-    lacks, known = f"{role.name}={role.request.replicas}, {short} short", explained.explanation
-    planned = known.roles if known else ()
-    stops = next((one.blockers for one in planned if one.role == role.name), None)
-    if stops and any(one.kind is BlockerKind.QUOTA_EXCEEDED for one in stops.blockers[:1]):
+    lacks, plan = f"{role.name}={role.request.replicas}, {short} short", explained.explanation
+    planned = plan.roles if plan else ()
+    stops = next((change.blockers for change in planned if change.role == role.name), None)
+    if stops and any(stop.kind is BlockerKind.QUOTA_EXCEEDED for stop in stops.blockers[:1]):
         return lacks
     within = "" if stops else " within its quotas"
     return (
@@ -172,10 +173,10 @@ def _cooldown(explained: Explained) -> resize_limits.Pace | None:
 
 def _until(explained: Explained) -> datetime | None:
     """The end of the job's own cooldown or back-off, from the plan."""
-    found, key = explained.explanation, explained.view.job.key
-    held = found.plan.held if found else ()
-    own = (one for one in held if one.job == key and one.reason.code in TIMED_CODES)
-    return next((one.until for one in own), None)
+    explanation, key = explained.explanation, explained.view.job.key
+    held = explanation.plan.held if explanation else ()
+    waits = (entry for entry in held if entry.job == key and entry.reason.code in TIMED_CODES)
+    return next((entry.until for entry in waits), None)
 
 
 def _pacing(explained: Explained) -> str:
@@ -220,38 +221,35 @@ def _pods(now: datetime) -> tuple[Column[WaitingPod], ...]:
 
 def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
     return (
-        Column("AGO", lambda one: age(one.at, now)),
-        Column("WHAT HAPPENED", lambda one: one.operation.value),
-        Column("SIZES", lambda one: one.text),
-        Column("MESSAGE", lambda one: one.message, shrinks=True),
+        Column("AGO", lambda row: age(row.at, now)),
+        Column("WHAT HAPPENED", lambda row: row.operation.value),
+        Column("SIZES", lambda row: row.text),
+        Column("MESSAGE", lambda row: row.message, shrinks=True),
     )
 
 
 def _document(explained: Explained) -> TrainingJobExplanationDocument:
-    job, found, published = explained.view.job, explained.explanation, explained.published
+    job, plan, published = explained.view.job, explained.explanation, explained.published
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
         **explained.why.document,
-        "complete": found is not None,
+        "complete": plan is not None,
         "settings": explained.deciding.document,
         "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
         "team": explained.team or None,
         "teamCapacity": capacity_document(explained.capacity),
         "position": explained.position,
-        "blockedBy": [str(key) for key in found.ahead] if found else [],
+        "blockedBy": [str(key) for key in plan.ahead] if plan else [],
         "blockedByTeam": counts_document(published.ahead) if published else [],
         "observedTime": time_text(explained.as_of),
         "estimate": when_document(explained.estimate) if explained.estimate else None,
-        "caveats": [
-            {"role": role, "type": one.code.value, "subject": one.subject, "message": caveat(one)}
-            for role, one in _caveats(explained)
-        ],
-        "start": stops_document(found.start_blockers, explained.view.argument, found.trials.start)
-        if found
+        "caveats": [_caveat_document(role, note) for role, note in _caveats(explained)],
+        "start": stops_document(plan.start_blockers, explained.view.argument, plan.trials.start)
+        if plan
         else published_document(published.start if published else None),
-        "roles": _role_documents(explained, found) if found else [],
+        "roles": _role_documents(explained, plan) if plan else [],
         "pendingPods": [
             {
                 "name": pod.name,
@@ -262,25 +260,30 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
             for pod in explained.waiting_pods
         ],
         "blockers": blocker_documents(other_blockers(explained)),
-        "operations": [operation_document(one) for one in explained.past],
+        "operations": [operation_document(operation) for operation in explained.past],
     }
 
 
+def _caveat_document(role: str, note: Caveat) -> CaveatDocument:
+    message = caveat(note)
+    return {"role": role, "type": note.code.value, "subject": note.subject, "message": message}
+
+
 def _cooldown_document(explained: Explained) -> LimitedCooldownDocument | None:
-    found = resize_limits.document(_cooldown(explained))
-    return {**found, "notBefore": time_text(_until(explained))} if found else None
+    cooldown = resize_limits.document(_cooldown(explained))
+    return {**cooldown, "notBefore": time_text(_until(explained))} if cooldown else None
 
 
-def _role_documents(explained: Explained, found: Explanation) -> list[ExplainedRoleDocument]:
+def _role_documents(explained: Explained, explanation: Explanation) -> list[ExplainedRoleDocument]:
     roles = {role.name: role for role in explained.view.job.roles}
     return [
         {
-            "name": one.role,
-            "replicas": one.before,
-            "nextReplicas": one.after,
-            **why_this_size(explained.view.job, roles[one.role], one).document,
-            "scaleUp": stops_document(one.blockers, explained.view.argument),
+            "name": change.role,
+            "replicas": change.before,
+            "nextReplicas": change.after,
+            **why_this_size(explained.view.job, roles[change.role], change).document,
+            "scaleUp": stops_document(change.blockers, explained.view.argument),
         }
-        for one in found.roles
-        if one.role in explained.roles
+        for change in explanation.roles
+        if change.role in explained.roles
     ]
