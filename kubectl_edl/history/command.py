@@ -66,15 +66,15 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
     def read() -> Report:
         now = cli.now()
         survey = survey_training(connection, "", now)
-        found = training_job(job, survey, connection)
+        training = training_job(job, survey, connection)
         seen, hints = read_if_allowed(
             lambda: events_of(
-                connection.cluster, found.key.namespace, jobs_of([found]), ours=False
+                connection.cluster, training.key.namespace, jobs_of([training]), ours=False
             ),
             "what Kubernetes warned of is missing",
         )
-        report = history_report(found, past(found), now, _shown(seen))
-        return report.with_hints((*survey.hints_but_priorities, *hints, *_gaps(found)))
+        report = history_report(training, past(training), now, _shown(seen))
+        return report.with_hints((*survey.hints_but_priorities, *hints, *_gaps(training)))
 
     show(cli, output, read)
 
@@ -86,17 +86,17 @@ def _gaps(job: TrainingJob) -> Iterator[str]:
 
 def _shown(seen: Iterable[EventFacts]) -> list[EventFacts]:
     """The last Warning Events and evictions: a lost node may evict hundreds of pods at once."""
-    chosen = _distinct(one for one in seen if one.warning or one.reason == _EVICTED)
-    warnings = [one for one in chosen if one.warning]
-    evictions = [one for one in chosen if not one.warning]
+    chosen = _distinct(event for event in seen if event.warning or event.reason == _EVICTED)
+    warnings = [event for event in chosen if event.warning]
+    evictions = [event for event in chosen if not event.warning]
     return sorted([*warnings[-_WARNINGS:], *evictions[-_EVICTIONS:]], key=lambda one: one.order)
 
 
 def _distinct(events: Iterable[EventFacts]) -> list[EventFacts]:
     """The last of the Events with one text about one object; `events` are in order of time."""
-    found: dict[tuple[str, str, str, str], EventFacts] = {}
-    for one in events:
-        key = one.kind, one.name, one.reason, one.message
-        found.pop(key, None)
-        found[key] = one
-    return list(found.values())
+    latest: dict[tuple[str, str, str, str], EventFacts] = {}
+    for event in events:
+        key = event.kind, event.name, event.reason, event.message
+        latest.pop(key, None)
+        latest[key] = event
+    return list(latest.values())

@@ -39,12 +39,12 @@ def history_report(
 
 def operations_table(past: Sequence[PastOperation], now: datetime) -> Table:
     columns: tuple[Column[PastOperation], ...] = (
-        Column("OPERATION", lambda one: one.operation.value),
-        Column("PHASE", lambda one: one.phase.value, colour=meaning),
-        Column("SIZES", lambda one: one.text),
-        Column("REASON", lambda one: one.code.value if one.code else "", wide=True),
-        Column("MESSAGE", lambda one: one.message, shrinks=True),
-        Column("AGE", lambda one: age(one.at, now)),
+        Column("OPERATION", lambda row: row.operation.value),
+        Column("PHASE", lambda row: row.phase.value, colour=meaning),
+        Column("SIZES", lambda row: row.text),
+        Column("REASON", lambda row: row.code.value if row.code else "", wide=True),
+        Column("MESSAGE", lambda row: row.message, shrinks=True),
+        Column("AGE", lambda row: age(row.at, now)),
     )
     return Table.of(columns, past)
 
@@ -54,28 +54,28 @@ def _document(
 ) -> TrainingJobHistoryDocument:
     return {
         "metadata": {"name": key.name, "namespace": key.namespace},
-        "operations": [operation_document(one) for one in past],
-        "warnings": [_warning_document(one) for one in warnings],
+        "operations": [operation_document(operation) for operation in past],
+        "warnings": [_warning_document(warning) for warning in warnings],
     }
 
 
-def _warning_document(one: EventFacts) -> EventSummaryDocument:
+def _warning_document(event: EventFacts) -> EventSummaryDocument:
     return {
-        "lastTimestamp": time_text(one.last),
-        "object": f"{one.kind}/{one.name}",
-        "reason": one.reason,
-        "message": one.message,
-        "count": one.count,
+        "lastTimestamp": time_text(event.last),
+        "object": f"{event.kind}/{event.name}",
+        "reason": event.reason,
+        "message": event.message,
+        "count": event.count,
     }
 
 
-def operation_document(one: PastOperation) -> OperationDocument:
+def operation_document(past: PastOperation) -> OperationDocument:
     """One operation for `-o json`."""
     return {
-        "time": time_text(one.at),
-        "operation": one.operation.value,
-        "phase": one.phase.value,
-        "roles": [change.document for change in one.sizes],
-        "reason": one.code.value if one.code else None,
-        "message": one.message,
+        "time": time_text(past.at),
+        "operation": past.operation.value,
+        "phase": past.phase.value,
+        "roles": [change.document for change in past.sizes],
+        "reason": past.code.value if past.code else None,
+        "message": past.message,
     }
