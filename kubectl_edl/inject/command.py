@@ -88,7 +88,7 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
     from kubectl_edl.resources.manifest_sources import sources
     from kubectl_edl.resources.yaml_rewriter import hints
 
-    found = sources(asked.filenames, cli.stdin)
+    files = sources(asked.filenames, cli.stdin)
     warned: list[str] = []
 
     def warn(warning: str) -> None:
@@ -96,7 +96,7 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
         cli.warn(f"warning: {warning}")
 
     setting = injector.InjectionContext(asked.namespace, asked.image)
-    stream = injector.inject(found, setting, warn)
+    stream = injector.inject(files, setting, warn)
     if not (stream.injections or warned or stream.findings):
         cli.warn(_NOTHING)
     for hint in hints(stream.documents) if asked.form == _YAML else ():

@@ -82,7 +82,7 @@ class InjectedStream:
 
     @property
     def values(self) -> tuple[Json, ...]:
-        return tuple(one.value for one in self.documents)
+        return tuple(document.value for document in self.documents)
 
 
 def inject(
@@ -94,9 +94,9 @@ def inject(
 
     Raises Unreadable for a file that does not contain manifests.
     """
-    found = [document for source in sources for document in documents(source)]
-    injector = _Injector(setting, _policies(found))
-    documented = tuple(one for document in found if (one := injector.document(document)))
+    given = [document for source in sources for document in documents(source)]
+    injector = _Injector(setting, _policies(given))
+    documented = tuple(new for document in given if (new := injector.document(document)))
     for warning in injector.warnings:
         warn(warning)
     return InjectedStream(
@@ -107,11 +107,11 @@ def inject(
     )
 
 
-def refused_jobs(cron_job: Json, at: str, policy: NamespacePolicy) -> Sequence["Finding"]:
-    """What the webhook refuses in the Jobs of a stored CronJob; the paths start with `at`."""
+def refused_jobs(cron_job: Json, where: str, policy: NamespacePolicy) -> Sequence["Finding"]:
+    """What the webhook refuses in the Jobs of a stored CronJob; the paths start with `where`."""
     setting = InjectionContext(policy.namespace, _UNUSED_IMAGE)
     injector = _Injector(setting, {policy.namespace: policy})
-    injector.creates_jobs(cron_job, at)
+    injector.creates_jobs(cron_job, where)
     return injector.findings
 
 
@@ -132,11 +132,11 @@ class _Injector:
     def document(self, document: Document) -> Rewritten | None:
         """The document without refused manifests, rewritten only if it changes; None if empty."""
         new = changed(document, self._manifest)
-        kept = _without(self._refused, document.value)
-        if kept is None:
+        remaining = _without(self._refused, document.value)
+        if remaining is None:
             return None
         # In two steps: items without names are matched by position if none is left out.
-        return rewritten(document, kept, new and _without(self._refused, new))
+        return rewritten(document, remaining, new and _without(self._refused, new))
 
     def _manifest(self, manifest: Json, where: str) -> Json | None:
         """The changed manifest; None if it stays unchanged, or is refused."""
@@ -180,24 +180,24 @@ class _Injector:
 
     def _cron_job(self, manifest: Json, where: str) -> None:
         """Check the Jobs that a CronJob will create; the CronJob itself is stored unchanged."""
-        at = f"{where}: {titled(manifest)}"
+        title = f"{where}: {titled(manifest)}"
         if warning := unknown_keys.on_cron_job(manifest):
-            self.warnings.append(f"{at}: {warning}; kubectl edl adopt -f FILE puts them there")
-        if self.creates_jobs(manifest, at):
-            self.cron_jobs.append(at)
+            self.warnings.append(f"{title}: {warning}; kubectl edl adopt -f FILE puts them there")
+        if self.creates_jobs(manifest, title):
+            self.cron_jobs.append(title)
 
-    def creates_jobs(self, manifest: Json, at: str) -> bool:
+    def creates_jobs(self, manifest: Json, where: str) -> bool:
         """Whether the webhook completes the Jobs of a CronJob; collects why it refuses them."""
-        if wrong := misshapen(manifest, at):
+        if wrong := misshapen(manifest, where):
             self.findings += wrong if is_labelled(job_template(manifest)) else ()
             return False
-        return self._completed(made_job(manifest), at, f"{at}: {JOB_TEMPLATE}.") is not None
+        return self._completed(made_job(manifest), where, f"{where}: {JOB_TEMPLATE}.") is not None
 
     def _check_namespace(self, manifest: Json, where: str) -> None:
         """Validate a Namespace, which is never mutated."""
         request = AdmissionRequest("CREATE", manifest, None, _USER)
-        found = findings_of(validate, request, self._context)
-        self.findings += prefixed(f"{where}: {titled(manifest)}: ", found)
+        findings = findings_of(validate, request, self._context)
+        self.findings += prefixed(f"{where}: {titled(manifest)}: ", findings)
 
     def _creation(self, manifest: Json) -> AdmissionRequest:
         policy = self._policies.get(manifest["metadata"]["namespace"], namespace_policy.SILENT)
@@ -211,14 +211,14 @@ def _without(refused: AbstractSet[int], manifest: Json) -> Json | None:
         return None
     if manifest.get("kind") != "List" or not isinstance(items, list):
         return manifest
-    kept = [_without(refused, one) if isinstance(one, dict) else one for one in items]
-    left = [one for one in kept if one is not None]
-    if all(new is old for new, old in zip(kept, items, strict=True)):
+    cleaned = [_without(refused, item) if isinstance(item, dict) else item for item in items]
+    left = [item for item in cleaned if item is not None]
+    if all(new is old for new, old in zip(cleaned, items, strict=True)):
         return manifest
     return manifest | {"items": left} if left else None
 
 
-def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
+def _policies(documents: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
     """The policies of Namespaces among the documents, by name."""
     policies: list[NamespacePolicy] = []
 
@@ -226,7 +226,7 @@ def _policies(found: Iterable[Document]) -> Mapping[str, NamespacePolicy]:
         if manifest.get("kind") == "Namespace" and not misshapen(manifest, where):
             policies.append(namespace_policy.read(manifest))
 
-    for document in found:
+    for document in documents:
         changed(document, read)
     return {policy.namespace: policy for policy in policies}
 
@@ -242,9 +242,9 @@ def _as_sent(manifest: Json, namespace: str) -> Json:
 
 
 def _with_namespace(manifest: Json, namespace: str) -> Json:
-    own = metadata(manifest)
-    first = {"name": own["name"]} if "name" in own else {}
-    return manifest | {"metadata": first | {"namespace": namespace} | own}
+    meta = metadata(manifest)
+    first = {"name": meta["name"]} if "name" in meta else {}
+    return manifest | {"metadata": first | {"namespace": namespace} | meta}
 
 
 def _defaulted(manifest: Json) -> Json:
@@ -257,16 +257,16 @@ def _defaulted(manifest: Json) -> Json:
 
 def _in_order_of(before: Json, after: Json) -> Json:
     """Reorder `after` as `before`, so that a diff shows only what is new."""
-    kept = {name: _ordered(before[name], after[name]) for name in before if name in after}
-    return kept | {name: value for name, value in after.items() if name not in kept}
+    common = {name: _ordered(before[name], after[name]) for name in before if name in after}
+    return common | {name: value for name, value in after.items() if name not in common}
 
 
 def _ordered(old: object, new: object) -> object:
     if isinstance(old, dict) and isinstance(new, dict):
         return _in_order_of(old, new)
     if isinstance(old, list) and isinstance(new, list):
-        known = {name: item for item in old if (name := _name(item))}
-        return [_ordered(known.get(_name(item)), item) for item in new]
+        by_name = {name: item for item in old if (name := _name(item))}
+        return [_ordered(by_name.get(_name(item)), item) for item in new]
     return new
 
 

@@ -18,7 +18,7 @@ _CHANGES: Final[tuple[Column[FieldChange], ...]] = (
 
 
 FORMS: Final[Mapping[str, Callable[[InjectedStream, Layout], str]]] = {
-    "yaml": lambda stream, _: joined(one.text for one in stream.documents),
+    "yaml": lambda stream, _: joined(document.text for document in stream.documents),
     "json": lambda stream, _: json_stream(stream.values),
     "diff": lambda stream, _: "".join(map(_difference, stream.injections)),
     "explain": lambda stream, layout: "\n".join(
@@ -31,7 +31,7 @@ FORMS: Final[Mapping[str, Callable[[InjectedStream, Layout], str]]] = {
 def _difference(injection: Injection) -> str:
     title = f"{injection.name} ({injection.where})"
     titles = (f"given {title}", f"stored {title}")
-    before, after = (dump(one).splitlines() for one in (injection.before, injection.after))
+    before, after = (dump(state).splitlines() for state in (injection.before, injection.after))
     lines = line_diff(before, after, titles)
     return "".join(f"{line}\n" for line in lines)
 
