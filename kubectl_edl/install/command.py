@@ -154,23 +154,23 @@ def _put(
             rehearsal(document)
     sentences = not how.output
     done = [_announce(cli, one, how) if sentences else one for one in map(apply, documents)]
-    old = prune.superseded(cluster, [one.target for one in done])
+    old = prune.superseded(cluster, [applied.target for applied in done])
     for target in old if apply.dry_run else prune.remove(cluster, old):
         if sentences:
             cli.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
     if not sentences:
-        _print(cli, how.output, [one.after for one in done])
+        _print(cli, how.output, [applied.after for applied in done])
     if how.wait and not apply.dry_run:
         rollout.wait(cli, cluster, how.timeout, scope)
         if sentences:
             cli.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
 
 
-def _announce(cli: CliContext, one: Applied, how: InstallOptions) -> Applied:
-    cli.say(f"{name_of(one.target)} {one.verb}{REMARKS[how.dry_run]}")
-    for difference in one.differences:
+def _announce(cli: CliContext, applied: Applied, how: InstallOptions) -> Applied:
+    cli.say(f"{name_of(applied.target)} {applied.verb}{REMARKS[how.dry_run]}")
+    for difference in applied.differences:
         cli.say(f"  {difference}")
-    return one
+    return applied
 
 
 def _print(cli: CliContext, output: str, documents: Sequence[Json]) -> None:

@@ -73,21 +73,21 @@ class Component:
     @property
     def stuck(self) -> Sequence[ComponentPod]:
         """Pods that cannot start: first those without an image, then by restarts."""
-        found = [(pod.lacks_image, pod.waits.restarts, pod) for pod in self.pods if pod.waits]
-        return [pod for *_, pod in sorted(found, key=itemgetter(0, 1), reverse=True)]
+        ranked = [(pod.lacks_image, pod.waits.restarts, pod) for pod in self.pods if pod.waits]
+        return [pod for *_, pod in sorted(ranked, key=itemgetter(0, 1), reverse=True)]
 
 
 def components(cluster: Cluster) -> dict[str, Component]:
     """The existing Deployments by name. Raises Forbidden if the user may not read them."""
     targets = (ObjectRef("Deployment", cluster.system_namespace, name) for name in DEPLOYMENTS)
-    deployed = {target.name: one for target in targets if (one := find(cluster, target))}
+    deployed = {target.name: manifest for target in targets if (manifest := find(cluster, target))}
     pods: list[Json] = []
     with suppress(Forbidden):
         pods = cluster.list(ListOptions("Pod", cluster.system_namespace, PART_OF)).manifests()
     alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     return {
-        name: _component(name, one, [pod for pod in alive if labels(pod).get(_COMPONENT) == name])
-        for name, one in deployed.items()
+        name: _component(name, body, [pod for pod in alive if labels(pod).get(_COMPONENT) == name])
+        for name, body in deployed.items()
     }
 
 
@@ -126,16 +126,16 @@ def _pod(pod: Json, template: Json) -> ComponentPod:
 def _conditions(status: Json) -> dict[tuple[str, str], str]:
     """Messages in one line, or reasons, by type and status."""
     return {
-        (one["type"], one["status"]): " ".join(
-            (one.get("message") or one.get("reason", "")).split()
+        (condition["type"], condition["status"]): " ".join(
+            (condition.get("message") or condition.get("reason", "")).split()
         )
-        for one in status.get("conditions") or ()
+        for condition in status.get("conditions") or ()
     }
 
 
 def _runs(spec: Json) -> list[tuple[str, list[str]]]:
     """Images and arguments of a pod."""
-    return [(one["image"], one.get("args", [])) for one in spec["containers"]]
+    return [(container["image"], container.get("args", [])) for container in spec["containers"]]
 
 
 def _image(spec: Json) -> str:
@@ -160,7 +160,7 @@ def image_of_release(pods: Sequence[ComponentPod], template: str, release: str) 
     running = [image for image in ready if is_of_release(image, release)]
     retagged = [_retagged(image, release) for image in (*ready, template)]
     unpullable = {pod.image for pod in pods if pod.lacks_image}
-    return next((one for one in (*running, *retagged) if one not in unpullable), "")
+    return next((image for image in (*running, *retagged) if image not in unpullable), "")
 
 
 def is_of_release(image: str, release: str) -> bool:
@@ -174,8 +174,8 @@ def is_of_other_release(image: str, release: str) -> bool:
 
 def tag(image: str) -> str:
     """The image's tag; empty if it has none or is selected by digest."""
-    name, colon, found = image.rpartition("/")[2].partition(":")
-    return found if name and colon and "@" not in image else ""
+    name, colon, version = image.rpartition("/")[2].partition(":")
+    return version if name and colon and "@" not in image else ""
 
 
 def _retagged(image: str, release: str) -> str:

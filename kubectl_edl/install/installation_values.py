@@ -54,19 +54,19 @@ def chosen(asked: InstallationChoice, before: Json, stdin: TextIO) -> Json:
 
     Raises Refused and Unreadable for files, click.UsageError for other errors.
     """
-    found = before
+    result = before
     for source in sources(asked.filenames, stdin):
-        found = merged(found, _read(source))
+        result = merged(result, _read(source))
     for setting in asked.settings:
-        found = _set(found, setting)
-    return merged(found, {"image": asked.image} if asked.image else {})
+        result = _set(result, setting)
+    return merged(result, {"image": asked.image} if asked.image else {})
 
 
 def documents(given: Json, namespace: str) -> Documents:
     """All objects of the installation, and the ConfigMap of its values. Raises ValuesError."""
-    found = installation.documents(values.read(given), namespace)
-    ours = 1 if found[0]["kind"] == installation.NAMESPACE else 0
-    return (*found[:ours], _kept(given, namespace), *found[ours:])
+    objects = installation.documents(values.read(given), namespace)
+    ours = 1 if objects[0]["kind"] == installation.NAMESPACE else 0
+    return (*objects[:ours], _kept(given, namespace), *objects[ours:])
 
 
 def kept(cluster: Cluster) -> Json | None:
@@ -75,10 +75,10 @@ def kept(cluster: Cluster) -> Json | None:
     Raises Unreadable if another client changed the ConfigMap to something malformed.
     """
     try:
-        found = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
+        manifest = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
     except NotFound:
         return None
-    text = str((found.get("data") or {}).get(_FILE) or "")
+    text = str((manifest.get("data") or {}).get(_FILE) or "")
     return _read(ManifestSource(f"ConfigMap {cluster.system_namespace}/{KEPT}", text))
 
 
@@ -97,10 +97,10 @@ def _kept(given: Json, namespace: str) -> Json:
 
 def _read(source: ManifestSource) -> Json:
     try:
-        found = yaml.load(source.text, _ValuesLoader)  # noqa: S506 - a SafeLoader
-        if found is not None and not isinstance(found, dict):
+        content = yaml.load(source.text, _ValuesLoader)  # noqa: S506 - a SafeLoader
+        if content is not None and not isinstance(content, dict):
             raise Unreadable(f"{source.name}: no map of values")
-        return _named(found or {})
+        return _named(content or {})
     except RecursionError as error:
         raise Unreadable(f"{source.name}: {TOO_DEEP}") from error
     except TooManyValues as error:
@@ -110,15 +110,15 @@ def _read(source: ManifestSource) -> Json:
         raise Unreadable(f"{source.name}: not YAML: {problem}") from error
 
 
-def _named(found: Json) -> Json:
+def _named(given: Json) -> Json:
     """Values with all names as text; YAML reads some, such as priorities, as numbers."""
     return {
         str(name): _named(value) if isinstance(value, dict) else value
-        for name, value in found.items()
+        for name, value in given.items()
     }
 
 
-def _set(found: Json, setting: str) -> Json:
+def _set(given: Json, setting: str) -> Json:
     path, equals, text = setting.partition("=")
     if not (path and equals):
         raise click.UsageError(f'--set "{setting}": write NAME=VALUE, or NAME= for its default.')
@@ -129,16 +129,16 @@ def _set(found: Json, setting: str) -> Json:
     names: Sequence[str] = [name.replace("\\.", ".") for name in _DOT.split(path)]
     if unknown := values.unknown(names):
         raise click.UsageError(f'--set "{setting}": there is no such value; {unknown}.')
-    return _put(found, names, _named(value) if isinstance(value, dict) else value)
+    return _put(given, names, _named(value) if isinstance(value, dict) else value)
 
 
-def _put(found: Json, names: Sequence[str], value: object) -> Json:
+def _put(given: Json, names: Sequence[str], value: object) -> Json:
     """Set the value at the path; None removes it, and maps that get empty: the default again."""
     name, *rest = names
     if not rest:
-        return {key: each for key, each in found.items() if key != name} | (
+        return {key: each for key, each in given.items() if key != name} | (
             {} if value is None else {name: value}
         )
-    inner = found.get(name)
+    inner = given.get(name)
     changed = _put(inner if isinstance(inner, dict) else {}, rest, value)
-    return found | {name: changed} if changed else _put(found, [name], None)
+    return given | {name: changed} if changed else _put(given, [name], None)

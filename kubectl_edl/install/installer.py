@@ -111,7 +111,7 @@ def readable_elsewhere(cluster: Cluster) -> str:
 
 def _bound_in(cluster: Cluster) -> str:
     subjects = (find(cluster, _BINDING) or {}).get("subjects") or ()
-    return next((str(one["namespace"]) for one in subjects if one.get("namespace")), "")
+    return next((str(subject["namespace"]) for subject in subjects if subject.get("namespace")), "")
 
 
 def refuse_elsewhere(cluster: Cluster, scope: Scope) -> None:

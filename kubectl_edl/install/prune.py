@@ -43,9 +43,9 @@ def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[Obj
 
     The namespace is never among them: with it, users' objects would be lost.
     """
-    kept = set(wanted)
-    found = (target for target in installed(cluster) if target.kind != _NAMESPACE)
-    return tuple(target for target in found if target not in kept)
+    needed = set(wanted)
+    targets = (target for target in installed(cluster) if target.kind != _NAMESPACE)
+    return tuple(target for target in targets if target not in needed)
 
 
 def remove(
@@ -68,7 +68,7 @@ def wait_until_gone(
     flags: str,
 ) -> None:
     """Raise TimedOut, naming what still exists; `flags` are appended to the suggested command."""
-    if left := waited_gone(cli, targets, lambda one: find(cluster, one) is not None, timeout):
+    if left := waited_gone(cli, targets, lambda target: find(cluster, target) is not None, timeout):
         names = ", ".join(f"{target.kind} {target.name}" for target in left)
         first = left[0]
         place = f" -n {first.namespace}" if first.namespace else ""

@@ -25,20 +25,20 @@ def wait(cli: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Sco
 
 def _missing(cluster: PluginCluster, scope: Scope) -> str:
     """The components that are not ready, and why; empty if all are. Raises Refused."""
-    found = components(cluster)
-    late = [name for name in DEPLOYMENTS if name not in found or not found[name].rolled_out]
+    deployed = components(cluster)
+    late = [name for name in DEPLOYMENTS if name not in deployed or not deployed[name].rolled_out]
     if not late:
         untrusted = dict.fromkeys(
-            one.target.kind for one in trusted(cluster) if not one.certificates
+            bundle.target.kind for bundle in trusted(cluster) if not bundle.certificates
         )
         what = "the API server has no caBundle for it yet"
         return f"{what} ({' and '.join(untrusted)})" if untrusted else ""
-    pods = [pod for one in found.values() for pod in one.pods if pod.current]
+    pods = [pod for component in deployed.values() for pod in component.pods if pod.current]
     for pod in pods:
         if pod.lacks_image or pod.crash_loops:
             remedy = _remedy(pod, f"-n {cluster.system_namespace}{scope.cluster_flags}", scope)
             raise Refused(f"{stalled([pod])}; {remedy}")
-    refusals = dict.fromkeys(one.refusal for one in found.values() if one.refusal)
+    refusals = dict.fromkeys(one.refusal for one in deployed.values() if one.refusal)
     causes = [f"pod {pod.name}: {pod.unscheduled}" for pod in pods if pod.unscheduled]
     causes += [stalled([pod]) for pod in pods if pod.waits]
     are = "are" if len(late) > 1 else "is"

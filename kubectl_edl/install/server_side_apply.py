@@ -129,9 +129,9 @@ def _differences(before: object, after: object, path: str) -> Iterator[str]:
             yield from _differences(before.get(name), after.get(name), f"{path}.{name}")
     elif None not in (named := (_by_name(before), _by_name(after))):
         yield from _differences(*named, path)
-    elif _is_of_maps(before) and _is_of_maps(after) and (found := _entries(before, after)):
+    elif _is_of_maps(before) and _is_of_maps(after) and (changes := _entries(before, after)):
         yield from (
-            f"{path.removeprefix('.')}: {_short(old)} → {_short(new)}" for old, new in found
+            f"{path.removeprefix('.')}: {_short(old)} → {_short(new)}" for old, new in changes
         )
     else:
         yield f"{path.removeprefix('.')}: {_short(before)} → {_short(after)}"
@@ -141,18 +141,18 @@ def _by_name(value: object) -> Json | None:
     """A list of objects with names, such as containers, variables or webhooks, as a map."""
     if not isinstance(value, list):
         return None
-    has_names = all(isinstance(one, dict) and "name" in one for one in value)
-    return {one["name"]: one for one in value} if has_names else None
+    has_names = all(isinstance(item, dict) and "name" in item for item in value)
+    return {item["name"]: item for item in value} if has_names else None
 
 
 def _is_of_maps(value: object) -> TypeGuard[list[Json]]:
-    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _entries(before: list[Json], after: list[Json]) -> list[tuple[Json | None, Json | None]]:
     """The entries without names, such as RBAC rules, that only one of the lists has."""
-    removed = [(one, None) for one in before if one not in after]
-    return [*removed, *((None, one) for one in after if one not in before)]
+    removed = [(entry, None) for entry in before if entry not in after]
+    return [*removed, *((None, entry) for entry in after if entry not in before)]
 
 
 def _short(value: object) -> str:

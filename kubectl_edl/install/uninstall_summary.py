@@ -42,9 +42,9 @@ def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
     gated = list(job_restore.with_gates(jobs))
     stopped = [job for job in gated if job["spec"].get("suspend")]
     going = [job for job in gated if job not in stopped]
-    for state, unless, found in (("", "", going), ("suspended ", _UNLESS, stopped)):
-        if found:
-            what = f"{len(found)} {state}with scheduling gates ({_names(found)})"
+    for state, unless, group in (("", "", going), ("suspended ", _UNLESS, stopped)):
+        if group:
+            what = f"{len(group)} {state}with scheduling gates ({_names(group)})"
             yield f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}{flags}"
     # Their time to live starts only when all Jobs of the training job have ended.
     if held := list(job_restore.with_held_ttl(elastic)):
@@ -85,12 +85,12 @@ def _is_paused(job: Json) -> bool:
 
 def kept(job: Json, why: str, flags: str) -> str:
     """The sentence on a Job whose own fields could not be restored."""
-    fields, own = job_restore.asked_fields(job), job_restore.own_fields(job)
-    kept = " and ".join(_FIELDS[field] for field in fields)
-    sentences = [f"{_name(job)} keeps {kept}: {why}"]
-    if own:
-        sentences.append(f"By hand: {_patch(job, _spec(own), flags, ' --type=merge')}")
-    if fields.keys() - own.keys():
+    fields, original = job_restore.asked_fields(job), job_restore.own_fields(job)
+    names = " and ".join(_FIELDS[field] for field in fields)
+    sentences = [f"{_name(job)} keeps {names}: {why}"]
+    if original:
+        sentences.append(f"By hand: {_patch(job, _spec(original), flags, ' --type=merge')}")
+    if fields.keys() - original.keys():
         sentences.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}{flags}")
     return ". ".join(sentences)
 
