@@ -33,14 +33,14 @@ def creation_failures(
 
     With a hint if the user may not list Events.
     """
-    lacking = [one for one in views if any(map(_lacks_pods, one.roles))]
-    warnings, errors = warnings_by_job(cluster, jobs_of(one.job for one in lacking))
+    lacking = [view for view in views if any(map(_lacks_pods, view.roles))]
+    warnings, errors = warnings_by_job(cluster, jobs_of(view.job for view in lacking))
     hints = tuple(f"hint: {_UNKNOWN}: {error}" for error in errors[:1])
-    found: dict[JobKey, tuple[JobBlocker, ...]] = {}
-    for one in lacking:
-        own = [warned for job in jobs_of([one.job]) for warned in warnings.get(job, ())]
-        found[one.job.key] = tuple(uncreated_pods(one, own, now))
-    return found, hints
+    by_job: dict[JobKey, tuple[JobBlocker, ...]] = {}
+    for view in lacking:
+        events = [warned for job in jobs_of([view.job]) for warned in warnings.get(job, ())]
+        by_job[view.job.key] = tuple(uncreated_pods(view, events, now))
+    return by_job, hints
 
 
 def failures_of_job(
@@ -112,9 +112,9 @@ def missing_class_remedy(job: TrainingJob, flags: str = "") -> str:
 def _more_quota(view: JobView, usage: Usage) -> str:
     """Raise the quota, or scale down this job if its extras hold enough of it, else others."""
     every = (usage, *usage.more)
-    enough = ",".join(one.budget.assigned(one.used + one.needs) for one in every)
+    enough = ",".join(excess.budget.assigned(excess.used + excess.needs) for excess in every)
     raised = f"raise {usage.budget.place} to {enough}"
-    if all(_fits_at_minimum(view.roles, one) for one in every):
+    if all(_fits_at_minimum(view.roles, excess) for excess in every):
         return f"{raised}, or: kubectl edl scale {view.argument} SIZE"
     return f"{raised}, or scale down other jobs: kubectl edl status {view.namespace_option}"
 
@@ -124,8 +124,8 @@ def _fits_at_minimum(roles: Sequence[RoleView], exceeded: Excess) -> bool:
     used, missing = exceeded.used, 0
     for role in (shown.role for shown in roles if not shown.role.status.suspended):
         pods = [pod for pod in role.replicas if not pod.ended]
-        kept = [pod for pod in pods if not role.spec.indexed or pod.index < role.spec.min]
-        stay = min(len(kept), role.spec.min)
+        remaining = [pod for pod in pods if not role.spec.indexed or pod.index < role.spec.min]
+        stay = min(len(remaining), role.spec.min)
         amount = charge(role, exceeded.budget)
         used -= (len(pods) - stay) * amount
         missing += (role.spec.min - stay) * amount

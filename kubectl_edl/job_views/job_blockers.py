@@ -40,25 +40,25 @@ def job_blockers(facts: BlockerFacts) -> Iterator[JobBlocker]:
     A symptom is named unless a cause ends only by an action of the user.
     """
     explained = False
-    for one in chain.from_iterable(rule(facts) for rule in _CAUSES):
-        explained |= one.urgency is not Urgency.USUAL
-        yield one
+    for blocker in chain.from_iterable(rule(facts) for rule in _CAUSES):
+        explained |= blocker.urgency is not Urgency.USUAL
+        yield blocker
     symptoms = chain.from_iterable(rule(facts) for rule in _SYMPTOMS)
     yield from islice(symptoms, 0 if explained else 1)
 
 
-def blockers_section(found: Iterable[JobBlocker]) -> str:
+def blockers_section(blockers: Iterable[JobBlocker]) -> str:
     """The section `Blockers:` of a report; empty for none."""
     lines = [
-        f"  {number}. {harmless(one.what)}\n"
-        + (f"     fix: {harmless(one.remedy)}\n" if one.remedy else "")
-        for number, one in enumerate(found, 1)
+        f"  {number}. {harmless(blocker.what)}\n"
+        + (f"     fix: {harmless(blocker.remedy)}\n" if blocker.remedy else "")
+        for number, blocker in enumerate(blockers, 1)
     ]
     return "".join(("Blockers:\n", *lines)) if lines else ""
 
 
-def blocker_documents(found: Iterable[JobBlocker]) -> list[JobBlockerDocument]:
-    return [{"message": one.what, "remediation": one.remedy} for one in found]
+def blocker_documents(blockers: Iterable[JobBlocker]) -> list[JobBlockerDocument]:
+    return [{"message": blocker.what, "remediation": blocker.remedy} for blocker in blockers]
 
 
 def _problem(facts: BlockerFacts) -> Iterator[JobBlocker]:
@@ -118,8 +118,8 @@ def _incomplete(facts: BlockerFacts) -> Iterator[JobBlocker]:
     """Missing Jobs; their files are applied one after the other."""
     waits = facts.job.suspended and facts.now - facts.job.queued_at < _ROLES
     if facts.view.phase is Phase.INCOMPLETE:
-        found = incomplete(facts.view)
-        yield from (replace(one, urgency=Urgency.USUAL) if waits else one for one in found)
+        blockers = incomplete(facts.view)
+        yield from (replace(one, urgency=Urgency.USUAL) if waits else one for one in blockers)
 
 
 def incomplete(view: JobView) -> Iterator[JobBlocker]:
@@ -128,8 +128,8 @@ def incomplete(view: JobView) -> Iterator[JobBlocker]:
     if not job.absent:
         return
     names = ", ".join(f"{job.key.name}-{role}" for role in job.absent)
-    one = len(job.absent) == 1
-    noun, they, them = ("Job", "is", "it") if one else ("Jobs", "are", "them")
+    single = len(job.absent) == 1
+    noun, they, them = ("Job", "is", "it") if single else ("Jobs", "are", "them")
     if job.suspended:
         yield JobBlocker(
             f"it waits for its {noun} {names}", f"apply the {noun}: no role starts without {them}"
@@ -190,8 +190,8 @@ def _paused(facts: BlockerFacts) -> Iterator[JobBlocker]:
     if view.phase is Phase.PAUSED:
         by = f": {view.job.paused_by} suspended it" if view.job.paused_by else ""
         resume = f"kubectl edl resume {view.argument}"
-        for one in (JobBlocker(f"it is paused{by}", resume), *incomplete(view)):
-            yield replace(one, urgency=Urgency.USUAL)
+        for blocker in (JobBlocker(f"it is paused{by}", resume), *incomplete(view)):
+            yield replace(blocker, urgency=Urgency.USUAL)
 
 
 def _failed(facts: BlockerFacts) -> Iterator[JobBlocker]:

@@ -79,13 +79,13 @@ def why(job: TrainingJob) -> Why:
     if end is not None:
         return why_of(reasons.ended(job, end))
     for lacks in (unready, refused_pods, why_missing, why_kept, why_below_minimum, why_unscheduled):
-        if found := lacks(job):
-            return why_of(found)
+        if reason := lacks(job):
+            return why_of(reason)
     if pods := next(stalled_pods(job), None):
         return _why_stalled(pods)
-    if found := why_any_missing(job):
-        return why_of(found)
-    first = min(_role_reasons(job), key=lambda found: found[0], default=None)
+    if reason := why_any_missing(job):
+        return why_of(reason)
+    first = min(_role_reasons(job), key=lambda entry: entry[0], default=None)
     if first is not None:
         return first[1]
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
@@ -102,7 +102,7 @@ def conflicts(job: TrainingJob, named: ConflictingJob | None = None) -> Iterator
     `named`: a Job that the reader has read of already.
     """
     first = job.conflicting[:_MOST_CONFLICTS]
-    yield from (message(found.reason) for found in first if found is not named)
+    yield from (message(other.reason) for other in first if other is not named)
     if (more := len(job.conflicting) - _MOST_CONFLICTS) > 0:
         yield f"{more} more with {contract.JOB}={job.key.name} {'is' if more == 1 else 'are'}, too"
 
@@ -138,9 +138,9 @@ def _why_stalled(pods: Sequence[Pod]) -> Why:
 def _role_reasons(job: TrainingJob) -> Iterator[tuple[tuple[bool, bool], Why]]:
     """Each role's reason, ranked. The reason of a wait is on the first Job only."""
     for role in job.roles:
-        if (found := why_of_role(job, role)).message:
+        if (reason := why_of_role(job, role)).message:
             fixed = role.spec.resizing is ResizePolicy.FIXED and not job.suspended
-            yield (not role.request.problem, fixed), found
+            yield (not role.request.problem, fixed), reason
 
 
 def why_of_role(job: TrainingJob, role: Role) -> Why:
@@ -169,8 +169,8 @@ def _why_lacking(job: TrainingJob, role: Role) -> Why | None:
     size = reasons.below_minimum(lacks) if lacks else None
     deleted = job.problem if job.namespace_terminating else None
     lacking = size or deleted or role.refused_pods or why_role_lacks(role)
-    found = lacking or why_unscheduled(job, role)
-    return why_of(found) if found else None
+    reason = lacking or why_unscheduled(job, role)
+    return why_of(reason) if reason else None
 
 
 def _why_sized(role: Role) -> Why:

@@ -26,42 +26,42 @@ _LATE: Final = timedelta(seconds=30)
 """After its grace period a pod on a node that answers is gone within this time."""
 
 
-def staying_text(found: StayingPods) -> str:
+def staying_text(group: StayingPods) -> str:
     """Which pods stay on cordoned nodes, why, and what their budget does to a drain."""
-    names, nodes = [pod for pod, _ in found.pods], sorted({node for _, node in found.pods})
+    names, nodes = [pod for pod, _ in group.pods], sorted({node for _, node in group.pods})
     verb, their = ("stays", "its") if len(names) == 1 else ("stay", "their")
     noun = "node" if len(nodes) == 1 else "nodes"
-    stay = f"{listed(names)} {verb} on the cordoned {noun} {listed(nodes)}{_why_staying(found)}"
-    if found.blocks_drain:
-        until = "all are ready, or " if _awaits_others(found) else ""
+    stay = f"{listed(names)} {verb} on the cordoned {noun} {listed(nodes)}{_why_staying(group)}"
+    if group.blocks_drain:
+        until = "all are ready, or " if _awaits_others(group) else ""
         then = f"PodDisruptionBudget blocks a drain until {until}the job is paused or ends"
         return f"{stay}, and {their} {then}"
-    if found.unprotected:
+    if group.unprotected:
         return (
             f"{stay}; after --drain-patience {their} PodDisruptionBudget is deleted: kubectl drain "
             f"evicts {_them(names)}, and the job reacts as to the failure of a node"
         )
-    first = f", {found.evictable} at once," if found.evictable < len(names) else ""
+    first = f", {group.evictable} at once," if group.evictable < len(names) else ""
     return (
         f"{stay} until kubectl drain evicts {_them(names)}{first} and {their} Job recreates "
         f"{_them(names)} on nodes with free capacity"
     )
 
 
-def _why_staying(found: StayingPods) -> str:
-    if found.tolerated:
-        they = "it tolerates" if len(found.pods) == 1 else "they tolerate"
+def _why_staying(group: StayingPods) -> str:
+    if group.tolerated:
+        they = "it tolerates" if len(group.pods) == 1 else "they tolerate"
         return f", as {they} the cordon"
-    if found.reason is None:
+    if group.reason is None:
         return ""
-    them, why = _them(found.pods), message(found.reason)
-    if _awaits_others(found):
+    them, why = _them(group.pods), message(group.reason)
+    if _awaits_others(group):
         return f", as a plan moves {them} only while the other pods are ready ({why})"
     return f", as no other pod can replace {them} elsewhere ({why})"
 
 
-def _awaits_others(found: StayingPods) -> bool:
-    return found.reason is not None and found.reason.code in (Code.PODS_UNREADY, Code.PODS_MISSING)
+def _awaits_others(group: StayingPods) -> bool:
+    return group.reason is not None and group.reason.code in (Code.PODS_UNREADY, Code.PODS_MISSING)
 
 
 class _PodsThere(NamedTuple):
@@ -82,10 +82,10 @@ def unready_nodes(job: TrainingJob, nodes: Iterable[Node], flags: str = "") -> I
     """
     for node in nodes:
         if not node.ready:
-            there = [one for role in job.live for one in _awaited(role, node.name)]
-            for then in dict.fromkeys(_fate(one, node) for one in there):
-                alike = [one for one in there if _fate(one, node) == then]
-                count = sum(len(one.pods) for one in alike)
+            there = [group for role in job.live for group in _awaited(role, node.name)]
+            for then in dict.fromkeys(_fate(group, node) for group in there):
+                alike = [group for group in there if _fate(group, node) == then]
+                count = sum(len(group.pods) for group in alike)
                 pods = f"{counted(count, 'pod')} {'is' if count == 1 else 'are'}"
                 what = f"{pods} on {node.name}, which {node_state(node)}: {then}"
                 yield JobBlocker(what, _removal(node.name, alike, flags))
@@ -98,8 +98,8 @@ def _awaited(role: Role, node: str) -> Iterator[_PodsThere]:
     present = {pod.index for pod in active if role.spec.indexed}
     lacks = not status.suspended and len(active) < status.size
     there = [pod for pod in status.pods if pod.node == node and not pod.ended]
-    leaving = [one for one in there if one.terminating and lacks and one.index not in present]
-    for pods in ([one for one in there if one.active], leaving):
+    leaving = [pod for pod in there if pod.terminating and lacks and pod.index not in present]
+    for pods in ([pod for pod in there if pod.active], leaving):
         if pods:
             yield _PodsThere(role, pods)
 
@@ -112,15 +112,15 @@ def node_state(node: Node) -> str:
     return f"is not ready{kind}{since}"
 
 
-def _fate(found: _PodsThere, node: Node) -> str:
+def _fate(group: _PodsThere, node: Node) -> str:
     """What Kubernetes does with such pods."""
-    if found.evicted:
+    if group.evicted:
         return f"evicted, but not known to have ended; replaced {AGAIN}"
-    tolerated = _tolerated(found.role, node)
+    tolerated = _tolerated(group.role, node)
     if tolerated is None:
         return "Kubernetes never evicts pods there, as they tolerate this without tolerationSeconds"
     when = f"after {duration_text(tolerated)}" if tolerated else "at once"
-    then = f", and replaces them {AGAIN}" if found.role.status.ignores else ""
+    then = f", and replaces them {AGAIN}" if group.role.status.ignores else ""
     return f"Kubernetes evicts pods there {when} (tolerationSeconds){then}"
 
 
@@ -129,31 +129,31 @@ def _tolerated(role: Role, node: Node) -> timedelta | None:
 
     Each taint counts with the first toleration that matches, and the shortest of these times.
     """
-    known = [one for one in node.taints if one.key in _SILENT and one.effect == "NoExecute"]
-    taints = known or [Taint(key, effect="NoExecute") for key in _SILENT]
+    real = [taint for taint in node.taints if taint.key in _SILENT and taint.effect == "NoExecute"]
+    taints = real or [Taint(key, effect="NoExecute") for key in _SILENT]
     mine = role.template.shape.tolerations
     defaults = [
         Toleration(key, "Exists", effect="NoExecute", seconds=_DEFAULT_SECONDS)
         for key in _SILENT
         if not any(one.key in ("", key) and one.effect in ("", "NoExecute") for one in mine)
     ]
-    found = [one.toleration((*mine, *defaults)) for one in taints]
-    if None in found:
+    matches = [taint.toleration((*mine, *defaults)) for taint in taints]
+    if None in matches:
         return timedelta()
-    times = [one.seconds for one in found if one and one.seconds is not None]
+    times = [match.seconds for match in matches if match and match.seconds is not None]
     return timedelta(seconds=min(max(min(times), 0), _MOST_SECONDS)) if times else None
 
 
 def awaited_pods(job: TrainingJob, nodes: Iterable[Node]) -> Iterator[str]:
     """The terminating pods of which `unready_nodes` says what becomes of them."""
     unready = [node.name for node in nodes if not node.ready]
-    there = (one for role in job.live for name in unready for one in _awaited(role, name))
-    yield from (pod.name for one in there if one.evicted for pod in one.pods)
+    there = (group for role in job.live for name in unready for group in _awaited(role, name))
+    yield from (pod.name for group in there if group.evicted for pod in group.pods)
 
 
-def _removal(node: str, found: Iterable[_PodsThere], flags: str) -> str:
+def _removal(node: str, groups: Iterable[_PodsThere], flags: str) -> str:
     """The commands by which Kubernetes learns that no pod runs there any longer."""
-    if any(_OUT_OF_SERVICE.tolerated(one.role.template.shape.tolerations) for one in found):
+    if any(_OUT_OF_SERVICE.tolerated(group.role.template.shape.tolerations) for group in groups):
         return f"make sure that its machine is off, then: kubectl delete node {node}{flags}"
     return off_commands(node, flags)
 
@@ -169,7 +169,7 @@ def _unterminated(view: JobView, now: datetime) -> Iterator[JobBlocker]:
     """Pods whose deletion is overdue; nodes may be unreadable."""
     for node in view.nodes:
         there = [one for role in view.job.live for one in _awaited(role, node) if one.evicted]
-        late = [pod for one in there for pod in one.pods if _is_overdue(pod, now)]
+        late = [pod for group in there for pod in group.pods if _is_overdue(pod, now)]
         if late:
             what = f"{counted(len(late), 'pod')} on {node} did not terminate in the grace period"
             yield JobBlocker(
@@ -186,9 +186,9 @@ def node_blockers(
     view: JobView, nodes: Sequence[Node], staying: Iterable[StayingPods], now: datetime
 ) -> Iterator[JobBlocker]:
     """Blockers of one training job; `nodes` is empty if they may not be read."""
-    for found in staying:
-        if found.job == view.job.key and found.endangers:
-            yield JobBlocker(staying_text(found), f"kubectl edl pause {view.argument}")
+    for group in staying:
+        if group.job == view.job.key and group.endangers:
+            yield JobBlocker(staying_text(group), f"kubectl edl pause {view.argument}")
     if not nodes:
         yield from _unterminated(view, now)
         return

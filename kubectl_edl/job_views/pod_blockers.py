@@ -54,11 +54,11 @@ def crash_loops(facts: BlockerFacts) -> Iterator[JobBlocker]:
             if pod.finished and facts.now - pod.finished <= _CRASHED:
                 groups[role.name, pod.index].append(pod)
     counts = {place: sum(pod.times for pod in pods) for place, pods in groups.items()}
-    place = max(counts, key=lambda one: counts[one], default=None)
+    place = max(counts, key=lambda where: counts[where], default=None)
     if place is None or counts[place] < _CRASHES:
         return
     role_name, index = place
-    last = max(groups[place], key=lambda one: one.finished or facts.now)
+    last = max(groups[place], key=lambda pod: pod.finished or facts.now)
     why = ": ".join(filter(None, (last.why, last.message)))
     selected = f" --role {role_name}" + (f" --index {index}" if index else "")
     yield JobBlocker(
@@ -173,10 +173,10 @@ def failures(facts: BlockerFacts) -> Iterator[JobBlocker]:
     """Recent failures of pods, grouped by reason, with the number that fails the Job."""
     view = facts.view
     for shown in view.roles if view.phase not in _OVER else ():
-        own = (pod for pod in facts.failed if pod.job == shown.role.job)
-        found = [pod for pod in own if not _is_past(view, shown, pod, facts.now)]
-        for why in dict.fromkeys(pod.why for pod in found):
-            same = [pod for pod in found if pod.why == why]
+        pods = (pod for pod in facts.failed if pod.job == shown.role.job)
+        recent = [pod for pod in pods if not _is_past(view, shown, pod, facts.now)]
+        for why in dict.fromkeys(pod.why for pod in recent):
+            same = [pod for pod in recent if pod.why == why]
             named = f"{same[0].name} failed" if len(same) == 1 else f"{len(same)} pods failed"
             what = f"{named}: {why} ({_count(shown.role, same)})"
             yield JobBlocker(what, _failure_remedy(view, same[0]), Urgency.USUAL)
@@ -190,7 +190,7 @@ def _count(role: Role, pods: Sequence[FailedPod]) -> str:
     pod = pods[0]
     rules, limit = role.spec.failure_rules, role.spec.backoff_limit
     by_code = rules.by_exit_code if pod.container else ()
-    decides = (one.action for one in by_code if one.matches(pod.container, pod.exit_code))
+    decides = (rule.action for rule in by_code if rule.matches(pod.container, pod.exit_code))
     if then := _BY_EXIT_CODE.get(next(decides, ""), ""):
         return f"by the podFailurePolicy of {role.job}, exit code {pod.exit_code} {then}"
     limits = {

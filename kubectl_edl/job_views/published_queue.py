@@ -57,8 +57,8 @@ class PublishedView:
     def job(self, key: JobKey) -> PublishedJob | None:
         if key.namespace != self.namespace:
             return None
-        found = next((job for job in self.queue.items if job.name == key.name), None)
-        return cast("PublishedJob | None", _harmless(found))
+        item = next((job for job in self.queue.items if job.name == key.name), None)
+        return cast("PublishedJob | None", _harmless(item))
 
     @property
     def hint(self) -> str:
@@ -82,8 +82,8 @@ def read_published(
     target = ObjectRef("ConfigMap", namespace or connection.namespace, CONFIG_MAP)
     where = f"ConfigMap {target.namespace}/{CONFIG_MAP}"
     try:
-        found = connection.cluster.get(target)
-        queue = parse(str((found.get("data") or {}).get(KEY, "")))
+        manifest = connection.cluster.get(target)
+        queue = parse(str((manifest.get("data") or {}).get(KEY, "")))
         queue = structs.replace(queue, team=harmless(queue.team))
     except NotFound:
         return None, ()
@@ -111,13 +111,13 @@ def ranked(survey: Survey, published: PublishedView | None) -> Survey:
     """The survey with the published priorities, and without the hint if no queued job lacks one."""
     if not (survey.unranked and published):
         return survey
-    named = {JobKey(published.namespace, one.name): one.priority for one in published.queue.items}
-    known = {key: value for key, value in named.items() if value is not None}
+    named = {JobKey(published.namespace, job.name): job.priority for job in published.queue.items}
+    priorities = {key: value for key, value in named.items() if value is not None}
     jobs = tuple(
-        structs.replace(job, priority=known[job.key]) if job.key in known else job
+        structs.replace(job, priority=priorities[job.key]) if job.key in priorities else job
         for job in survey.jobs
     )
-    if all(job.key in known for job in jobs if waits_to_start(job)):
+    if all(job.key in priorities for job in jobs if waits_to_start(job)):
         survey = structs.replace(survey, hints=survey.hints_but_priorities)
     return structs.replace(survey, jobs=jobs)
 
@@ -139,24 +139,24 @@ def why_of_published(job: PublishedJob) -> Why:
 
 
 def estimate_of(job: PublishedJob) -> Estimate | None:
-    found = job.estimate
-    if found is None:
+    estimate = job.estimate
+    if estimate is None:
         return None
-    own = found.certainty is Certainty.NEVER or code_of(job.reason) in _OWN
-    depends = job.message if own else _HANGS_ON.get(found.certainty, "")
-    return Estimate(found.certainty, found.time, depends)
+    explains = estimate.certainty is Certainty.NEVER or code_of(job.reason) in _OWN
+    depends = job.message if explains else _HANGS_ON.get(estimate.certainty, "")
+    return Estimate(estimate.certainty, estimate.time, depends)
 
 
 def ahead_text(counts: Sequence[TeamCount]) -> str:
     """`3 jobs`, or `2 jobs of team vision, 1 of team deals and 4 others`."""
-    named = [one for one in counts if one.team]
-    rest = sum(one.jobs for one in counts if not one.team)
+    named = [count for count in counts if count.team]
+    rest = sum(count.jobs for count in counts if not count.team)
     if not named:
         return counted(rest, "job") if rest else ""
     first, *others = named
     parts = [
         f"{counted(first.jobs, 'job')} of team {first.team}",
-        *(f"{one.jobs} of team {one.team}" for one in others),
+        *(f"{count.jobs} of team {count.team}" for count in others),
     ]
     return ", ".join(parts) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
 
@@ -171,4 +171,4 @@ def place_text(job: PublishedJob) -> str:
 
 
 def counts_document(counts: Sequence[TeamCount]) -> list[TeamCountDocument]:
-    return [{"team": one.team or None, "jobs": one.jobs} for one in counts]
+    return [{"team": count.team or None, "jobs": count.jobs} for count in counts]

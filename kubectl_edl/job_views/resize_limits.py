@@ -33,11 +33,11 @@ _decoder: Final = msgspec.json.Decoder(_Settings)
 def published(settings: str | None) -> ReconcilerCooldowns:
     """Cooldowns from the annotation of the reconciler's Lease."""
     try:
-        found = _decoder.decode(settings or "{}").limits
+        limits = _decoder.decode(settings or "{}").limits
     except msgspec.DecodeError:
         return ReconcilerCooldowns()
-    known = (found.growth_cooldown or 0, found.restart_cooldown or 0)
-    return found if all(0 <= seconds <= _LONGEST for seconds in known) else ReconcilerCooldowns()
+    periods = (limits.growth_cooldown or 0, limits.restart_cooldown or 0)
+    return limits if all(0 <= seconds <= _LONGEST for seconds in periods) else ReconcilerCooldowns()
 
 
 class Pace(Cooldown, frozen=True):
@@ -53,26 +53,26 @@ def pace(job: TrainingJob, usual: ReconcilerCooldowns) -> Pace | None:
     """The job's cooldown and its source; None if it is never resized, or if that is unknown."""
     ways = {role.spec.resizing for role in job.live} - {ResizePolicy.FIXED}
     seconds = usual.restart_cooldown if ResizePolicy.RESTART in ways else usual.growth_cooldown
-    found = cooldown(job, timedelta(seconds=seconds or 0))
-    if not ways or (not found.source and seconds is None):
+    limit = cooldown(job, timedelta(seconds=seconds or 0))
+    if not ways or (not limit.source and seconds is None):
         return None
-    first = None if seconds is None else min(found.least, timedelta(seconds=seconds))
-    return Pace(found.least, found.source or _RECONCILER, found.after_growth, first)
+    first = None if seconds is None else min(limit.least, timedelta(seconds=seconds))
+    return Pace(limit.least, limit.source or _RECONCILER, limit.after_growth, first)
 
 
-def text(found: Pace | None) -> str:
+def text(pace: Pace | None) -> str:
     """`60s after a resize (torchrun's default), 10s after a start`; empty for None."""
-    if found is None:
+    if pace is None:
         return ""
-    source, own = found.source, found.source == contract.COOLDOWN
-    whose = source if own else f"{'the ' * (source == _RECONCILER)}{source}'s default"
-    first = found.after_start or found.least
-    sooner = f", {duration(first)} after a start" if first < found.least else ""
-    again = f", {duration(found.after_growth)} between scale-ups" if found.after_growth else ""
-    return f"{duration(found.least)} after a resize{again} ({whose}){sooner}"
+    source, by_user = pace.source, pace.source == contract.COOLDOWN
+    whose = source if by_user else f"{'the ' * (source == _RECONCILER)}{source}'s default"
+    first = pace.after_start or pace.least
+    sooner = f", {duration(first)} after a start" if first < pace.least else ""
+    again = f", {duration(pace.after_growth)} between scale-ups" if pace.after_growth else ""
+    return f"{duration(pace.least)} after a resize{again} ({whose}){sooner}"
 
 
-def document(found: Pace | None) -> CooldownDocument | None:
-    if found is None:
+def document(pace: Pace | None) -> CooldownDocument | None:
+    if pace is None:
         return None
-    return {"periodSeconds": found.least.total_seconds(), "source": found.source}
+    return {"periodSeconds": pace.least.total_seconds(), "source": pace.source}

@@ -103,8 +103,8 @@ def past(job: TrainingJob) -> tuple[PastOperation, ...]:
     order = [role.name for role in job.roles]
     role_entries = merge(*map(_role_entries, job.roles), key=attrgetter("at"))
     groups = _together(role_entries)
-    found = [_merged(sorted(group, key=lambda one: order.index(one.role))) for group in groups]
-    return (*_current(job, found), *_end(job))
+    merged = [_merged(sorted(group, key=lambda entry: order.index(entry.role))) for group in groups]
+    return (*_current(job, merged), *_end(job))
 
 
 def forgotten(job: TrainingJob) -> tuple[str, ...]:
@@ -123,12 +123,12 @@ def forgotten(job: TrainingJob) -> tuple[str, ...]:
 
 
 def _first_time(role: Role) -> datetime | None:
-    return next((one.at for one in known(role.record.history)), None)
+    return next((entry.at for entry in known(role.record.history)), None)
 
 
 def _role_entries(role: Role) -> Iterator[_RoleEntry]:
-    found = known(role.record.history)
-    for before, entry, later in zip((None, *found), found, (*found[1:], None), strict=False):
+    history = known(role.record.history)
+    for before, entry, later in zip((None, *history), history, (*history[1:], None), strict=False):
         if entry.operation is not Operation.ENDED:
             phase, reached = _phase(entry, later), _from_reached(entry, before)
             yield _RoleEntry(reached, phase, role.name, role.created_at)
@@ -142,17 +142,17 @@ def _from_reached(entry: HistoryEntry, before: HistoryEntry | None) -> HistoryEn
     return structs.replace(entry, before=before.after)
 
 
-def _together(found: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:
+def _together(entries: Iterable[_RoleEntry]) -> list[list[_RoleEntry]]:
     """Group entries of roles that started together, for one reason and within `_TOGETHER`."""
     groups: list[list[_RoleEntry]] = []
     last: dict[_Kind, list[_RoleEntry]] = {}
-    for one in found:
-        group = last.get(one.kind)
-        if group and one.joins(group):
-            group.append(one)
+    for entry in entries:
+        group = last.get(entry.kind)
+        if group and entry.joins(group):
+            group.append(entry)
         else:
-            last[one.kind] = [one]
-            groups.append(last[one.kind])
+            last[entry.kind] = [entry]
+            groups.append(last[entry.kind])
     return groups
 
 
@@ -166,25 +166,25 @@ def _phase(entry: HistoryEntry, later: HistoryEntry | None) -> OperationPhase:
 
 def _merged(group: Sequence[_RoleEntry]) -> PastOperation:
     entry = group[0].entry
-    sizes = tuple(ReplicasChange(one.role, one.entry.before, one.entry.after) for one in group)
+    sizes = tuple(ReplicasChange(part.role, part.entry.before, part.entry.after) for part in group)
     return PastOperation(
         entry.at, entry.operation, group[0].phase, sizes, entry.code, entry.message
     )
 
 
-def _current(job: TrainingJob, found: list[PastOperation]) -> list[PastOperation]:
+def _current(job: TrainingJob, operations: list[PastOperation]) -> list[PastOperation]:
     """Mark the last operation, or a start followed only by scale-downs, as still in progress."""
     now = phase(job)
-    if not found:
-        return found
-    if now is Phase.SCALING and found[-1].operation in _RESIZES | {Operation.RESTARTED}:
-        return [*found[:-1], replace(found[-1], phase=OperationPhase.SCALING)]
-    last = len(found) - 1
-    while last and found[last].operation in _GIVEN_BACK:
+    if not operations:
+        return operations
+    if now is Phase.SCALING and operations[-1].operation in _RESIZES | {Operation.RESTARTED}:
+        return [*operations[:-1], replace(operations[-1], phase=OperationPhase.SCALING)]
+    last = len(operations) - 1
+    while last and operations[last].operation in _GIVEN_BACK:
         last -= 1
-    if now is Phase.STARTING and found[last].operation in _STARTS:
-        found[last] = replace(found[last], phase=OperationPhase.STARTING)
-    return found
+    if now is Phase.STARTING and operations[last].operation in _STARTS:
+        operations[last] = replace(operations[last], phase=OperationPhase.STARTING)
+    return operations
 
 
 def _end(job: TrainingJob) -> Iterable[PastOperation]:

@@ -28,25 +28,25 @@ _Item = TypeVar("_Item")
 
 def table(counts: Sequence[DomainCounts]) -> Table:
     """One row per role and label; no rows without a topology."""
-    return Table.of(columns(lambda one: one), counts)
+    return Table.of(columns(lambda counts: counts), counts)
 
 
 def columns(counts: Callable[[_Item], DomainCounts]) -> tuple[Column[_Item], ...]:
     """Columns for a table whose items have these counts."""
     return (
-        Column("ROLE", lambda one: counts(one).role),
-        Column("TOPOLOGY", lambda one: counts(one).label),
-        Column("RULE", lambda one: "required" if counts(one).required else "preferred"),
-        Column("DOMAINS", lambda one: domains(counts(one).domains), shrinks=True),
+        Column("ROLE", lambda item: counts(item).role),
+        Column("TOPOLOGY", lambda item: counts(item).label),
+        Column("RULE", lambda item: "required" if counts(item).required else "preferred"),
+        Column("DOMAINS", lambda item: domains(counts(item).domains), shrinks=True),
     )
 
 
-def domains(found: Sequence[tuple[str, int]]) -> str:
+def domains(counts: Sequence[tuple[str, int]]) -> str:
     """`r3 (8 pods)`, or `r3 (6), r4 (2)`; empty without pods."""
-    if len(found) == 1:
-        ((value, pods),) = found
+    if len(counts) == 1:
+        ((value, pods),) = counts
         return f"{value or _UNLABELLED} ({pods} {'pod' if pods == 1 else 'pods'})"
-    return listed([f"{value or _UNLABELLED} ({pods})" for value, pods in found], most=_NAMED)
+    return listed([f"{value or _UNLABELLED} ({pods})" for value, pods in counts], most=_NAMED)
 
 
 def requiring(view: JobView, required: Sequence[tuple[str, str]]) -> str:
@@ -63,16 +63,16 @@ def annotating(view: JobView, changes: str) -> str:
 
 def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> TopologyDocument | None:
     """The document for `-o json`; null without a topology. `counts` is None if unknown."""
-    if (found := _asked(topology)) is None:
+    if (fields := _asked(topology)) is None:
         return None
-    return {**found, "domains": None if counts is None else domains_document(counts)}
+    return {**fields, "domains": None if counts is None else domains_document(counts)}
 
 
 def waiting_document(topology: Topology, reason: Reason | None) -> TopologyWaitDocument | None:
     """The document for a job that waits for this reason; null without a topology."""
-    if (found := _asked(topology)) is None:
+    if (fields := _asked(topology)) is None:
         return None
-    return {**found, "nearest": nearest_document(reason)}
+    return {**fields, "nearest": nearest_document(reason)}
 
 
 def _asked(topology: Topology) -> TopologyRequestDocument | None:
@@ -88,46 +88,46 @@ def _asked(topology: Topology) -> TopologyRequestDocument | None:
 
 def domains_document(counts: Sequence[DomainCounts]) -> list[DomainPodsDocument]:
     return [
-        {"role": one.role, "topologyKey": one.label, "value": value or None, "pods": pods}
-        for one in counts
-        for value, pods in one.domains
+        {"role": entry.role, "topologyKey": entry.label, "value": value or None, "pods": pods}
+        for entry in counts
+        for value, pods in entry.domains
     ]
 
 
 def nearest(reason: Reason | None) -> str:
     """`example.com/rack=r3: 6 of 8 pods fit`; empty if no domain is required."""
-    found = _shortage(reason)
-    if reason is None or found is None:
+    shortage = _shortage(reason)
+    if reason is None or shortage is None:
         return ""
     fit = "would fit if no training job ran" if reason.code is Code.NEVER_FITS else "fit"
-    pods = sum(need.pods for need in found.needs)
-    return f"{', '.join(map(str, found.domains))}: {found.fitting} of {pods} pods {fit}"
+    pods = sum(need.pods for need in shortage.needs)
+    return f"{', '.join(map(str, shortage.domains))}: {shortage.fitting} of {pods} pods {fit}"
 
 
 def nearest_document(reason: Reason | None) -> NearestDomainsDocument | None:
     """The domains where most pods fit; null if none is required or all pods fit."""
-    found = _shortage(reason)
-    if reason is None or found is None:
+    shortage = _shortage(reason)
+    if reason is None or shortage is None:
         return None
     return {
-        "domains": places_document(found.domains),
-        "schedulablePods": found.fitting,
-        "pods": sum(need.pods for need in found.needs),
+        "domains": places_document(shortage.domains),
+        "schedulablePods": shortage.fitting,
+        "pods": sum(need.pods for need in shortage.needs),
         "neverFits": reason.code is Code.NEVER_FITS,
     }
 
 
-def places_document(found: Iterable[Domain]) -> list[DomainDocument]:
+def places_document(domains: Iterable[Domain]) -> list[DomainDocument]:
     return [
         {
-            "role": one.role or None,
-            "topologyKey": one.label,
-            "value": None if is_added(one.value) else one.value,
+            "role": domain.role or None,
+            "topologyKey": domain.label,
+            "value": None if is_added(domain.value) else domain.value,
         }
-        for one in found
+        for domain in domains
     ]
 
 
 def _shortage(reason: Reason | None) -> Shortage | None:
-    found = reason.about if reason else None
-    return found if isinstance(found, Shortage) and found.domains else None
+    about = reason.about if reason else None
+    return about if isinstance(about, Shortage) and about.domains else None

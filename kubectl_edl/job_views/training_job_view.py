@@ -110,9 +110,9 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def why(self) -> Why:
-        found = why(self.job)
+        recorded = why(self.job)
         planned = self.unplaced
-        return why_of(planned) if planned and planned.code is found.reason else found
+        return why_of(planned) if planned and planned.code is recorded.reason else recorded
 
 
 def view(job: TrainingJob, scope: Scope = _ANY) -> JobView:
@@ -138,7 +138,7 @@ def document(shown: JobView, cooldown: "CooldownDocument | None") -> "TrainingJo
         "cooldown": cooldown,
         "startTime": time_text(job.started_at),
         "missingRoles": list(job.missing),
-        "conflictingJobs": [found.name for found in job.conflicting],
+        "conflictingJobs": [conflict.name for conflict in job.conflicting],
         "roles": [_role_document(job, role) for role in shown.roles],
     }
 
