@@ -56,21 +56,21 @@ def logs(cli: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if asked.follow and asked.previous:
         raise click.UsageError("--previous has ended and cannot be followed: leave out one.")
     connection = cli.connect(scope)
-    found = training_job(job, survey_jobs(connection, cli.now()), connection)
-    coloured = colours(role.name for role in found.roles) if cli.coloured else {}
+    training = training_job(job, survey_jobs(connection, cli.now()), connection)
+    coloured = colours(role.name for role in training.roles) if cli.coloured else {}
     printer = LogPrinter(cli, asked, coloured)
-    if not asked.role and (named := named_role(job, found)):
+    if not asked.role and (named := named_role(job, training)):
         # The name of one Job of the training job selects that Job's role.
         asked = replace(asked, role=(named,))
     if asked.follow:
-        selections = [jobs_of(connection), elastic_pods(found.key.namespace)]
+        selections = [jobs_of(connection), elastic_pods(training.key.namespace)]
         watching = replace(connection, cluster=cli.watched(connection.cluster, selections))
-        current = partial(_current_pods, cli, watching, found.key, asked, connection)
+        current = partial(_current_pods, cli, watching, training.key, asked, connection)
         _follow(watching, current, printer)
         return
-    sources = find(connection, found, asked)
+    sources = find(connection, training, asked)
     if not sources:
-        raise Refused(no_pods(found, asked))
+        raise Refused(no_pods(training, asked))
     read(connection, sources, printer)
 
 

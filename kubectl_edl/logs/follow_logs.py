@@ -235,7 +235,7 @@ class Follower:
                 self._print_message(SIMULATED if track.source.simulated else f"waiting: {error}")
             track.excused = True
             if not self._unbegun and all(
-                one.excused and one.source.simulated for one in self._tracks.values()
+                other.excused and other.source.simulated for other in self._tracks.values()
             ):
                 self._stop()
         elif error is not None and not isinstance(error, Invalid | NotFound):

@@ -80,24 +80,24 @@ def sources(job: TrainingJob, pods: Iterable[Json], asked: LogOptions) -> tuple[
     """The targets ordered by role, index and age. Raises Refused for unknown names."""
     roles = _chosen_roles(job, asked.role)
     mine = _pods_by_role(roles, pods)
-    found = [
+    chosen = [
         (role, pod)
         for role in roles
         for pod in sorted(mine[role.name], key=_order)
         if asked.index in (None, _index(pod))
     ]
-    named = [(role, pod, _container(pod, asked.container)) for role, pod in found]
-    if found and all(container is None for *_, container in named):
-        known = dict.fromkeys(name for _, pod in found for name in _containers(pod))
-        raise Refused(f'no container "{asked.container}" in these pods; {", ".join(known)}')
+    named = [(role, pod, _container(pod, asked.container)) for role, pod in chosen]
+    if chosen and all(container is None for *_, container in named):
+        names = dict.fromkeys(name for _, pod in chosen for name in _containers(pod))
+        raise Refused(f'no container "{asked.container}" in these pods; {", ".join(names)}')
     return tuple(_source(role, pod, name) for role, pod, name in named if name is not None)
 
 
 def _chosen_roles(job: TrainingJob, names: Sequence[str]) -> list[Role]:
-    known = [role.name for role in job.roles] + list(job.missing)
+    roles = [role.name for role in job.roles] + list(job.missing)
     for name in names:
-        if name not in known:
-            one_of = ", ".join(known)
+        if name not in roles:
+            one_of = ", ".join(roles)
             raise Refused(f'{job.key.name} has no role "{name}"; --role is one of {one_of}')
     return [role for role in job.roles if not names or role.name in names]
 
@@ -128,19 +128,19 @@ def _containers(pod: Json) -> list[str]:
 
 def _container(pod: Json, name: str) -> str | None:
     """The chosen container, or the one kubectl would choose; None for a pod without it."""
-    known = _containers(pod)
+    names = _containers(pod)
     if name:
-        return name if name in known else None
+        return name if name in names else None
     usual = annotations(pod).get(contract.DEFAULT_CONTAINER)
-    return usual if usual in known else known[0]
+    return usual if usual in names else names[0]
 
 
 def _source(role: Role, pod: Json, container: str) -> LogTarget:
     metadata, status = pod["metadata"], pod.get("status") or {}
     index = _index(pod)
     suffix = str(index) if index >= 0 else metadata["name"].rpartition("-")[2]
-    found = _container_status(status, container)
-    ended = status.get("phase") in _ENDED or "terminated" in (found.get("state") or {})
+    current = _container_status(status, container)
+    ended = status.get("phase") in _ENDED or "terminated" in (current.get("state") or {})
     leaving = ended or "deletionTimestamp" in metadata
     return LogTarget(
         label=f"{role.name}-{suffix}",
@@ -148,40 +148,40 @@ def _source(role: Role, pod: Json, container: str) -> LogTarget:
         pod=ObjectRef("Pod", metadata["namespace"], metadata["name"]),
         uid=metadata["uid"],
         container=container,
-        restarts=found.get("restartCount") or 0,
-        waiting=_waiting(pod, found),
+        restarts=current.get("restartCount") or 0,
+        waiting=_waiting(pod, current),
         ended=ended,
         stays=not leaving and role.status.ending is None,
-        simulated="running" in (found.get("state") or {}) and not found.get("containerID"),
+        simulated="running" in (current.get("state") or {}) and not current.get("containerID"),
     )
 
 
 def _container_status(status: Json, name: str) -> Json:
     listed = [
-        one
+        entry
         for field in ("containerStatuses", "initContainerStatuses")
-        for one in status.get(field) or ()
+        for entry in status.get(field) or ()
     ]
-    return next((one for one in listed if one.get("name") == name), {})
+    return next((entry for entry in listed if entry.get("name") == name), {})
 
 
-def _waiting(pod: Json, found: Json) -> str:
+def _waiting(pod: Json, container: Json) -> str:
     """Why a container has no log; empty if it has one, or may have."""
-    state = found.get("state") or {}
-    if "waiting" in state and "terminated" not in (found.get("lastState") or {}):
+    state = container.get("state") or {}
+    if "waiting" in state and "terminated" not in (container.get("lastState") or {}):
         return _reason_text(state["waiting"], "it is waiting to start")
     status = pod.get("status") or {}
     if state or status.get("phase") != "Pending":
         return ""
     if pod["spec"].get("schedulingGates"):
         return _GATED
-    conditions = {one["type"]: one for one in status.get("conditions") or ()}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     placed = conditions.get("PodScheduled") or {}
     return _reason_text(placed if placed.get("status") == "False" else {}, "it is Pending")
 
 
-def _reason_text(found: Json, otherwise: str) -> str:
+def _reason_text(state: Json, otherwise: str) -> str:
     """`ImagePullBackOff: Back-off pulling image …`."""
     return (
-        ": ".join(text for name in ("reason", "message") if (text := found.get(name))) or otherwise
+        ": ".join(text for name in ("reason", "message") if (text := state.get(name))) or otherwise
     )

@@ -44,7 +44,7 @@ class LogPrinter:
 
 def colours(roles: Iterable[str]) -> Mapping[str, int]:
     """A colour per role in their order; colours repeat if there are too few."""
-    return {role: _COLOURS[at % len(_COLOURS)] for at, role in enumerate(roles)}
+    return {role: _COLOURS[place % len(_COLOURS)] for place, role in enumerate(roles)}
 
 
 def time_of(line: str) -> str:
@@ -75,20 +75,20 @@ def no_pods(job: TrainingJob, asked: LogOptions) -> str:
     return f"{job.key.name} has no pods{whose}: it is {state}"
 
 
-def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: LogPrinter) -> None:
+def read(connection: ClusterConnection, logs: tuple[LogTarget, ...], printer: LogPrinter) -> None:
     """Print the log of each target, also after one that a kubelet does not send.
 
     Raises Refused if none has a log, and Unreachable at the end if some could not be read.
     """
     missing, unread = list[str](), 0
-    with closing(_openings(connection, found, printer.asked)) as openings:
+    with closing(_openings(connection, logs, printer.asked)) as openings:
         for source, opening in openings:
             # One answer is enough: each other request would wait for a kubelet that is not there.
-            known = SIMULATED if source.simulated and SIMULATED in missing else ""
+            reason = SIMULATED if source.simulated and SIMULATED in missing else ""
             try:
-                why = known or _print(opening, source, printer)
+                why = reason or _print(opening, source, printer)
             except Unreachable as error:
-                if len(found) == 1 or opening.unanswered:
+                if len(logs) == 1 or opening.unanswered:
                     raise
                 printer.cli.out.flush()  # the lines before it precede the warning
                 printer.cli.warn(f"warning: {source.label}: {error}")
@@ -96,12 +96,12 @@ def read(connection: ClusterConnection, found: tuple[LogTarget, ...], printer: L
                 continue
             missing += [why] if why else []
     reasons = dict.fromkeys(missing)
-    if missing and len(missing) == len(found):
+    if missing and len(missing) == len(logs):
         raise Refused("; ".join(reasons))
     for why in reasons:
         printer.cli.warn(f"hint: {why}")
     if unread:
-        raise Unreachable(f"{unread} of {len(found)} logs could not be read to the end")
+        raise Unreachable(f"{unread} of {len(logs)} logs could not be read to the end")
 
 
 def request(source: LogTarget, asked: LogOptions) -> LogRequest:
@@ -155,12 +155,12 @@ def _close(opened: Future[Log]) -> None:
 
 
 def _openings(
-    connection: ClusterConnection, found: Iterable[LogTarget], asked: LogOptions
+    connection: ClusterConnection, targets: Iterable[LogTarget], asked: LogOptions
 ) -> Generator[tuple[LogTarget, _Opening]]:
     """The targets in their order; the next logs are opened meanwhile, and closed if unread."""
     ahead: deque[tuple[LogTarget, _Opening]] = deque()
     try:
-        for source in found:
+        for source in targets:
             opening = _Opening(partial(connection.cluster.log, request(source, asked)))
             ahead.append((source, opening))
             if not (source.simulated or source.waiting):
