@@ -44,11 +44,11 @@ def cut(line: str, width: int) -> str:
     """The first `width` columns of a line; escape sequences have no width."""
     if display_width(_ESCAPE.sub("", line)) <= width:
         return line
-    kept, left = "", width
+    result, left = "", width
     for part in re.split(f"({_ESCAPE.pattern})", line):
         escape = _ESCAPE.fullmatch(part)
         shown = part if escape else cut_to(part, left)
-        kept += shown
+        result += shown
         if not escape:
             left = left - display_width(shown) if shown == part else 0
-    return kept if kept.endswith(_RESET) or "\x1b" not in kept else kept + _RESET
+    return result if result.endswith(_RESET) or "\x1b" not in result else result + _RESET

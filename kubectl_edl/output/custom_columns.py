@@ -38,7 +38,7 @@ def _columns(titles: Sequence[str], fields: Sequence[str]) -> ReadTable:
     paths = [jsonpath.relaxed(field) for field in fields]
     columns = [Column[Sequence[str]](title, blank=True) for title in titles]
     return lambda report: Table.of_rows(
-        columns, [[_cell(path, one) for path in paths] for one in report.objects]
+        columns, [[_cell(path, item) for path in paths] for item in report.objects]
     )
 
 

@@ -49,14 +49,14 @@ class _Matcher(SequenceMatcher[str]):
     def get_matching_blocks(self) -> list[Match]:
         """Adjacent blocks are joined, as the base class joins its own."""
         before, after = self._texts
-        found = [Match(0, 0, 0)]
+        blocks = [Match(0, 0, 0)]
         for i, j, size in _blocks(before, after):
-            last = found[-1]
+            last = blocks[-1]
             if (last.a + last.size, last.b + last.size) == (i, j):
-                found[-1] = Match(last.a, last.b, last.size + size)
+                blocks[-1] = Match(last.a, last.b, last.size + size)
             elif size:
-                found.append(Match(i, j, size))
-        return [*(one for one in found if one.size), Match(len(before), len(after), 0)]
+                blocks.append(Match(i, j, size))
+        return [*(block for block in blocks if block.size), Match(len(before), len(after), 0)]
 
 
 def _blocks(before: _Lines, after: _Lines, levels: int = _LEVELS) -> Iterator[_Block]:
@@ -119,11 +119,11 @@ def _anchors(before: _Lines, after: _Lines) -> list[tuple[int, int]]:
         length = bisect(ends, j)
         anchor = _Anchor(i, j, last[length - 1] if length else None)
         ends[length : length + 1], last[length : length + 1] = [j], [anchor]
-    found, current = [], last[-1] if last else None
+    places, current = [], last[-1] if last else None
     while current:
-        found.append((current.i, current.j))
+        places.append((current.i, current.j))
         current = current.previous
-    return found[::-1]
+    return places[::-1]
 
 
 def _rarest(before: _Lines, after: _Lines) -> Iterator[tuple[int, int]]:

@@ -52,8 +52,8 @@ def print_report(report: Report, layout: Layout) -> str:
 @lru_cache
 def form(spelled: str) -> OutputForm:
     """Parse `json`, `jsonpath={.items[*].phase}`, …. Raises InvalidOutput."""
-    if found := _PLAIN.get(spelled):
-        return found
+    if plain := _PLAIN.get(spelled):
+        return plain
     name, _, text = spelled.partition("=")
     if name not in _WITH_TEXT:
         raise InvalidOutput(f'-o "{spelled}": unknown; one of {", ".join((*FORMS, *_WITH_TEXT))}')

@@ -46,4 +46,4 @@ def harmless_lines(text: str) -> str:
 
 def harmless_json(text: str) -> str:
     """JSON with control characters escaped; JSON itself escapes only those below U+0020."""
-    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

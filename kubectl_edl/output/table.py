@@ -71,7 +71,7 @@ class Table(msgspec.Struct, frozen=True):
 
     def narrow(self) -> "Table":
         """The table without the columns for `-o wide`."""
-        return replace(self, columns=tuple(one for one in self.columns if not one.wide))
+        return replace(self, columns=tuple(column for column in self.columns if not column.wide))
 
 
 class Layout(msgspec.Struct, frozen=True):

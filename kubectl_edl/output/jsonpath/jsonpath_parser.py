@@ -33,10 +33,10 @@ Template: TypeAlias = tuple[TemplatePart, ...]
 def template(text: str) -> Template:
     """Parse a template. Raises TemplateError with the position."""
     reader = _Reader(text)
-    found, ended = reader.template()
+    parsed, ended = reader.template()
     if ended:
         raise TemplateError("{end} without {range …}: there is nothing to end")
-    return found
+    return parsed
 
 
 def execute(template: Template, document: object) -> str:
@@ -113,21 +113,21 @@ class _Reader:
 
     def path(self) -> tuple[str, Path]:
         """A keyword or an empty text, and the steps up to the closing brace."""
-        word, found = "", list[PathStep]()
+        word, parsed = "", list[PathStep]()
         while not self._take("}"):
             if self._take(" ") or self._take("@") or self._take("$"):
                 continue
             if (letter := self._peek()).isalpha() or letter == "_":
                 name = self._match(_NAME)
                 if name in ("true", "false"):
-                    found.append(steps.number(name == "true"))
+                    parsed.append(steps.number(name == "true"))
                 elif name in ("range", "end"):
                     word = name
                 else:
                     raise self._wrong(f'unknown word "{name}"; range, end, or .{name} for a field')
                 continue
-            found += self._steps(found)
-        return word, tuple(found)
+            parsed += self._steps(parsed)
+        return word, tuple(parsed)
 
     def _steps(self, before: list[PathStep]) -> Path:
         for sign, read in _READERS.items():
@@ -166,11 +166,11 @@ class _Reader:
             return (steps.union([_path(f"[{part.strip(' ')}]") for part in parts]),)
         if key := _KEY.fullmatch(inner):
             return _path(f".{key[1]}")
-        found = _SLICE.fullmatch("" if inner == "*" else inner)
-        if found is None:
+        match = _SLICE.fullmatch("" if inner == "*" else inner)
+        if match is None:
             raise self._wrong(f"[{inner}] is none of [0], [-1], [0:3], [*], ['name'], [?(…)]")
-        first, last, step = (_int(part) for part in found.groups())
-        if first is not None and found[2] is None:
+        first, last, step = (_int(part) for part in match.groups())
+        if first is not None and match[2] is None:
             return (steps.items(first, first + 1, None, single=True),)
         return (steps.items(first, last, step, single=False),)
 
@@ -202,9 +202,9 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def _take(self, sign: str) -> bool:
-        found = self.text.startswith(sign, self.at)
-        self.at += len(sign) if found else 0
-        return found
+        taken = self.text.startswith(sign, self.at)
+        self.at += len(sign) if taken else 0
+        return taken
 
     def _match(self, pattern: re.Pattern[str], else_: str = "") -> str:
         match = pattern.match(self.text, self.at)

@@ -55,23 +55,23 @@ def every(values: PathValues) -> PathValues:
 def below(values: PathValues) -> PathValues:
     """`..`: the values themselves and all their descendants that have children."""
     parents = [value for value in values if _children(value)]
-    return [one for parent in parents for one in (parent, *below([*_children(parent)]))]
+    return [value for parent in parents for value in (parent, *below([*_children(parent)]))]
 
 
 def items(first: int | None, last: int | None, step: int | None, *, single: bool) -> PathStep:
     """`[first:last:step]`; for `[n]`, `single` is set and `last` is n + 1."""
     return lambda values: [
-        one
+        item
         for value in values
         if value is not None
-        for one in _sliced(value, (first, last, step), single=single)
+        for item in _sliced(value, (first, last, step), single=single)
     ]
 
 
 def union(paths: Sequence[Path]) -> PathStep:
     """`['a','b']`: the values of each of these paths, one after another."""
     return lambda values: [
-        one for path in paths for one in reduce(lambda now, step: step(now), path, values)
+        value for path in paths for value in reduce(lambda now, step: step(now), path, values)
     ]
 
 
