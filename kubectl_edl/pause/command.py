@@ -76,15 +76,15 @@ def flip(
     if hints:
         switch = replace(switch, done=switch.unattended)
     unseen = survey.hints_but_priorities
-    known = [] if unseen else chosen  # pods that may not be listed count as lost
-    warnings = [found for job in known if (found := _warning(job, switch, scope, cli.now()))]
+    readable = [] if unseen else chosen  # pods that may not be listed count as lost
+    warnings = [warning for job in readable if (warning := _warning(job, switch, scope, cli.now()))]
     done: list[tuple[str, list[Json]]] = []
     try:
         each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
     finally:
         if done:
             sentences = [sentence for sentence, _ in done]
-            manifests = [manifest for _, found in done for manifest in found]
+            manifests = [manifest for _, jobs in done for manifest in jobs]
             print_changed(cli, writing.output, sentences, manifests, (*hints, *warnings))
 
 
