@@ -97,21 +97,21 @@ def _report(
         if names:
             raise
         return _last_reasons(cli, connection, by, error)
-    found = decide(state, by.settings.policy_to_apply(), by.settings.limits)
-    every = moves(state, found)
+    plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
+    every = moves(state, plan)
     shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
     planned = Planned(
         at=now,
         namespace=connection.namespace,
         deciding=by,
         moves=shown,
-        held=tuple(one for one in found.held if connection.namespace in ("", one.job.namespace)),
+        held=tuple(held for held in plan.held if connection.namespace in ("", held.job.namespace)),
         elsewhere=len(every) - len(shown),
-        recheck_after=found.recheck_after,
+        recheck_after=plan.recheck_after,
         short=short(state),
         victims=victims(every),
         staying=tuple(
-            one for one in found.staying if connection.namespace in ("", one.job.namespace)
+            group for group in plan.staying if connection.namespace in ("", group.job.namespace)
         ),
     )
     return plan_report(planned, diff=diff).with_hints((*by.hints, *hints))
@@ -129,8 +129,8 @@ def _last_reasons(
     queued, published, hints = own_queue(connection, survey, now)
     running = ((job, why(job)) for job in survey.jobs if not (ending(job) or waits_to_start(job)))
     held = (
-        *(_held(one.job, one.why, one.position) for one in queued),
-        *(_held(job, one) for job, one in running if one.reason and one.reason not in _OUTCOMES),
+        *(_held(entry.job, entry.why, entry.position) for entry in queued),
+        *(_held(job, why) for job, why in running if why.reason and why.reason not in _OUTCOMES),
     )
     hint = f"hint: a plan needs the whole cluster; these are the reasons of the last one: {error}"
     planned = Planned(now, connection.namespace, by, (), held, complete=False)

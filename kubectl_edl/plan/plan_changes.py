@@ -73,57 +73,59 @@ def moves(state: ClusterState, plan: Plan) -> tuple[PlannedChange, ...]:
     """Every change of a plan: suspensions, resizes, starts, evictions."""
     jobs = {job.key: job for job in state.jobs}
     labels = labels_of(state.nodes)
-    found = (
-        *(_suspension(jobs[one.job], one) for one in plan.suspensions),
-        *(_resize(one, jobs[one.job].topology, labels) for one in plan.resizes),
-        *(_admission(one, jobs[one.job].topology, labels) for one in plan.admissions),
+    changes = (
+        *(_suspension(jobs[stop.job], stop) for stop in plan.suspensions),
+        *(_resize(resize, jobs[resize.job].topology, labels) for resize in plan.resizes),
+        *(_admission(start, jobs[start.job].topology, labels) for start in plan.admissions),
         *(
             PlannedChange(
-                one.job, PlannedAction.EVICT, (), one.reason, message(one.reason), one.pods
+                drain.job, PlannedAction.EVICT, (), drain.reason, message(drain.reason), drain.pods
             )
-            for one in plan.drains
+            for drain in plan.drains
         ),
     )
-    return tuple(replace(one, job_names=job_names(jobs[one.job])) for one in found)
+    return tuple(replace(change, job_names=job_names(jobs[change.job])) for change in changes)
 
 
 def victims(changes: Iterable[PlannedChange]) -> Mapping[JobKey, Sequence[JobKey]]:
     """By training job, those that are stopped for it."""
-    found: dict[JobKey, list[JobKey]] = {}
-    for one in changes:
-        if one.preempted and one.yields_to:
-            found.setdefault(one.yields_to, []).append(one.job)
-    return found
+    stopped: dict[JobKey, list[JobKey]] = {}
+    for change in changes:
+        if change.preempted and change.yields_to:
+            stopped.setdefault(change.yields_to, []).append(change.job)
+    return stopped
 
 
-def _suspension(job: TrainingJob, one: Suspension) -> PlannedChange:
+def _suspension(job: TrainingJob, stop: Suspension) -> PlannedChange:
     running = [role for role in job.live if not role.status.suspended]
     sizes = tuple(ReplicasChange(role.name, role.status.size, 0) for role in running)
-    return PlannedChange(one.job, PlannedAction.SUSPEND, sizes, one.reason, message(one.reason))
+    return PlannedChange(stop.job, PlannedAction.SUSPEND, sizes, stop.reason, message(stop.reason))
 
 
-def _resize(one: Resize, topology: Topology, labels: NodeLabels) -> PlannedChange:
-    scaled = PlannedAction.SCALE_UP if one.after > one.before else PlannedAction.SCALE_DOWN
-    action = PlannedAction.RESTART if one.restart else scaled
-    sizes = (ReplicasChange(one.role, one.before, one.after),)
-    domains = counted(topology, {one.role: one.nodes}, labels) if one.nodes else ()
-    return PlannedChange(one.job, action, sizes, one.reason, message(one.reason), domains=domains)
+def _resize(resize: Resize, topology: Topology, labels: NodeLabels) -> PlannedChange:
+    scaled = PlannedAction.SCALE_UP if resize.after > resize.before else PlannedAction.SCALE_DOWN
+    action = PlannedAction.RESTART if resize.restart else scaled
+    sizes = (ReplicasChange(resize.role, resize.before, resize.after),)
+    domains = counted(topology, {resize.role: resize.nodes}, labels) if resize.nodes else ()
+    return PlannedChange(
+        resize.job, action, sizes, resize.reason, message(resize.reason), domains=domains
+    )
 
 
-def _admission(one: Admission, topology: Topology, labels: NodeLabels) -> PlannedChange:
-    sizes = tuple(ReplicasChange(role, 0, size) for role, size in one.sizes)
-    text = messages((one.reason, *one.grown))
-    domains = counted(topology, dict(one.nodes), labels)
-    return PlannedChange(one.job, PlannedAction.START, sizes, one.reason, text, domains=domains)
+def _admission(start: Admission, topology: Topology, labels: NodeLabels) -> PlannedChange:
+    sizes = tuple(ReplicasChange(role, 0, size) for role, size in start.sizes)
+    text = messages((start.reason, *start.grown))
+    domains = counted(topology, dict(start.nodes), labels)
+    return PlannedChange(start.job, PlannedAction.START, sizes, start.reason, text, domains=domains)
 
 
 def short(state: ClusterState) -> Mapping[JobKey, str]:
     """A message for each job below its manual size: `worker has the manual size 28, 9 short`."""
-    found: dict[JobKey, list[str]] = {}
+    lacking: dict[JobKey, list[str]] = {}
     for job in state.jobs:
         for role in job.live:
             lacks = (role.request.replicas or 0) - role.status.size
             if lacks > 0 and not role.status.suspended:
                 text = f"{role.name} has the manual size {role.request.replicas}, {lacks} short"
-                found.setdefault(job.key, []).append(text)
-    return {key: ", ".join(texts) for key, texts in found.items()}
+                lacking.setdefault(job.key, []).append(text)
+    return {key: ", ".join(texts) for key, texts in lacking.items()}

@@ -90,13 +90,13 @@ def _diff(planned: Planned) -> Table:
         for change in move.sizes
     ]
     columns: tuple[Column[_ChangedRole], ...] = (
-        *in_namespaces(planned.namespace, lambda one: one.move.job.namespace),
-        Column("NAME", lambda one: one.move.job.name),
-        Column("ROLE", lambda one: one.change.role),
-        Column("BEFORE", lambda one: str(one.change.before)),
-        Column("AFTER", lambda one: str(one.change.after)),
-        Column("CHANGE", lambda one: f"{one.change.after - one.change.before:+d}"),
-        Column("MESSAGE", lambda one: one.move.message, wide=True),
+        *in_namespaces(planned.namespace, lambda row: row.move.job.namespace),
+        Column("NAME", lambda row: row.move.job.name),
+        Column("ROLE", lambda row: row.change.role),
+        Column("BEFORE", lambda row: str(row.change.before)),
+        Column("AFTER", lambda row: str(row.change.after)),
+        Column("CHANGE", lambda row: f"{row.change.after - row.change.before:+d}"),
+        Column("MESSAGE", lambda row: row.move.message, wide=True),
     )
     return Table.of(columns, changes)
 
@@ -108,7 +108,7 @@ def _domains(planned: Planned) -> Table:
         Column("NAME", lambda pair: pair[0].job.name),
         *topology_view.columns(lambda pair: pair[1]),
     )
-    return Table.of(columns, [(move, one) for move in planned.moves for one in move.domains])
+    return Table.of(columns, [(move, counts) for move in planned.moves for counts in move.domains])
 
 
 def _held_columns(planned: Planned) -> tuple[Column[Held], ...]:
@@ -124,8 +124,8 @@ def _held_columns(planned: Planned) -> tuple[Column[Held], ...]:
 
 def _staying_columns(planned: Planned) -> tuple[Column[StayingPods], ...]:
     return (
-        *in_namespaces(planned.namespace, lambda one: one.job.namespace),
-        Column("NAME", lambda one: one.job.name),
+        *in_namespaces(planned.namespace, lambda row: row.job.namespace),
+        Column("NAME", lambda row: row.job.name),
         Column("WHICH PODS STAY ON CORDONED NODES", staying_text, shrinks=True),
     )
 
@@ -165,7 +165,7 @@ def _document(planned: Planned) -> PlanDocument:
         "settings": planned.deciding.document,
         "changes": [_change(move) for move in planned.moves],
         "waiting": [_waiting(held, planned.victims.get(held.job, ())) for held in planned.held],
-        "staying": [_staying(one) for one in planned.staying],
+        "staying": [_staying(group) for group in planned.staying],
         "changesInOtherNamespaces": planned.elsewhere,
         "requeueAfterSeconds": None if again is None else round(again.total_seconds()),
     }
@@ -187,16 +187,16 @@ def _change(move: PlannedChange) -> PlannedChangeDocument:
     }
 
 
-def _staying(found: StayingPods) -> StayingPodsDocument:
+def _staying(group: StayingPods) -> StayingPodsDocument:
     return {
-        "namespace": found.job.namespace,
-        "name": found.job.name,
-        "role": found.role,
-        "pods": [{"name": pod, "nodeName": node} for pod, node in found.pods],
-        "blocksDrain": found.blocks_drain,
-        "unprotected": found.unprotected,
-        "reason": found.reason.code.value if found.reason else None,
-        "message": staying_text(found),
+        "namespace": group.job.namespace,
+        "name": group.job.name,
+        "role": group.role,
+        "pods": [{"name": pod, "nodeName": node} for pod, node in group.pods],
+        "blocksDrain": group.blocks_drain,
+        "unprotected": group.unprotected,
+        "reason": group.reason.code.value if group.reason else None,
+        "message": staying_text(group),
     }
 
 
