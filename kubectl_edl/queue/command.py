@@ -83,8 +83,8 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
         whole, hints = _whole_queue(cli, connection, deciding(connection, now))
         waiting = _chosen(whole, connection, selector)
     except Forbidden as error:
-        own = survey_training(connection, selector, now)
-        waiting, hints = _own_queue(connection, own, now, error)
+        survey = survey_training(connection, selector, now)
+        waiting, hints = _own_queue(connection, survey, now, error)
     shown, unlisted = _with_causes(connection, waiting, now)
     return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))
 
@@ -93,21 +93,21 @@ def _chosen(
     queue: Sequence[WaitingJob], connection: ClusterConnection, selector: str
 ) -> Sequence[WaitingJob]:
     """Those of the namespace that the selector matches."""
-    own = [one for one in queue if connection.namespace in ("", one.job.key.namespace)]
-    keys = {job.key for job in selected([one.job for one in own], connection, selector)}
-    return [one for one in own if one.job.key in keys]
+    entries = [entry for entry in queue if connection.namespace in ("", entry.job.key.namespace)]
+    keys = {job.key for job in selected([entry.job for entry in entries], connection, selector)}
+    return [entry for entry in entries if entry.job.key in keys]
 
 
 def _with_causes(
     connection: ClusterConnection, queue: Sequence[WaitingJob], now: datetime
 ) -> tuple[list[WaitingJob], Hints]:
     """A job that backs off because pods were not created says what refused them."""
-    backing_off = [view(one.job) for one in queue if one.why.reason is Code.BACK_OFF]
-    found, hints = creation_failures(connection.cluster, backing_off, now)
+    backing_off = [view(entry.job) for entry in queue if entry.why.reason is Code.BACK_OFF]
+    failures, hints = creation_failures(connection.cluster, backing_off, now)
 
-    def with_cause(one: WaitingJob) -> WaitingJob:
-        causes = [refusal(failure.what) for failure in found.get(one.job.key, ())[:1]]
-        return replace(one, why=one.why._replace(message=": ".join((one.why.message, *causes))))
+    def with_cause(item: WaitingJob) -> WaitingJob:
+        causes = [refusal(failure.what) for failure in failures.get(item.job.key, ())[:1]]
+        return replace(item, why=item.why._replace(message=": ".join((item.why.message, *causes))))
 
     return list(map(with_cause, queue)), hints
 
@@ -121,27 +121,27 @@ def _whole_queue(
     settings = by.settings
     state, missing = survey_cluster(connection.cluster, cli.now(), settings)
     named = connection.namespace
-    own = (job for job in state.jobs if named in ("", job.key.namespace))
-    hints = (*by.hints, *missing, *conflict_hints(own))
+    jobs = (job for job in state.jobs if named in ("", job.key.namespace))
+    hints = (*by.hints, *missing, *conflict_hints(jobs))
     plan = decide(state, settings.policy_to_apply(), settings.limits)
     waiting = in_plan(state, plan, by.stalled)
     if by.stalled:
-        return [replace(one, estimate=unattended(by)) for one in waiting], hints
+        return [replace(entry, estimate=unattended(by)) for entry in waiting], hints
     if not waiting:
         return (), hints
     from edl.forecast.forecast import forecast
 
-    found = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli), plan)
-    return [replace(one, estimate=found.starts.get(one.job.key)) for one in waiting], hints
+    estimates = forecast(state, settings, [one.job.key for one in waiting], time_limit(cli), plan)
+    return [replace(one, estimate=estimates.starts.get(one.job.key)) for one in waiting], hints
 
 
 def _own_queue(
-    connection: ClusterConnection, own: Survey, now: datetime, error: Forbidden
+    connection: ClusterConnection, survey: Survey, now: datetime, error: Forbidden
 ) -> tuple[Sequence[WaitingJob], Hints]:
     from kubectl_edl.queue.waiting_jobs import own_queue
 
-    jobs, published, hints = own_queue(connection, own, now)
-    hints = (*hints, *conflict_hints(own.jobs))
+    jobs, published, hints = own_queue(connection, survey, now)
+    hints = (*hints, *conflict_hints(survey.jobs))
     if published is None:
         what = "positions need the whole cluster, so this is the order of arrival"
         return jobs, (*hints, f"hint: {what}: {error}")

@@ -79,18 +79,18 @@ def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> 
 def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
     return (
         Column("POSITION", _position),
-        *in_namespaces(namespace, lambda one: one.job.key.namespace),
-        Column("NAME", lambda one: one.job.key.name),
-        Column("PRIORITY", lambda one: str(one.job.priority), spare=4),
+        *in_namespaces(namespace, lambda row: row.job.key.namespace),
+        Column("NAME", lambda row: row.job.key.name),
+        Column("PRIORITY", lambda row: str(row.job.priority), spare=4),
         Column("TEAM", _team, wide=True),
         Column("SHARE", _share, wide=True),
         Column("STARTS-WITH", _start_sizes, wide=True),
-        Column("WAITING-FOR", lambda one: str(one.requests), spare=1),
-        Column("AHEAD", lambda one: _ahead(one, namespace), spare=3),
-        Column("STARTS", lambda one: short(one.estimate, now) if one.estimate else UNKNOWN),
-        Column("REASON", lambda one: one.why.code, wide=True),
-        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True, spare=1),
-        Column("AGE", lambda one: age(one.job.queued_at, now), spare=2),
+        Column("WAITING-FOR", lambda row: str(row.requests), spare=1),
+        Column("AHEAD", lambda row: _ahead(row, namespace), spare=3),
+        Column("STARTS", lambda row: short(row.estimate, now) if row.estimate else UNKNOWN),
+        Column("REASON", lambda row: row.why.code, wide=True),
+        Column("MESSAGE", lambda row: row.why.message, shrinks=True, bounded=True, spare=1),
+        Column("AGE", lambda row: age(row.job.queued_at, now), spare=2),
     )
 
 
@@ -122,7 +122,7 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
     if not waiting.known:
         return UNKNOWN
     if waiting.counted:
-        return ",".join(f"{one.team}+{one.jobs}" for one in waiting.counted)
+        return ",".join(f"{count.team}+{count.jobs}" for count in waiting.counted)
     ahead = waiting.ahead[:_NAMED]
     names = [key.name if key.namespace == namespace else str(key) for key in ahead]
     unnamed = max(len(waiting.ahead), (waiting.position or 1) - 1) - len(ahead)

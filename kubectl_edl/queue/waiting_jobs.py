@@ -40,17 +40,17 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str) -> tuple[WaitingJob, 
     starts, first = (_WOULD_START, None) if stalled else (_STARTS_NOW, 0)
     jobs = {job.key: job for job in state.jobs}
     starting = tuple(
-        WaitingJob(jobs[one.job], first, (), _starts(one, starts)) for one in plan.admissions
+        WaitingJob(jobs[start.job], first, (), _starts(start, starts)) for start in plan.admissions
     )
     held = (
         WaitingJob(
-            jobs[one.job],
-            one.position or None,
-            one.ahead,
-            Why(one.reason.code, message(one.reason)),
-            held=one.reason,
+            jobs[entry.job],
+            entry.position or None,
+            entry.ahead,
+            Why(entry.reason.code, message(entry.reason)),
+            held=entry.reason,
         )
-        for one in waiting_in(state, plan)
+        for entry in waiting_in(state, plan)
     )
     return tuple(_in_teams(state, (*starting, *held)))
 
@@ -59,36 +59,36 @@ def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[Wait
     """Add each job's team, and its position among the team's jobs that have one."""
     places: Counter[str] = Counter()
     shares = weighted_shares(state)
-    for one in queue:
-        team = state.team_of(one.job.key.namespace)
-        places[team] += bool(one.position)
-        place = places[team] if team and one.position else None
-        yield replace(one, team=team, position_in_team=place, share=shares.get(team))
+    for entry in queue:
+        team = state.team_of(entry.job.key.namespace)
+        places[team] += bool(entry.position)
+        place = places[team] if team and entry.position else None
+        yield replace(entry, team=team, position_in_team=place, share=shares.get(team))
 
 
-def _starts(one: Admission, starts: str) -> Why:
-    reason = messages((one.reason, *one.grown))
-    return Why(one.reason.code, f"{starts}: {reason}")
+def _starts(admission: Admission, starts: str) -> Why:
+    reason = messages((admission.reason, *admission.grown))
+    return Why(admission.reason.code, f"{starts}: {reason}")
 
 
 def own_queue(
-    connection: ClusterConnection, own: Survey, now: datetime
+    connection: ClusterConnection, survey: Survey, now: datetime
 ) -> tuple[tuple[WaitingJob, ...], PublishedView | None, tuple[str, ...]]:
-    """The queued jobs of `own` as the reconciler published them, or else by arrival; and hints.
+    """The queued jobs of `survey` as the reconciler published them, or else by arrival; and hints.
 
     The published queue is None if there is none that may be read.
     """
     leader_hints = reconciler_lease.unattended(connection, now)
     published, hints = read_published(connection, now) if connection.namespace else (None, ())
-    own = ranked(own, published)
-    return by_arrival(own.jobs, published), published, (*own.hints, *leader_hints, *hints)
+    survey = ranked(survey, published)
+    return by_arrival(survey.jobs, published), published, (*survey.hints, *leader_hints, *hints)
 
 
 def by_arrival(
     jobs: Iterable[TrainingJob], published: PublishedView | None = None
 ) -> tuple[WaitingJob, ...]:
     """Queued training jobs of one namespace: those published in that order, the others behind."""
-    names = [one.name for one in published.queue.items] if published else []
+    names = [item.name for item in published.queue.items] if published else []
     places = {name: place for place, name in enumerate(names)}
     queued = [job for job in jobs if waits_to_start(job)]
     queued.sort(key=lambda job: (places.get(job.key.name, len(places)), queue_order(job)))
@@ -96,27 +96,27 @@ def by_arrival(
 
 
 def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
-    found = published.job(job.key) if published else None
-    if found is None or published is None:
+    entry = published.job(job.key) if published else None
+    if entry is None or published is None:
         return WaitingJob(job, None, (), why(job), known=False)
     return WaitingJob(
         job,
-        found.position,
+        entry.position,
         (),
-        why_of_published(found),
-        estimate_of(found),
-        counted=found.ahead,
+        why_of_published(entry),
+        estimate_of(entry),
+        counted=entry.ahead,
         team=published.queue.team,
-        position_in_team=_place_in_team(published.queue.team, found),
+        position_in_team=_place_in_team(published.queue.team, entry),
         share=published.queue.share,
         as_of=published.as_of,
     )
 
 
-def _place_in_team(team: str, found: PublishedJob) -> int | None:
+def _place_in_team(team: str, entry: PublishedJob) -> int | None:
     """The position in the team; None without teams, or if the team has no count of its own."""
-    if not team or found.position is None:
+    if not team or entry.position is None:
         return None
-    ahead = {one.team: one.jobs for one in found.ahead}
-    known = team in ahead or "" not in ahead
-    return ahead.get(team, 0) + 1 if known else None
+    ahead = {count.team: count.jobs for count in entry.ahead}
+    counted = team in ahead or "" not in ahead
+    return ahead.get(team, 0) + 1 if counted else None
