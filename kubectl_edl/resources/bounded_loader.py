@@ -50,35 +50,35 @@ class BoundedLoader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002 - PyYAML's
         try:
-            found = super().construct_object(node, deep)
-            if isinstance(found, int):
-                str(found)  # Python does not write very long integers
+            value = super().construct_object(node, deep)
+            if isinstance(value, int):
+                str(value)  # Python does not write very long integers
         except (AttributeError, IndexError, KeyError, ValueError) as error:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
             problem = f"the value does not fit its tag {tag}"
             raise ConstructorError(None, None, problem, node.start_mark) from error
-        return found
+        return value
 
 
-def _size(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
-    """The numbers of values and characters of an expanded node; `known` has None for its parents.
+def _size(node: yaml.Node, sizes: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """The numbers of values and characters of an expanded node; `sizes` has None for its parents.
 
     Raises ConstructorError for an alias inside its own anchor, which JSON does not allow.
     """
-    if id(node) in known:
-        size = known[id(node)]
+    if id(node) in sizes:
+        size = sizes[id(node)]
         if size is None:
             problem = "an alias is inside its own anchor"
             raise ConstructorError(None, None, problem, node.start_mark)
         return size
-    known[id(node)] = None
+    sizes[id(node)] = None
     values, characters = 1, 1
     if isinstance(node, yaml.ScalarNode):
         characters += len(node.value)
     for child in () if isinstance(node, yaml.ScalarNode) else node.value:
         key, value = child if isinstance(node, yaml.MappingNode) else (None, child)
-        inner, length = _size(value, known)
+        inner, length = _size(value, sizes)
         values += inner
-        characters += length + (_size(key, known)[1] if key else 0)
-    known[id(node)] = values, characters
+        characters += length + (_size(key, sizes)[1] if key else 0)
+    sizes[id(node)] = values, characters
     return values, characters

@@ -35,13 +35,13 @@ def _changed(manifest: Json, where: str, change: Callable[[Json, str], Json | No
     kind = manifest.get("kind")
     if kind != "List":
         return change(manifest, where) if isinstance(kind, str) else None
-    found = manifest.get("items")
-    items = found if isinstance(found, list) else []
+    value = manifest.get("items")
+    items = value if isinstance(value, list) else []
     done = [
         _changed(item, f"{where}, item {number}", change) if isinstance(item, dict) else None
         for number, item in enumerate(items, 1)
     ]
-    if not any(one is not None for one in done):
+    if not any(new is not None for new in done):
         return None
     return manifest | {
         "items": [old if new is None else new for new, old in zip(done, items, strict=True)]
@@ -74,19 +74,19 @@ def misshapen(manifest: Json, where: str) -> list[Finding]:
     """The findings of `edl.inject.manifest_schema`, for a CronJob on its jobTemplate as well."""
     if manifest.get("kind") != "CronJob":
         return _findings(manifest, f"{where}: ")
-    own: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
+    job: Json = {"kind": "Job", "metadata": manifest.get("metadata")}
     made = job_template(manifest)
     if made is None:
         what, allowed = "is missing, or not an object", "a template of Jobs belongs here"
         return [Finding(f"{where}: {JOB_TEMPLATE}", what, allowed)]
     template = _findings({**made, "kind": "Job"}, f"{where}: {JOB_TEMPLATE}.")
-    return [*_findings(own, f"{where}: "), *template]
+    return [*_findings(job, f"{where}: "), *template]
 
 
 def _findings(manifest: Json, place: str) -> list[Finding]:
     """The findings, followed by those on the labels of the same manifest at other paths."""
-    found = findings_of(manifest_schema.check, manifest)
-    known = {one.path for one in found}
-    read = found and manifest_schema.is_labelled(manifest)
+    findings = findings_of(manifest_schema.check, manifest)
+    paths = {finding.path for finding in findings}
+    read = findings and manifest_schema.is_labelled(manifest)
     others = findings_of(parse, manifest) if read else ()
-    return prefixed(place, [*found, *(one for one in others if one.path not in known)])
+    return prefixed(place, [*findings, *(one for one in others if one.path not in paths)])

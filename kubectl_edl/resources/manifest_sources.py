@@ -77,8 +77,8 @@ def _is_folder(name: str) -> bool:
 
 
 def _below(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS)
-    files = [path for path in found if path.is_file()]
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS)
+    files = [path for path in paths if path.is_file()]
     if not files:
         raise Refused(f"{folder} has no manifests: no *{', *'.join(_ENDINGS)} in it or below it")
     return files

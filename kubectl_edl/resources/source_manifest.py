@@ -55,10 +55,10 @@ def _applied(manifest: Json) -> Json | None:
     A copy that a user made of a Job, here or in another namespace, still has that of the original.
     """
     try:
-        found: Json = json.loads(annotations(manifest).get(contract.LAST_APPLIED, ""))
-        source, live = found["metadata"], manifest["metadata"]
+        applied: Json = json.loads(annotations(manifest).get(contract.LAST_APPLIED, ""))
+        source, live = applied["metadata"], manifest["metadata"]
         here = source.get("namespace") or live["namespace"]
-        return found if (source["name"], here) == (live["name"], live["namespace"]) else None
+        return applied if (source["name"], here) == (live["name"], live["namespace"]) else None
     except (ValueError, TypeError, KeyError):
         return None
 
@@ -69,15 +69,15 @@ def as_written(manifest: Json) -> Json:
     Its owners are removed: the garbage collector would delete it with them, or immediately if they
     no longer exist.
     """
-    own = metadata(manifest)
-    if "uid" not in own:
+    meta = metadata(manifest)
+    if "uid" not in meta:
         return manifest
-    ownerless = {name: value for name, value in own.items() if name != "ownerReferences"}
+    ownerless = {name: value for name, value in meta.items() if name != "ownerReferences"}
     if manifest["kind"] == "Job":
         return source_of(manifest | {"metadata": ownerless})
-    kept = {name: value for name, value in ownerless.items() if name not in _SERVER_METADATA}
+    fields = {name: value for name, value in ownerless.items() if name not in _SERVER_METADATA}
     return {name: value for name, value in manifest.items() if name != "status"} | {
-        "metadata": kept
+        "metadata": fields
     }
 
 
@@ -91,7 +91,7 @@ def has_ended(manifest: Json) -> bool:
 def controller_of(manifest: Json) -> str:
     """`CronJob/nightly` for a Job that a controller creates; otherwise empty."""
     owners = manifest["metadata"].get("ownerReferences") or ()
-    return next((f"{one['kind']}/{one['name']}" for one in owners if one.get("controller")), "")
+    return next((f"{ref['kind']}/{ref['name']}" for ref in owners if ref.get("controller")), "")
 
 
 def recreated(manifest: Json) -> Json:

@@ -132,12 +132,12 @@ def _composed(
         loader.anchors = {}
         # Only the first document may omit the marker.
         begin = start.end_mark.index if start.explicit else 0
-        own = text[begin : end.start_mark.index]
+        body = text[begin : end.start_mark.index]
         if start.explicit:
             above = text[: start.start_mark.index] if first else ""
-            own = _only_comments(above) + _REST_OF_MARKER.sub("", own)
+            body = _only_comments(above) + _REST_OF_MARKER.sub("", body)
         first = False
-        yield node, _ended(own)
+        yield node, _ended(body)
 
 
 def _only_comments(text: str) -> str:
@@ -176,10 +176,10 @@ def _line_of(root: yaml.Node, before: int) -> Callable[[FieldPath], int]:
     def line(place: FieldPath) -> int:
         node, mark = root, root.start_mark
         for step in place:
-            found = _child(node, step)
-            if found is None:
+            pair = _child(node, step)
+            if pair is None:
                 break
-            key, node = found
+            key, node = pair
             mark = key.start_mark
         return int(mark.line) + 1 + before
 
@@ -213,19 +213,19 @@ def _json_documents(text: str, where: str) -> Iterator[Document]:
             raise Unreadable(f"{position(where, number, line)}: not JSON: {error}") from error
         except RecursionError as error:
             raise Unreadable(f"{position(where, number, line)}: {TOO_DEEP}") from error
-        own = text[begin:end]
-        origin = Origin(where, number, _ended(own))
-        yield _document(value, origin, _json_line_of(own, line - 1))
+        body = text[begin:end]
+        origin = Origin(where, number, _ended(body))
+        yield _document(value, origin, _json_line_of(body, line - 1))
         begin = _next(text, end)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f'"{twice}" occurs twice in an object')
-    return found
+    return result
 
 
 def _json_line_of(text: str, before: int) -> Callable[[FieldPath], int]:
@@ -248,9 +248,9 @@ def _next(text: str, begin: int) -> int:
 
 def _document(value: object, origin: Origin, line_of: Callable[[FieldPath], int]) -> Document:
     if not isinstance(value, dict):
-        at = position(origin.where, origin.number, line_of(()))
+        where = position(origin.where, origin.number, line_of(()))
         raise Unreadable(
-            f"{at}: {type(value).__name__} instead of an object with apiVersion and kind"
+            f"{where}: {type(value).__name__} instead of an object with apiVersion and kind"
         )
     if _too_deep(value):
         raise Unreadable(f"{position(origin.where, origin.number, line_of(()))}: {TOO_DEEP}")
@@ -261,7 +261,7 @@ def _too_deep(value: Json) -> bool:
     """Whether the nesting is too deep, checked iteratively because recursion could overflow."""
     level: list[object] = [value]
     for _ in range(DEEPEST):
-        level = [child for one in level for child in _children(one)]
+        level = [child for parent in level for child in _children(parent)]
         if not level:
             return False
     return True

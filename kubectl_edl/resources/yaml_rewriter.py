@@ -21,7 +21,7 @@ class Rewritten(NamedTuple):
 
 
 def rewrite(
-    found: Iterable[ManifestSource], change: Callable[[Json, str], Json | None]
+    sources: Iterable[ManifestSource], change: Callable[[Json, str], Json | None]
 ) -> list[Rewritten]:
     """The documents, with manifests changed as in `manifest_items.changed`.
 
@@ -29,7 +29,7 @@ def rewrite(
     """
     return [
         rewritten(document, changed(document, change))
-        for source in found
+        for source in sources
         for document in documents(source)
     ]
 
@@ -55,11 +55,11 @@ def _edited(text: str, old: Json, new: Json) -> str:
         return dump(new)
     with suppress(*EditError, Unreadable):
         text = edited(text, old, new)
-        if [one.value for one in documents(ManifestSource("", text))] == [new]:
+        if [document.value for document in documents(ManifestSource("", text))] == [new]:
             return text
     return dump(new)
 
 
-def hints(found: Iterable[Rewritten]) -> list[str]:
+def hints(documents: Iterable[Rewritten]) -> list[str]:
     """Hints on lost comments, for stderr."""
-    return [one.hint for one in found if one.hint]
+    return [document.hint for document in documents if document.hint]
