@@ -78,7 +78,7 @@ class _Scale(click.Command):
     """Reports a negative size as such; click takes it for an unknown option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        negative = next((one for one in args if one[:1] == "-" and one[1:].isdecimal()), "")
+        negative = next((arg for arg in args if arg[:1] == "-" and arg[1:].isdecimal()), "")
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption:
@@ -124,12 +124,12 @@ def _with_size(asked: ScaleOptions) -> ScaleOptions:
     """Combine the two ways to give size and role. Raises click.UsageError if both are used."""
     if asked.positional and asked.replicas:
         raise click.UsageError("Replicas are given twice: leave out --replicas or the argument.")
-    found = asked.positional or asked.replicas
-    if found is None:
+    given = asked.positional or asked.replicas
+    if given is None:
         return asked
-    if found.role and asked.role:
-        raise click.UsageError(f"--role {asked.role} and {found.role}=… name two roles: drop one.")
-    return replace(asked, size=found.size, role=found.role or asked.role)
+    if given.role and asked.role:
+        raise click.UsageError(f"--role {asked.role} and {given.role}=… name two roles: drop one.")
+    return replace(asked, size=given.size, role=given.role or asked.role)
 
 
 def _check(asked: ScaleOptions) -> None:

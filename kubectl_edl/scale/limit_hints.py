@@ -41,34 +41,34 @@ def size_limits(
     NO_LIMITS if some list could not be read: its objects would count as absent. `claims`: it is a
     minimum, to which extras of other jobs yield.
     """
-    found = job_of(survey.jobs, job.key)
-    if found is None or not survey.is_complete:
+    current = job_of(survey.jobs, job.key)
+    if current is None or not survey.is_complete:
         return NO_LIMITS
     hints = list[str]()
-    if found.problem and not job.problem:  # pods that a LimitRange refuses
+    if current.problem and not job.problem:  # pods that a LimitRange refuses
         hints.append(
-            f"hint: nothing is resized before its problem is fixed: {message(found.problem)}"
+            f"hint: nothing is resized before its problem is fixed: {message(current.problem)}"
         )
-    plain = replace(found, provisioning=Provisioning())  # its pods take over what these use
-    used = charged(plain if one is found else one for one in survey.jobs)
-    comes, own = _extras(survey, found) if claims else {}, charged([plain])
-    lacking = {one.name: _lacks(one, size if one.name == role else 0) for one in found.live}
+    plain = replace(current, provisioning=Provisioning())  # its pods take over what these use
+    used = charged(plain if other is current else other for other in survey.jobs)
+    comes, charges = _extras(survey, current) if claims else {}, charged([plain])
+    lacking = {one.name: _lacks(one, size if one.name == role else 0) for one in current.live}
     never = ""
-    for one in excesses(found, lacking, survey.quotas, used):
-        quota, needs, uses = one.budget, one.needs, one.used
+    for excess in excesses(current, lacking, survey.quotas, used):
+        quota, needs, uses = excess.budget, excess.needs, excess.used
         key = quota.namespace, quota.source, quota.resource
         lacks = needs + uses - quota.hard - comes.get(key, 0)
         if quota.namespace == job.key.namespace and lacks > 0:
             blocker = QuotaExceeded(quota, needs, uses, max(quota.hard - uses, 0), lacks)
             helps = remedy(blocker)
             hints.append(f"hint: {role} cannot have {size}: {cause(blocker)}; would help: {helps}")
-            never = never or (helps if own.get(key, 0) + needs > quota.hard else "")
-    return SizeLimits(tuple(hints), never, found.problem)
+            never = never or (helps if charges.get(key, 0) + needs > quota.hard else "")
+    return SizeLimits(tuple(hints), never, current.problem)
 
 
 def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
     """What yields to the job's minimum, by quota: extras of other jobs of no higher priority."""
-    found = Counter[_Key]()
+    extras = Counter[_Key]()
     for other in survey.jobs:
         if other.key == job.key or other.key.namespace != job.key.namespace:
             continue
@@ -82,8 +82,8 @@ def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
             pods = sum(not pod.ended for pod in role.status.pods)
             for source, resource, amount in role.template.charges:
                 key = job.key.namespace, source, resource
-                found[key] += amount * max(pods - role.spec.min, 0)
-    return found
+                extras[key] += amount * max(pods - role.spec.min, 0)
+    return extras
 
 
 def _lacks(role: Role, size: int) -> int:

@@ -21,7 +21,7 @@ def resizable_roles(job: TrainingJob) -> tuple[Role, ...]:
 def chosen_role(job: TrainingJob, named: str) -> Role:
     """The role to resize; `named` may be empty. Raises Refused if it is ambiguous or fixed."""
     roles = {role.name: role for role in resizable_roles(job)}
-    known = ", ".join(roles)
+    names = ", ".join(roles)
     name = job.key.name
     if not roles:
         why = (
@@ -32,11 +32,11 @@ def chosen_role(job: TrainingJob, named: str) -> Role:
     if named and named not in roles:
         is_there = named in [role.name for role in job.roles]
         what = "is never resized" if is_there else "is not one of its roles"
-        raise Refused(f"{name}: {named} {what}; --role is one of {known}")
+        raise Refused(f"{name}: {named} {what}; --role is one of {names}")
     if len(roles) < len(resizable_roles(job)):  # a Job of each cannot be told from the other
         raise Refused(f"{name} is not resized: {problem_text(job)}")
     elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
     candidates = [roles[named]] if named else elastic or list(roles.values())
     if len(candidates) > 1:
-        raise Refused(f"{name} has several roles that can be resized: add --role, one of {known}")
+        raise Refused(f"{name} has several roles that can be resized: add --role, one of {names}")
     return candidates[0]

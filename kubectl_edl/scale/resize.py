@@ -63,9 +63,9 @@ class _Decided:
     def leaving(self) -> list[str]:
         """Hosts of pods that end: the named ones, and the highest indexes, which a Job drops."""
         size = self.scaling.role.status.size
-        kept = size if self.scaling.size is None else self.scaling.size
+        remaining = size if self.scaling.size is None else self.scaling.size
         named = {pod.index for pod in self.scaling.removed}
-        return self._hosts(sorted(named | set(range(kept, size))))
+        return self._hosts(sorted(named | set(range(remaining, size))))
 
     def _hosts(self, indexes: list[int]) -> list[str]:
         return worker_removal.hosts(self.job, self.scaling.role, indexes)
@@ -103,7 +103,7 @@ def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
     A size that is reached met its limit. The reconciler reverts only what runs: a job that starts
     with a size has no previous one, and it leaves jobs with problems alone.
     """
-    found = decided.scaling
+    scaling = decided.scaling
     if not task.request.timeout:
         return
     name, flags = decided.job.key.name, task.request.scope.job_flags
@@ -113,13 +113,13 @@ def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
         )
     if decided.job.paused:
         raise Refused(f"{_NO_LIMIT.format(name, 'paused')} or kubectl edl resume {name}{flags}")
-    if found.role.status.suspended:
+    if scaling.role.status.suspended:
         state = "queued" if phase(decided.job) is Phase.QUEUED else "not running"
         wait_for_start = f"kubectl edl status {name}{flags} --for Running"
         raise Refused(f"{_NO_LIMIT.format(name, state)} and wait with {wait_for_start}")
-    if found.limited or task.wait or task.script:
+    if scaling.limited or task.wait or task.script:
         return
-    if found.size == found.role.status.size:
+    if scaling.size == scaling.role.status.size:
         return
     raise Misused(
         f"{decided.job.key.name}: --timeout limits a scale-up or a wait, and this is neither: "
@@ -245,9 +245,9 @@ def _replace_size(
     }
 
     def change() -> None:
-        found = cluster.get(target)["metadata"]
-        if (found.get("annotations") or {}).get(contract.REPLICAS) != str(current):
+        meta = cluster.get(target)["metadata"]
+        if (meta.get("annotations") or {}).get(contract.REPLICAS) != str(current):
             raise Refused("another client has changed its size")
-        Patcher(cluster).patch(Patch(target, found["resourceVersion"], {"metadata": body}))
+        Patcher(cluster).patch(Patch(target, meta["resourceVersion"], {"metadata": body}))
 
     with_fresh_state(change, task.cli.sleep)

@@ -47,10 +47,10 @@ def wait(
     changes = cli.changes(connection.cluster, selection, limit.deadlines)
     for _ in chain((None,), changes):
         now = cli.now()
-        found = job_of(survey_training(connection, "", now).jobs, job)
-        if found is None:
+        current = job_of(survey_training(connection, "", now).jobs, job)
+        if current is None:
             raise Missing(f"{job.name} was deleted meanwhile")
-        if (outcome := _outcome(found, resize, connection.scope)) is not None:
+        if (outcome := _outcome(current, resize, connection.scope)) is not None:
             return outcome
         limit.check(now - begun, now)
     raise TimedOut(f"{job.name}: no longer followed")
@@ -87,8 +87,8 @@ def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
     """The history entry that reverts this scale-up; entries known before concern others."""
     if not resize.limited:
         return None
-    known = entries(resize.role.record.history)
-    new = (entry for entry in entries(role.record.history) if entry not in known)
+    earlier = entries(resize.role.record.history)
+    new = (entry for entry in entries(role.record.history) if entry not in earlier)
     back = (
         entry
         for entry in new
@@ -121,10 +121,10 @@ def _is_there(role: Role, size: int | None) -> bool:
 def _is_lost(connection: ClusterConnection, now: datetime) -> bool:
     """Whether no reconciler leads or is about to: a released Lease soon has a new holder."""
     try:
-        found = leadership(connection, now)
+        lease = leadership(connection, now)
     except ClusterError:
         return False
-    return found.stalled and found.lead is not Lead.RELEASED
+    return lease.stalled and lease.lead is not Lead.RELEASED
 
 
 @dataclass(slots=True)

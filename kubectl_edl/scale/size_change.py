@@ -112,36 +112,36 @@ def _sentence(target: ResizeTarget) -> str:
     return sentence
 
 
-def next_step(job: TrainingJob, found: Scaling, *, attended: bool) -> str:
+def next_step(job: TrainingJob, scaling: Scaling, *, attended: bool) -> str:
     """A sentence on what follows the patch; `attended`: a reconciler leads, as far as is known.
 
     Only a scale-up waits for capacity; a size that is already reached does not change.
     """
-    if later := _later(job, found):
+    if later := _later(job, scaling):
         return later
-    role = found.role
-    if found.size == role.status.size and not (found.removed or role.status.suspended):
+    role = scaling.role
+    if scaling.size == role.status.size and not (scaling.removed or role.status.suspended):
         return "it has that size now"
-    if found.stays:
+    if scaling.stays:
         return f"it keeps its size, {role.status.size}"
-    if role.queue_closed and not found.removed:
+    if role.queue_closed and not scaling.removed:
         return f"it keeps the pods that run, until they end: {QUEUE_CLOSED}"
-    when = "" if found.shrinks else "when capacity is free"
+    when = "" if scaling.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:
         what = f"the whole job restarts from its checkpoint {when}".strip()
         return what if attended else f"once a reconciler runs, {what}"
     what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
-    return what if found.shrinks else f"{what}; scale-up waits for free capacity"
+    return what if scaling.shrinks else f"{what}; scale-up waits for free capacity"
 
 
-def _later(job: TrainingJob, found: Scaling) -> str:
+def _later(job: TrainingJob, scaling: Scaling) -> str:
     """What the change of a job waits for that is not scaled now; empty if it is."""
-    if found.problem:
-        return f"nothing is resized before its problem is fixed: {message(found.problem)}"
+    if scaling.problem:
+        return f"nothing is resized before its problem is fixed: {message(scaling.problem)}"
     if job.paused:
         return "it is paused, and this applies once it is resumed"
     if phase(job) is not Phase.QUEUED:
         return ""
-    if found.size is None:
+    if scaling.size is None:
         return "it is queued, and this applies when it starts"
-    return f"it is queued, and starts with {found.size} when capacity is free"
+    return f"it is queued, and starts with {scaling.size} when capacity is free"

@@ -21,13 +21,13 @@ def named_pods(job: TrainingJob, role: Role, text: str) -> tuple[Pod, ...]:
     A worker's names are its role and index, its host name, its host name with the domain, and its
     pod's name.
     """
-    known = {name: pod for pod in _alive(role) for name in _names(job, role, pod)}
+    by_name = {name: pod for pod in _alive(role) for name in _names(job, role, pod)}
     asked = [name.strip() for name in text.split(",")]
     for name in asked:
-        if name not in known:
+        if name not in by_name:
             raise Refused(_unknown(job, role, name))
-    found = {known[name].name: known[name] for name in asked}
-    return tuple(found.values())
+    chosen = {by_name[name].name: by_name[name] for name in asked}
+    return tuple(chosen.values())
 
 
 def _unknown(job: TrainingJob, role: Role, name: str) -> str:
