@@ -40,22 +40,22 @@ def scenario(cli: CliContext, _scope: Scope, asked: SimulateOptions) -> None:
     files = sources([asked.filename], cli.stdin)
     if len(files) != 1:
         raise Refused(f"{asked.filename}: {len(files)} files; a scenario is one")
-    found = read_scenario(files[0], asked.seed)
+    file = read_scenario(files[0], asked.seed)
     traced = [job for path in asked.trace for job in trace(path, _text(path))]
-    trainings, hints = with_unique_names(found.scenario.trainings, traced)
-    given = replace(found.scenario, trainings=trainings)
+    trainings, hints = with_unique_names(file.scenario.trainings, traced)
+    given = replace(file.scenario, trainings=trainings)
     if not (given.trainings or given.services):
         raise Refused(f"{asked.filename}: nothing to simulate; add jobs, a trace or services")
-    for hint in (*found.hints, *hints):
+    for hint in (*file.hints, *hints):
         cli.warn(hint)
-    until = asked.until.total_seconds() if asked.until else found.horizon
-    if until == inf and any(one.work.seconds == inf for one in given.trainings):
+    until = asked.until.total_seconds() if asked.until else file.horizon
+    if until == inf and any(training.work.seconds == inf for training in given.trainings):
         cli.warn("hint: jobs without length or work never end; a horizon limits the simulation")
-    names = asked.policy or found.policies or ("fair",)
+    names = asked.policy or file.policies or ("fair",)
     variants = [
         Variant(" ".join([name, *growth]), given, Elastic(POLICIES[name], limits))
         for name in names
-        for growth, limits in _grown(found.limits, asked.growth)
+        for growth, limits in _grown(file.limits, asked.growth)
     ]
     variants += [Variant(_PLAIN, given, Plain())] if asked.plain else []
     runs = run(variants, until, cli.err)
@@ -74,15 +74,15 @@ def _grown(limits: Limits, modes: Sequence[str]) -> Iterator[tuple[Sequence[str]
 
 def _never_started(runs: Sequence[Run], until: float, *, wide: bool) -> Iterator[str]:
     """A hint for each run with jobs that never start, which distort its mean wait."""
-    for one in runs:
-        never, name = one.result.never, one.name
+    for variant in runs:
+        never, name = variant.result.never, variant.name
         if never:
             whose = f"{name}: " if len(runs) > 1 else ""
             verbs = ("starts", "does not start") if never == 1 else ("start", "do not start")
             what = f"never {verbs[0]}" if until == inf else f"{verbs[1]} before the end"
             # A run without kubectl-edl records no reasons.
             why = "" if wide or name == _PLAIN else ": -o wide shows why"
-            yield f"hint: {whose}{never} of {len(one.result.jobs)} jobs {what}{why}"
+            yield f"hint: {whose}{never} of {len(variant.result.jobs)} jobs {what}{why}"
 
 
 def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
@@ -91,10 +91,10 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
         plots.check(asked.plot)
     connection = cli.connect(scope)
     now = cli.now()
-    own = deciding(connection, now)
-    state, _ = survey_cluster(connection.cluster, now, own.settings)
-    limits = own.settings.limits
-    control_mode = Elastic(own.settings.policy_to_apply(), limits)
+    effective = deciding(connection, now)
+    state, _ = survey_cluster(connection.cluster, now, effective.settings)
+    limits = effective.settings.limits
+    control_mode = Elastic(effective.settings.policy_to_apply(), limits)
     changed = _changed(state, asked, connection)
     after = what_if.scenario_of(changed, limits)
     variants = [Variant("as-is", what_if.scenario_of(state, limits), control_mode)]
@@ -113,7 +113,7 @@ def live(cli: CliContext, scope: Scope, asked: SimulateOptions) -> None:
         hints.append(what_if.added_kind(state, asked.add_nodes))
     if live_jobs and not shown:
         hints.append("hint: all training jobs are in other namespaces: -A shows them")
-    _answer(cli, asked, runs, report.with_hints((*own.hints, *hints)))
+    _answer(cli, asked, runs, report.with_hints((*effective.hints, *hints)))
 
 
 def _changed(

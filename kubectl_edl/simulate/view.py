@@ -30,10 +30,10 @@ _NEITHER: Final = "-"
 def runs_report(runs: Sequence[Run], *, wide: bool) -> Report:
     """One row per run; `wide` adds one row per job."""
     table = Table.of(_run_columns(runs), runs)
-    jobs = Table.of(_JOBS, [_RunJob(run, one) for run in runs for one in run.result.jobs])
+    jobs = Table.of(_JOBS, [_RunJob(run, job) for run in runs for job in run.result.jobs])
     # The topology domains in which jobs first ran.
-    found = ((run, job, one) for run in runs for job in run.result.jobs for one in job.domains)
-    domains = Table.of(_DOMAINS, [_RunDomains(*one) for one in found])
+    rows = ((run, job, counts) for run in runs for job in run.result.jobs for counts in job.domains)
+    domains = Table.of(_DOMAINS, [_RunDomains(*row) for row in rows])
     return Report(
         sections=(table, jobs, domains) if wide else (table,),
         objects=documents("Simulation", map(run_document, runs)),
@@ -55,10 +55,10 @@ class _RunDomains(NamedTuple):
 
 def _resources(runs: Sequence[Run]) -> list[str]:
     """Resources that nodes have and jobs request."""
-    found = {name for run in runs for used in run.result.timeline.used.values for name in used}
+    names = {name for run in runs for used in run.result.timeline.used.values for name in used}
     asked = {
         name
-        for name in found
+        for name in names
         if name != PODS and any(run.result.utilisation(name) > 0 for run in runs)
     }
     return sorted(asked, key=lambda name: (name not in ("cpu", "memory"), name))
@@ -104,10 +104,10 @@ def _makespan(result: Result) -> str:
 
 def _wait(result: Result, which: Literal["mean", "median", "most"]) -> str:
     """A wait; a lower bound (`>`) if some jobs never ran."""
-    found = _known_waits(result)
+    waits = _known_waits(result)
     if not result.never:
-        return time_cell(getattr(found, which))
-    return f">{time_cell(getattr(found, which))}" if isfinite(found.mean) else _NEVER
+        return time_cell(getattr(waits, which))
+    return f">{time_cell(getattr(waits, which))}" if isfinite(waits.mean) else _NEVER
 
 
 def _known_waits(result: Result) -> Summary:
@@ -123,23 +123,23 @@ def time_cell(seconds: float | None) -> str:
 
 
 _JOBS: Final[tuple[Column[_RunJob], ...]] = (
-    Column("POLICY", lambda one: one.run.name),
-    Column("NAME", lambda one: one.job.key.name),
-    Column("ARRIVED", lambda one: time_cell(one.job.track.arrived)),
+    Column("POLICY", lambda row: row.run.name),
+    Column("NAME", lambda row: row.job.key.name),
+    Column("ARRIVED", lambda row: time_cell(row.job.track.arrived)),
     Column(
-        "WAIT", lambda one: _NEVER if one.job.track.running is None else time_cell(one.job.wait)
+        "WAIT", lambda row: _NEVER if row.job.track.running is None else time_cell(row.job.wait)
     ),
-    Column("ENDED", lambda one: _NEVER if _goes_on(one.job) else time_cell(one.job.track.ended)),
-    Column("COMPLETION", lambda one: time_cell(one.job.completion)),
-    Column("MEAN-SIZE", lambda one: f"{_mean_size(one.job):.1f}"),
-    Column("MIN..MAX", lambda one: bounds(one.job)),
-    Column("RESIZES", lambda one: str(one.job.track.resizes)),
-    Column("MESSAGE", lambda one: one.job.track.reason if _goes_on(one.job) else "", shrinks=True),
+    Column("ENDED", lambda row: _NEVER if _goes_on(row.job) else time_cell(row.job.track.ended)),
+    Column("COMPLETION", lambda row: time_cell(row.job.completion)),
+    Column("MEAN-SIZE", lambda row: f"{_mean_size(row.job):.1f}"),
+    Column("MIN..MAX", lambda row: bounds(row.job)),
+    Column("RESIZES", lambda row: str(row.job.track.resizes)),
+    Column("MESSAGE", lambda row: row.job.track.reason if _goes_on(row.job) else "", shrinks=True),
 )
 _DOMAINS: Final[tuple[Column[_RunDomains], ...]] = (
-    Column("POLICY", lambda one: one.run.name),
-    Column("NAME", lambda one: one.job.key.name),
-    *topology_view.columns(lambda one: one.counts),
+    Column("POLICY", lambda row: row.run.name),
+    Column("NAME", lambda row: row.job.key.name),
+    *topology_view.columns(lambda row: row.counts),
 )
 
 
@@ -147,8 +147,8 @@ def _goes_on(job: JobResult) -> bool:
     return job.track.ended is None
 
 
-def bounds(found: JobResult | RoleResult) -> str:
-    return f"{found.min}..{found.max}" if found.max > found.min else str(found.max)
+def bounds(result: JobResult | RoleResult) -> str:
+    return f"{result.min}..{result.max}" if result.max > result.min else str(result.max)
 
 
 def _mean_size(job: JobResult) -> float:
@@ -213,10 +213,10 @@ def _timeline(result: Result) -> TimelineDocument:
     line = result.timeline
     return {
         "queuedJobs": _points(line.queue),
-        "requests": [[at, dict(used)] for at, used in _points(line.used)],
-        "allocatable": [[at, dict(offered)] for at, offered in _points(line.offered)],
-        "nodes": [[at, dict(counts)] for at, counts in _points(line.nodes)],
-        "services": {name: _points(found) for name, found in line.services.items()},
+        "requests": [[time, dict(used)] for time, used in _points(line.used)],
+        "allocatable": [[time, dict(offered)] for time, offered in _points(line.offered)],
+        "nodes": [[time, dict(counts)] for time, counts in _points(line.nodes)],
+        "services": {name: _points(counts) for name, counts in line.services.items()},
     }
 
 
@@ -225,11 +225,11 @@ def _points(line: StepSeries[Any]) -> Points:
     return [list(pair) for pair in zip(line.times, line.values, strict=True)]
 
 
-def _spread(found: Summary) -> SpreadDocument:
+def _spread(summary: Summary) -> SpreadDocument:
     return {
-        "mean": _number(found.mean),
-        "median": _number(found.median),
-        "max": _number(found.most),
+        "mean": _number(summary.mean),
+        "median": _number(summary.median),
+        "max": _number(summary.most),
     }
 
 

@@ -35,9 +35,9 @@ def with_nodes(state: ClusterState, count: int, like: str, flags: str = "") -> C
     Raises Missing, Misused or Refused if `like` is invalid; `flags` are for the suggested command.
     """
     pattern = _pattern(state, like, flags)
-    known = {node.name for node in state.nodes}
-    fresh = (name for name in map("what-if-{}".format, range(count + len(known))))
-    names = [name for name in fresh if name not in known][:count]
+    taken = {node.name for node in state.nodes}
+    fresh = (name for name in map("what-if-{}".format, range(count + len(taken))))
+    names = [name for name in fresh if name not in taken][:count]
     added = tuple(
         replace(pattern, name=name, labels={**(pattern.labels or {}), HOSTNAME: name})
         for name in names
@@ -48,16 +48,16 @@ def with_nodes(state: ClusterState, count: int, like: str, flags: str = "") -> C
 def _pattern(state: ClusterState, like: str, flags: str) -> Node:
     if "=" in like:
         return _node_of(like, state)
-    found = next((node for node in state.nodes if node.name == like), None)
-    if like and found is None:
+    example = next((node for node in state.nodes if node.name == like), None)
+    if like and example is None:
         raise Missing(f'no node "{like}"; all of them: kubectl get nodes{flags}')
     usable = [node for node in state.nodes if node.schedulable]
-    if not (found or usable):
+    if not (example or usable):
         raise Refused("the cluster has no node to add more of: --like cpu=16,memory=64Gi")
-    if found is None:
+    if example is None:
         most, _ = Counter(_kind(node) for node in usable).most_common(1)[0]
-        found = next(node for node in usable if _kind(node) == most)
-    return replace(found.restored, used=Resources(), releasing=Resources())
+        example = next(node for node in usable if _kind(node) == most)
+    return replace(example.restored, used=Resources(), releasing=Resources())
 
 
 def _kind(node: Node) -> tuple[object, ...]:
@@ -89,16 +89,16 @@ def added_kind(state: ClusterState, count: int) -> str:
 def hints(state: ClusterState, like: str) -> list[str]:
     """Hints on amounts taken from the largest node, and on unknown resources."""
     amounts = _amounts(like) if "=" in like else {}
-    known = _known(state)
-    found = [
-        "; ".join(filter(None, (_unknown(name), _meant(name, known))))
+    names = _known(state)
+    remarks = [
+        "; ".join(filter(None, (_unknown(name), _meant(name, names))))
         for name in amounts
-        if name not in known
+        if name not in names
     ]
     if largest := _largest(amounts, state) if amounts else {}:
         amounts_text = ", ".join(amount_text(name, amount) for name, amount in largest.items())
-        found.append(f"and, as the largest node, {amounts_text}")
-    return [f"hint: --like {like}: {one}" for one in found]
+        remarks.append(f"and, as the largest node, {amounts_text}")
+    return [f"hint: --like {like}: {remark}" for remark in remarks]
 
 
 def _amounts(like: str) -> dict[str, str]:
@@ -120,13 +120,13 @@ def _largest(amounts: Mapping[str, str], state: ClusterState) -> dict[str, int]:
 
 def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None:
     """Raise Misused for a name without a domain that no node has and no pod requests."""
-    known = _known(state)
+    names = _known(state)
     for name in amounts:
         if not name:
             raise Misused(f"--like {text}: an amount of nothing; such as cpu=16,memory=64Gi")
-        if name not in known and "/" not in name:
-            allowed = f"must be one of {', '.join(known)}, or have a domain, as in nvidia.com/gpu"
-            raise Misused(f"--like {text}: {_unknown(name)}; {_meant(name, known) or allowed}")
+        if name not in names and "/" not in name:
+            allowed = f"must be one of {', '.join(names)}, or have a domain, as in nvidia.com/gpu"
+            raise Misused(f"--like {text}: {_unknown(name)}; {_meant(name, names) or allowed}")
 
 
 def _known(state: ClusterState) -> list[str]:
@@ -134,16 +134,16 @@ def _known(state: ClusterState) -> list[str]:
     shapes = [role.template.shape for job in state.jobs for role in job.roles]
     shapes += [demand.shape for demand in state.demands]
     listed = [node.allocatable for node in state.nodes] + [shape.requests for shape in shapes]
-    return sorted({*_COMMON, PODS, *(name for found in listed for name, _ in found.items)})
+    return sorted({*_COMMON, PODS, *(name for amounts in listed for name, _ in amounts.items)})
 
 
 def _unknown(name: str) -> str:
     return f'no node has "{name[:_SHOWN]}" and no pod asks for it'
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
-    same = [one for one in known if one.rpartition("/")[2] == name]
-    return f"did you mean {' or '.join(same)}?" if same else did_you_mean(name, known)
+def _meant(name: str, names: Sequence[str]) -> str:
+    same = [other for other in names if other.rpartition("/")[2] == name]
+    return f"did you mean {' or '.join(same)}?" if same else did_you_mean(name, names)
 
 
 def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterState:
@@ -154,19 +154,19 @@ def with_setting(state: ClusterState, setting: str, namespace: str) -> ClusterSt
     if not re.fullmatch(r"-?[0-9]{1,9}", match["value"]):
         raise Misused(f'--set {setting}: "{match["value"]}" is not a whole number')
     key = (match["namespace"] or namespace, match["name"])
-    found = next((job for job in state.jobs if tuple(job.key) == key), None)
-    if found is None:
+    current = next((job for job in state.jobs if tuple(job.key) == key), None)
+    if current is None:
         raise Missing(f'no training job "{key[1]}" in namespace {key[0]}; {_others(state, key)}')
-    changed = _FIELDS[match["field"]](found, int(match["value"]))
+    changed = _FIELDS[match["field"]](current, int(match["value"]))
     _check(changed, setting)
-    return replace(state, jobs=tuple(changed if job is found else job for job in state.jobs))
+    return replace(state, jobs=tuple(changed if job is current else job for job in state.jobs))
 
 
 def _others(state: ClusterState, key: tuple[str, str]) -> str:
     """The jobs of this name in other namespaces as `--set` takes them, else those of this one."""
     keys = sorted(job.key for job in state.jobs)
-    named = [f"job/{one}" for one in keys if one.name == key[1]]
-    there = ", ".join(one.name for one in keys if one.namespace == key[0])
+    named = [f"job/{other}" for other in keys if other.name == key[1]]
+    there = ", ".join(other.name for other in keys if other.namespace == key[0])
     return f"it is in: {listed(named)}" if named else f"there: {there or 'none'}"
 
 
@@ -184,9 +184,9 @@ def _resized(job: TrainingJob, change: Callable[[Role], Role]) -> TrainingJob:
     chosen = elastic or {role.name for role in job.roles if role.spec.is_leader}
 
     def changed(role: Role) -> Role:
-        found = change(role)
-        elastic = found.spec.min < found.spec.max
-        return found.changed(resizing=how or ResizePolicy.FIXED) if elastic else found
+        resized = change(role)
+        elastic = resized.spec.min < resized.spec.max
+        return resized.changed(resizing=how or ResizePolicy.FIXED) if elastic else resized
 
     roles = tuple(changed(role) if role.name in chosen else role for role in job.roles)
     return replace(job, roles=roles)

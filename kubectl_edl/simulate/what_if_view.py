@@ -23,18 +23,18 @@ class _Row(NamedTuple):
     job: TrainingJob
     role: Role
 
-    def outcome(self, found: _Outcomes) -> RoleResult:
-        roles = found[self.job.key].roles
-        return next(one for one in roles if one.name == self.role.name)
+    def outcome(self, results: _Outcomes) -> RoleResult:
+        roles = results[self.job.key].roles
+        return next(role for role in roles if role.name == self.role.name)
 
 
 def what_if_report(jobs: Sequence[TrainingJob], runs: Sequence[Run], namespace: str) -> Report:
     """One row per role: its size now, and for each run its final size and its job's start."""
-    found = [(run.name, {one.key: one for one in run.result.jobs}) for run in runs]
+    outcomes = [(run.name, {job.key: job for job in run.result.jobs}) for run in runs]
     rows = [_Row(job, role) for job in jobs for role in job.live]
     return Report(
-        sections=(Table.of(_columns(found, namespace), rows),),
-        objects=documents("WhatIf", (_what_if_document(job, found) for job in jobs)),
+        sections=(Table.of(_columns(outcomes, namespace), rows),),
+        objects=documents("WhatIf", (_what_if_document(job, outcomes) for job in jobs)),
         names=tuple(map(job_names, jobs)),
         list_kind="WhatIfList",
         nothing=nothing_in(namespace, "training jobs found"),
@@ -45,17 +45,17 @@ def _columns(runs: Sequence[tuple[str, _Outcomes]], namespace: str) -> Iterator[
     yield from in_namespaces(namespace, lambda row: row.job.key.namespace)
     yield Column("NAME", lambda row: row.job.key.name)
     yield Column("ROLE", lambda row: row.role.name)
-    outcomes = [found for _, found in runs]
+    outcomes = [results for _, results in runs]
     yield Column("MIN..MAX", lambda row: _bounds(row, outcomes))
     yield Column("NOW", lambda row: str(_now(row.role)))
-    for name, found in runs:
-        yield Column(name.upper(), partial(_later, found))
-        yield Column(f"{name.upper()}-STARTS", partial(_starts, found))
+    for name, results in runs:
+        yield Column(name.upper(), partial(_later, results))
+        yield Column(f"{name.upper()}-STARTS", partial(_starts, results))
 
 
 def _bounds(row: _Row, outcomes: Sequence[_Outcomes]) -> str:
     """`1..12`; if the runs differ, those of each run: `1..12→2..4`."""
-    texts = [bounds(row.outcome(found)) for found in outcomes]
+    texts = [bounds(row.outcome(results)) for results in outcomes]
     return texts[0] if len(set(texts)) == 1 else "→".join(texts)
 
 
@@ -63,23 +63,23 @@ def _now(role: Role) -> int:
     return 0 if role.status.suspended or role.status.ending else role.status.size
 
 
-def _later(found: _Outcomes, row: _Row) -> str:
-    ended = found[row.job.key].track.ended is not None
-    return "done" if ended else str(row.outcome(found).size)
+def _later(results: _Outcomes, row: _Row) -> str:
+    ended = results[row.job.key].track.ended is not None
+    return "done" if ended else str(row.outcome(results).size)
 
 
-def _starts(found: _Outcomes, row: _Row) -> str:
+def _starts(results: _Outcomes, row: _Row) -> str:
     """When all roles have started in this run, for the last time if the job is stopped in it."""
-    track, runs = found[row.job.key].track, _now(row.role)
+    track, runs = results[row.job.key].track, _now(row.role)
     if runs and (track.started == 0 or not track.stops):
         return "started"
     if track.started is None:
-        return f"not in {time_cell(found[row.job.key].until)}"
+        return f"not in {time_cell(results[row.job.key].until)}"
     return "now" if track.started < 1 else f"in {time_cell(track.started)}"
 
 
 def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -> WhatIfDocument:
-    found = {name: outcomes[job.key] for name, outcomes in runs}
+    by_run = {name: outcomes[job.key] for name, outcomes in runs}
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "roles": [{"name": role.name, "replicas": _now(role)} for role in job.roles],
@@ -93,13 +93,13 @@ def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -
                         "maxReplicas": role.max,
                         "replicas": role.size,
                     }
-                    for role in one.roles
+                    for role in result.roles
                 ],
-                "startSeconds": one.track.started,
-                "endSeconds": one.track.ended,
-                "domains": topology_view.domains_document(one.domains),
-                "message": one.track.reason,
+                "startSeconds": result.track.started,
+                "endSeconds": result.track.ended,
+                "domains": topology_view.domains_document(result.domains),
+                "message": result.track.reason,
             }
-            for name, one in found.items()
+            for name, result in by_run.items()
         ],
     }

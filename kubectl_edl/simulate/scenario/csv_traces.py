@@ -50,15 +50,15 @@ def trace(where: str, text: str) -> tuple[Training, ...]:
     """The jobs of a trace in its order; raises Denied with the findings of all lines."""
     rows = csv.DictReader(StringIO(text), skipinitialspace=True)
     findings: list[tuple[int, Finding]] = [(1, one) for one in _columns(where, _titles(rows))]
-    found: list[Training | None] = []
+    trainings: list[Training | None] = []
     try:
         if not findings:
-            found.extend(_training(where, rows.line_num, row, findings) for row in rows)
+            trainings.extend(_training(where, rows.line_num, row, findings) for row in rows)
     except csv.Error as error:  # raised for rows; errors in titles are reported above
         number = rows.line_num + 1
         findings.append((number, Finding(f"{where}:{number}", f"not CSV: {error}")))
-    refuse(one for _, one in sorted(findings, key=lambda pair: pair[0]))
-    return tuple(one for one in found if one)
+    refuse(finding for _, finding in sorted(findings, key=lambda pair: pair[0]))
+    return tuple(job for job in trainings if job)
 
 
 def _titles(rows: "csv.DictReader[str]") -> Sequence[str]:
@@ -94,10 +94,10 @@ def _training(
     if not field["at"]:
         field["at"].found("is missing", TIME)
     serial = field["serial"].number(0, most=1)
-    found = training(field, field["name"].text(f"trace-{number}"), field["at"].seconds(0))
-    if found is None or not (serial and field["work"]):
-        return found
-    return replace(found, work=Work(found.work.seconds, Amdahl(serial)))
+    job = training(field, field["name"].text(f"trace-{number}"), field["at"].seconds(0))
+    if job is None or not (serial and field["work"]):
+        return job
+    return replace(job, work=Work(job.work.seconds, Amdahl(serial)))
 
 
 def _value(column: str, cell: str) -> str | int | float:

@@ -18,13 +18,13 @@ Pick = Callable[[str, object], object]
 def drawn(value: object, pick: Pick) -> object:
     """The value with every distribution in it replaced by a drawn value."""
     if isinstance(value, list):
-        return [drawn(one, pick) for one in value]
+        return [drawn(item, pick) for item in value]
     if not isinstance(value, Mapping):
         return value
     way = _way(value)
     if way:
         return pick(way, value[way])
-    return {name: drawn(one, pick) for name, one in value.items()}
+    return {name: drawn(item, pick) for name, item in value.items()}
 
 
 def at_random(random: Random) -> Pick:

@@ -21,14 +21,14 @@ _SHARE: Final = f"; a share of a GPU is set in a job's manifest, by the label {c
 
 def amount(resource: str, value: object) -> Resources:
     """An amount of one resource. Raises ValueError with the allowed values."""
-    found = Resources.parse({resource: value})
-    if any(number < 0 for _, number in found):
+    result = Resources.parse({resource: value})
+    if any(number < 0 for _, number in result):
         raise ValueError(f"{value} is below 0; allowed: 0 or more")
     # Extended resources (`nvidia.com/gpu`) are assigned in whole units.
     if "/" in resource and quantity(str(value)) % 1:
         share = _SHARE * resource.endswith("gpu")
         raise ValueError(f"{value} is not a whole number; allowed: 0, 1, 2, …{share}")
-    return found
+    return result
 
 
 _known: Final = lru_cache(maxsize=4096, typed=True)(amount)
@@ -119,7 +119,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def items(self) -> list["Field"]:
         """The items of a list; a single value counts as a list of one."""
         values = self.value if isinstance(self.value, list) else [self.value] if self else []
-        return [self._part(at, one) for at, one in enumerate(values)]
+        return [self._part(index, value) for index, value in enumerate(values)]
 
     def listed(self) -> list["Field"]:
         """The items of a list; another type of value is reported."""
@@ -142,24 +142,24 @@ class Field(msgspec.Struct, frozen=True, gc=False):
         return default
 
     def choice(self, options: Sequence[str], default: str) -> str:
-        found = self.text(default)
-        if found not in options:
-            self.found(f'"{found}"', ", ".join(options))
+        text = self.text(default)
+        if text not in options:
+            self.found(f'"{text}"', ", ".join(options))
             return default
-        return found
+        return text
 
     def whole(self, default: int, least: int = 0, most: int | None = None) -> int:
         """A whole number from `least` to `most`; another value is reported."""
         if not self:
             return default
-        found, end = self.value, inf if most is None else most
+        value, end = self.value, inf if most is None else most
         allowed = f"a whole number from {least}" + ("" if most is None else f" to {most}")
-        if not isinstance(found, int) or isinstance(found, bool):
+        if not isinstance(value, int) or isinstance(value, bool):
             self._misread(allowed)
-        elif not least <= found <= end:
-            self.found(str(found)[:SHOWN], allowed)
+        elif not least <= value <= end:
+            self.found(str(value)[:SHOWN], allowed)
         else:
-            return found
+            return value
         return default
 
     def priority(self) -> int:
@@ -169,30 +169,30 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def number(self, default: float, least: float = 0, most: float = inf) -> float:
         if not self:
             return default
-        found = as_number(self.value)
+        value = as_number(self.value)
         allowed = f"a number from {least:g}" + ("" if most == inf else f" to {most:g}")
-        if found is None:
+        if value is None:
             self._misread(allowed)
-        elif not least <= found <= most:
+        elif not least <= value <= most:
             self.found(f"{self.value}", allowed)
         else:
-            return found
+            return value
         return default
 
     def seconds(self, default: float) -> float:
         """A time in seconds, or a duration in the format of annotations."""
         is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         if is_number or not self:
-            found = self.number(default)
+            seconds = self.number(default)
         elif isinstance(self.value, str) and (length := parse_duration(self.value)) is not None:
-            found = length.total_seconds()
+            seconds = length.total_seconds()
         else:
             self._misread(TIME)
             return default
-        if found > LONGEST and self:
+        if seconds > LONGEST and self:
             self.found(f"{self.value} is {TOO_LONG}", TIME)
             return default
-        return found
+        return seconds
 
     def resources(self, names: Mapping[str, str]) -> Resources:
         """Quantities; `names` maps fields to resources."""
@@ -222,10 +222,10 @@ def as_number(value: object) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         return None
-    return found if isfinite(found) else None
+    return number if isfinite(number) else None
 
 
 def _no_field(name: str, names: Sequence[str]) -> str:

@@ -40,8 +40,8 @@ def template(path: str) -> TrainingJob:
     stream = inject(sources([path], StringIO()), _SETTING)
     refuse(stream.findings)
     shapes = ShapeInterner()
-    facts = [job_facts.job(_stored(found), shapes) for found in _jobs(stream.values)]
-    keys = {found.key for found in facts}
+    facts = [job_facts.job(_stored(manifest), shapes) for manifest in _jobs(stream.values)]
+    keys = {job.key for job in facts}
     if len(keys) != 1:
         names = ", ".join(sorted(key.name for key in keys)) or "none with edl.dev/framework"
         raise ValueError(f"{path} holds {names}; the Jobs of one training job")
@@ -53,7 +53,7 @@ def _gathered(key: JobKey, facts: list[JobFacts]) -> TrainingJob:
     job = gather(
         key,
         TrainingJobInputs(
-            jobs=sorted(facts, key=lambda found: found.name),
+            jobs=sorted(facts, key=lambda job: job.name),
             pods=[[] for _ in facts],
             owned_objects=(),
             kubexec=True,
@@ -78,7 +78,7 @@ def named(job: TrainingJob, name: str, priority: int) -> TrainingJob:
 
 
 def _jobs(values: Iterable[object]) -> Iterator[Json]:
-    for value in (one for one in values if isinstance(one, dict)):
+    for value in (item for item in values if isinstance(item, dict)):
         if value.get("kind") == "List":
             yield from _jobs(value.get("items") or ())
         if value.get("kind") == "Job" and contract.FRAMEWORK in labels(value):
@@ -98,27 +98,27 @@ Trainings = tuple[Training, ...]
 
 
 def with_unique_names(
-    own: Sequence[Training], traced: Sequence[Training]
+    jobs: Sequence[Training], traced: Sequence[Training]
 ) -> tuple[Trainings, tuple[str, ...]]:
     """All jobs, and hints; a traced job whose name is taken is renamed NAME-2, NAME-3 and so on.
 
     The hint names the renamed jobs.
     """
-    kept = {one.key.name for one in own}
-    taken = kept | {one.key.name for one in traced}
+    names = {training.key.name for training in jobs}
+    taken = names | {training.key.name for training in traced}
     numbers: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
-    found, fresh = [*own], []
-    for one in traced:
-        name = one.key.name
-        if name in kept:
+    result, fresh = [*jobs], []
+    for training in traced:
+        name = training.key.name
+        if name in names:
             another = (f"{name}-{number}" for number in numbers[name])
             name = next(free for free in another if free not in taken)
             fresh.append(name)
-        kept.add(name)
+        names.add(name)
         taken.add(name)
-        renamed = replace(one, job=named(one.job, name, one.job.priority))
-        found.append(one if one.key.name == name else renamed)
-    return tuple(found), _hints(fresh)
+        renamed = replace(training, job=named(training.job, name, training.job.priority))
+        result.append(training if training.key.name == name else renamed)
+    return tuple(result), _hints(fresh)
 
 
 def _hints(fresh: Sequence[str]) -> tuple[str, ...]:

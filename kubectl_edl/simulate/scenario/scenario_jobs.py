@@ -61,17 +61,17 @@ def trainings(field: Field, random: Random) -> list[Training]:
     _check(field)
     how_many = field["count"].whole(1, least=1, most=_MOST_JOBS)
     name = field["name"].text(f"job-{field.place[-1]}")
-    names = [name] if how_many == 1 else [f"{name}-{one}" for one in range(how_many)]
+    names = [name] if how_many == 1 else [f"{name}-{number}" for number in range(how_many)]
     arrivals = list(islice(_arrivals(field, random), how_many))
     if arrivals[-1] > LONGEST:
         last = field["every"] or field["poisson"] or field["at"]
         last.found(f"the last of {how_many} would come after {TOO_LONG}", "fewer, or less apart")
         return []
-    found = [
-        training(_redrawn(field, distributions.at_random(random)), one, at)
-        for one, at in zip(names, arrivals, strict=True)
+    jobs = [
+        training(_redrawn(field, distributions.at_random(random)), name, arrival)
+        for name, arrival in zip(names, arrivals, strict=True)
     ]
-    return [one for one in found if one]
+    return [job for job in jobs if job]
 
 
 def _check(field: Field) -> None:
@@ -89,17 +89,17 @@ def _redrawn(field: Field, pick: distributions.Pick) -> Field:
 
 def _arrivals(field: Field, random: Random) -> Iterator[float]:
     """Arrival times from `at` on: all at once, at a fixed interval, or as a Poisson process."""
-    at = field["at"].seconds(0)
+    time = field["at"].seconds(0)
     every, mean = field["every"].seconds(0), field["poisson"].seconds(0)
     for number in count():
         if mean:
-            at += random.expovariate(1 / mean)
-            yield round(at, 3)
+            time += random.expovariate(1 / mean)
+            yield round(time, 3)
         else:
-            yield at + number * every
+            yield time + number * every
 
 
-def training(field: Field, name: str, at: float) -> Training | None:
+def training(field: Field, name: str, arrival: float) -> Training | None:
     """A job whose values are all drawn; None if it is invalid, which is reported."""
     job = _job(field, name)
     if job is None:
@@ -107,7 +107,7 @@ def training(field: Field, name: str, at: float) -> Training | None:
     return Training(
         job,
         _work(field),
-        at,
+        arrival,
         checkpoint=_time(field["checkpoint"]),
         start_up=_time(field["startUp"]),
         shut_down=_time(field["shutDown"]),
@@ -132,8 +132,8 @@ def _job(field: Field, name: str) -> TrainingJob | None:
 
 def _templated(field: Field, name: str) -> TrainingJob | None:
     """A job from a manifest, relative to the scenario's folder; other fields apply as usual."""
-    part, own = field["manifest"], ("manifest", "name", "namespace", "priority", *_WORK, *_ARRIVAL)
-    field.only(own)
+    part = field["manifest"]
+    field.only(("manifest", "name", "namespace", "priority", *_WORK, *_ARRIVAL))
     path = Path(field.reading.document.origin.where).parent / part.text()
     try:
         return named(template(str(path)), name, field["priority"].priority())
@@ -153,11 +153,11 @@ def _topology(field: Field, roles: Sequence[WorkloadRole]) -> Topology:
     if not texts:
         return Topology()
     form = ManifestReader({"metadata": {"annotations": texts}})
-    found = topology_labels.read(form, frozenset(role.role for role in roles))
-    for one in form.findings:
-        name = next(name for name, note in _TOPOLOGY.items() if note in one.path)
-        field[name].found(one.what, one.allowed)
-    return found
+    topology = topology_labels.read(form, frozenset(role.role for role in roles))
+    for finding in form.findings:
+        name = next(name for name, note in _TOPOLOGY.items() if note in finding.path)
+        field[name].found(finding.what, finding.allowed)
+    return topology
 
 
 def _time(field: Field) -> float | None:
@@ -171,9 +171,9 @@ def _roles(field: Field, kind: Workload) -> Sequence[WorkloadRole]:
     """The roles in `roles`, or the worker role with the entry's own fields."""
     if not field["roles"]:
         return [_role(field, FRAMEWORKS[kind.framework].worker)]
-    known = FRAMEWORKS[kind.framework].kinds
-    roles = field["roles"].only(tuple(known))
-    return [_role(part.only(_SEAT), name) for name, part in roles.parts() if name in known]
+    kinds = FRAMEWORKS[kind.framework].kinds
+    roles = field["roles"].only(tuple(kinds))
+    return [_role(part.only(_SEAT), name) for name, part in roles.parts() if name in kinds]
 
 
 def _role(field: Field, role: str) -> WorkloadRole:

@@ -32,42 +32,42 @@ def group(field: Field) -> Iterator[Node]:
 
 def pools(field: Field) -> Iterator[SimulatedNodePool]:
     """Node pools that an autoscaler scales; their nodes are POOL-0, POOL-1 and so on."""
-    for number, one in enumerate(field.listed()):
-        (pattern,) = _nodes(one.only(POOL), 1)
+    for number, pool in enumerate(field.listed()):
+        (pattern,) = _nodes(pool.only(POOL), 1)
         usual = SimulatedNodePool("", pattern, 1)
         yield SimulatedNodePool(
-            name=one["name"].text(f"pool-{number}"),
+            name=pool["name"].text(f"pool-{number}"),
             node=pattern,
-            limit=one["limit"].whole(_MOST_NODES, least=1, most=_MOST_NODES),
-            start_up=one["startUp"].seconds(usual.start_up),
-            price=one["price"].number(usual.price),
-            idle=one["idle"].seconds(usual.idle),
+            limit=pool["limit"].whole(_MOST_NODES, least=1, most=_MOST_NODES),
+            start_up=pool["startUp"].seconds(usual.start_up),
+            price=pool["price"].number(usual.price),
+            idle=pool["idle"].seconds(usual.idle),
         )
 
 
 def events(field: Field, nodes: Sequence[Node]) -> Iterator[NodeEvent]:
     """Events on these nodes, and additions of nodes."""
-    known = {node.name: node for node in nodes}
+    by_name = {node.name: node for node in nodes}
     for event in field.listed():
         change = _change(event["change"])
         event.only(_FIELDS.get(change, EVENT) if change else (*EVENT, "taint", *NODES))
         if change is Change.ADDED:
-            at = event["at"].seconds(0)
-            yield from (NodeEvent(at, change, node) for node in _nodes(event))
+            time = event["at"].seconds(0)
+            yield from (NodeEvent(time, change, node) for node in _nodes(event))
         else:
-            yield from _node_event(event, change, known)
+            yield from _node_event(event, change, by_name)
 
 
 def _node_event(
-    event: Field, change: Change | None, known: Mapping[str, Node]
+    event: Field, change: Change | None, by_name: Mapping[str, Node]
 ) -> Iterator[NodeEvent]:
     """An event on an existing node."""
-    at, taint = event["at"].seconds(0), event["taint"]
-    node = _known(event["node"], known) if change or event["node"] else None
+    time, taint = event["at"].seconds(0), event["taint"]
+    node = _known(event["node"], by_name) if change or event["node"] else None
     if change is Change.TAINTED and not taint:
         event.found("no taint", "taint: key=value:NoExecute")
     elif change and node:
-        yield NodeEvent(at, change, node, _taint(taint) if taint else None)
+        yield NodeEvent(time, change, node, _taint(taint) if taint else None)
 
 
 def _change(field: Field) -> Change | None:
@@ -75,17 +75,17 @@ def _change(field: Field) -> Change | None:
     if not field:
         field.found("is missing", ", ".join(_CHANGES))
         return None
-    found = field.choice(_CHANGES, "")
-    return Change(found) if found else None
+    name = field.choice(_CHANGES, "")
+    return Change(name) if name else None
 
 
-def _known(field: Field, known: Mapping[str, Node]) -> Node | None:
+def _known(field: Field, by_name: Mapping[str, Node]) -> Node | None:
     name = field.text()
-    if name not in known:
-        nodes = list(known)
+    if name not in by_name:
+        nodes = list(by_name)
         example = f"{nodes[0]} … {nodes[-1]}" if nodes else "nodes of this scenario"
         field.found(f'"{name}" is not a node', example)
-    return known.get(name)
+    return by_name.get(name)
 
 
 def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:
@@ -94,15 +94,15 @@ def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:
     name = field["name"].text(f"node-{field.place[-1]}")
     capacity = _capacity(field)
     labels = {key: part.text() for key, part in field["labels"].members()}
-    taints = tuple(found for part in field["taints"].items() if (found := _taint(part)))
+    taints = tuple(taint for part in field["taints"].items() if (taint := _taint(part)))
     for number in range(count):
-        own = f"{name}-{number}" if count > 1 else name
-        named = {HOSTNAME: own} | labels
-        yield Node(own, capacity, Resources(), Resources(), labels=named, taints=taints)
+        node_name = f"{name}-{number}" if count > 1 else name
+        named = {HOSTNAME: node_name} | labels
+        yield Node(node_name, capacity, Resources(), Resources(), labels=named, taints=taints)
 
 
 def _capacity(field: Field) -> Resources:
-    named = {one: one for one, _ in field["resources"].members()}
+    named = {resource: resource for resource, _ in field["resources"].members()}
     capacity = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
     capacity += field["resources"].resources(named)
     if not (field[CPU] or CPU in named):

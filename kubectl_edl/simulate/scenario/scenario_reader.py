@@ -62,10 +62,10 @@ def read_scenario(source: ManifestSource, seed: int | None = None) -> ScenarioFi
 
     `seed` overrides the scenario's own. Relative paths start at the scenario's folder.
     """
-    found = list(documents(source))
-    if len(found) != 1:
-        raise Unreadable(f"{source.name}: {len(found)} documents; a scenario is one")
-    reading = Reading(found[0])
+    parsed = list(documents(source))
+    if len(parsed) != 1:
+        raise Unreadable(f"{source.name}: {len(parsed)} documents; a scenario is one")
+    reading = Reading(parsed[0])
     scenario = _Reader(reading, Path(source.name).parent, seed).scenario()
     refuse(reading.findings)
     return scenario
@@ -81,13 +81,13 @@ class _Reader:
         root = self.reading.root().only(SCENARIO)
         pools = tuple(scenario_nodes.pools(root["nodePools"]))
         nodes = self._nodes(root["nodes"], pools)
-        traced = [one for field in root["trace"].items() for one in self._traced(field)]
+        traced = [job for field in root["trace"].items() for job in self._traced(field)]
         trainings, hints = with_unique_names(self._trainings(root), traced)
-        jobs = met_by_each_other(tuple(one.job for one in trainings))
+        jobs = met_by_each_other(tuple(training.job for training in trainings))
         trainings = tuple(replace(one, job=job) for one, job in zip(trainings, jobs, strict=True))
         services = tuple(_service(field) for field in root["services"].listed())
         teams = _teams(root["teams"])
-        names = {one.key.namespace for one in trainings} | {one.namespace for one in services}
+        names = {job.key.namespace for job in trainings} | {one.namespace for one in services}
         of_names = {name: teams.team_of(name, {}) for name in names} if teams else {}
         scenario = Scenario(
             nodes=nodes,
@@ -108,30 +108,30 @@ class _Reader:
         )
 
     def _nodes(self, field: Field, pools: Sequence[SimulatedNodePool]) -> tuple[Node, ...]:
-        found = [node for one in field.listed() for node in scenario_nodes.group(one)]
-        if not (found or pools):
+        nodes = [node for part in field.listed() for node in scenario_nodes.group(part)]
+        if not (nodes or pools):
             field.found("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
-        names = [*(node.name for node in found), *(pool.name for pool in pools)]
+        names = [*(node.name for node in nodes), *(pool.name for pool in pools)]
         if len(set(names)) < len(names):
             field.found("two nodes of one name", "another name for one of the groups, or pools")
-        return tuple(found)
+        return tuple(nodes)
 
     def _trainings(self, root: Field) -> tuple[Training, ...]:
-        own = root["seed"].whole(0)
-        seed = own if self.asked_seed is None else self.asked_seed
+        default = root["seed"].whole(0)
+        seed = default if self.asked_seed is None else self.asked_seed
         # Each entry has its own random generator, so that added entries do not change others.
-        found = [
-            one
+        jobs = [
+            job
             for number, field in enumerate(root["jobs"].listed())
-            for one in _within(
+            for job in _within(
                 field,
                 trainings(field, Random(f"{seed}/{number}")),  # noqa: S311 - not for security
             )
         ]
-        names = Counter(one.key.name for one in found)
+        names = Counter(job.key.name for job in jobs)
         for twice in sorted(name for name, number in names.items() if number > 1):
             root["jobs"].found(f'two jobs are called "{twice}"', "a name of its own for each")
-        return tuple(found)
+        return tuple(jobs)
 
     def _traced(self, field: Field) -> Sequence[Training]:
         path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
@@ -150,12 +150,12 @@ class _Reader:
             return ()
 
 
-def _within(field: Field, found: Iterable[Training]) -> Iterator[Training]:
+def _within(field: Field, trainings: Iterable[Training]) -> Iterator[Training]:
     """Set the namespace that the entry names."""
     namespace = field["namespace"].text()
-    for one in found:
-        key = JobKey(namespace or one.key.namespace, one.key.name)
-        yield replace(one, job=replace(one.job, key=key)) if namespace else one
+    for training in trainings:
+        key = JobKey(namespace or training.key.namespace, training.key.name)
+        yield replace(training, job=replace(training.job, key=key)) if namespace else training
 
 
 def _teams(field: Field) -> Teams:
@@ -220,7 +220,7 @@ def _limits(field: Field) -> Limits:
     """The planner's limits, with names in camel case: `growthCooldown: 10s`."""
     names = limit_fields()
     field.only(tuple(names))
-    given = {one.name: _limit(field[name], one) for name, one in names.items() if field[name]}
+    given = {limit.name: _limit(field[name], limit) for name, limit in names.items() if field[name]}
     return filled(Limits(), given)
 
 
@@ -238,7 +238,7 @@ def _limit(field: Field, setting: Setting) -> Any:  # noqa: ANN401 - of the sett
 
 def limit_fields() -> Mapping[str, Setting]:
     """The limits that a scenario may set, by the names of its fields."""
-    return {_camel(one.name): one for one in schema(Limits()) if one.name not in _FIXED}
+    return {_camel(limit.name): limit for limit in schema(Limits()) if limit.name not in _FIXED}
 
 
 def _camel(name: str) -> str:
