@@ -68,11 +68,11 @@ def status(
         now = cli.now()
         with wait.reading():
             if len(names) == 1:
-                found, report = view.detailed(asked, names[0], now)
+                views, report = view.detailed(asked, names[0], now)
             else:
                 above = f"{load.text(now)}\n" if load else ""
-                found, report = view.listed(asked, output.selector, names, now, above.lstrip())
-        wait.check(found)
+                views, report = view.listed(asked, output.selector, names, now, above.lstrip())
+        wait.check(views)
         return report
 
     if not (wanted.goals or output.watch):

@@ -56,20 +56,18 @@ def job_detail(
     name: str, survey: Survey, connection: ClusterConnection, now: datetime, lead: LeaseView
 ) -> tuple[JobView, Report]:
     """The view and the report of this training job. Raises errors of `job_lookup.training_job`."""
-    found = training_job(name, survey, connection)
+    job = training_job(name, survey, connection)
     changes, no_changes = read_if_allowed(
-        lambda: last_changes(
-            connection.cluster, found.key.namespace, jobs_of([found]), _CHANGES_SHOWN
-        ),
+        lambda: last_changes(connection.cluster, job.key.namespace, jobs_of([job]), _CHANGES_SHOWN),
         "the last changes are missing",
     )
-    listed, _ = read_if_allowed(lambda: pods_of(connection.cluster, found), "")
-    pods = waiting_pods(connection.cluster, found.key.namespace, listed)
+    listed, _ = read_if_allowed(lambda: pods_of(connection.cluster, job), "")
+    pods = waiting_pods(connection.cluster, job.key.namespace, listed)
     failed = failed_pods(listed)
-    shown = _with_plan(view(found, connection.scope), connection, now)
-    queue, team = _queue_and_team(found, connection, now, lead)
+    shown = _with_plan(view(job, connection.scope), connection, now)
+    queue, team = _queue_and_team(job, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
-    published_job = queue.job(found.key) if queue and waits_to_start(found) else None
+    published_job = queue.job(job.key) if queue and waits_to_start(job) else None
     start = (published_job and published_job.start) or _never_starts(shown, connection, now)
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
@@ -86,8 +84,8 @@ def job_detail(
         changes,
         stuck,
         why,
-        pace(found, published(lead.settings)),
-        _domains(found, nodes),
+        pace(job, published(lead.settings)),
+        _domains(job, nodes),
         _aged(_place(published_job, now) if published_job else "", queue),
         team,
     )
@@ -114,9 +112,9 @@ def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
     """The team of a namespace, empty without teams; None if that may not be read."""
     document = ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)
     try:
-        found = find(cluster, document) or {}
+        config_map = find(cluster, document) or {}
         try:
-            teams = teams_of(found.get("data") or {})
+            teams = teams_of(config_map.get("data") or {})
         except Denied:
             teams = last_applied(cluster).teams
         target = ObjectRef("Namespace", "", namespace)
@@ -128,12 +126,12 @@ def _live_team(namespace: str, cluster: PluginCluster) -> str | None:
 
 def _with_left_out(facts: BlockerFacts) -> Iterable[JobBlocker]:
     """The blockers; first the Job of a role that it lacks, as that is left out."""
-    found, more = tuple(job_blockers(facts)), tuple(left_out(facts.view))
-    return (*found, *more) if facts.job.missing == facts.job.absent else (*more, *found)
+    blockers, more = tuple(job_blockers(facts)), tuple(left_out(facts.view))
+    return (*blockers, *more) if facts.job.missing == facts.job.absent else (*more, *blockers)
 
 
 def _explained(
-    shown: JobView, found: Iterable[JobBlocker], start: PublishedStops | None
+    shown: JobView, observed: Iterable[JobBlocker], start: PublishedStops | None
 ) -> Iterator[JobBlocker]:
     """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy.
 
@@ -141,20 +139,20 @@ def _explained(
 
     An exceeded quota has its published usage, or names the command that shows it.
     """
-    helps = [one.remediation for one in start.blockers] if start and start.complete else []
+    helps = [stop.remediation for stop in start.blockers] if start and start.complete else []
     if shown.why.reason is Code.NEVER_FITS:
         helps = helps[:1]  # whatever would follow, it is needed
     blockers = start.blockers if start else ()
-    usage = "; ".join(one.message for one in blockers if one.type == BlockerKind.QUOTA_EXCEEDED)
-    for one in found:
-        by_quota = one.explained and shown.why.reason is Code.QUOTA_EXCEEDED
-        what = usage if by_quota and usage else one.what
+    usage = "; ".join(stop.message for stop in blockers if stop.type == BlockerKind.QUOTA_EXCEEDED)
+    for blocker in observed:
+        by_quota = blocker.explained and shown.why.reason is Code.QUOTA_EXCEEDED
+        what = usage if by_quota and usage else blocker.what
         if by_quota and not usage:
-            yield replace(one, remedy=f"{one.remedy} shows what is used")
-        elif one.explained and len(helps) == 1 and 0 < len(helps[0]) <= _SHORT:
-            yield replace(one, what=what, remedy=f"{helps[0]}; see {one.remedy}")
+            yield replace(blocker, remedy=f"{blocker.remedy} shows what is used")
+        elif blocker.explained and len(helps) == 1 and 0 < len(helps[0]) <= _SHORT:
+            yield replace(blocker, what=what, remedy=f"{helps[0]}; see {blocker.remedy}")
         else:
-            yield replace(one, what=what)
+            yield replace(blocker, what=what)
 
 
 def _never_starts(
@@ -170,11 +168,11 @@ def _never_starts(
     settings = deciding(connection, now).settings
     if (state := _plannable(connection, now, settings)) is None:
         return None
-    found = explain(
+    explanation = explain(
         DecisionInput(state, settings.policy_to_apply(), settings.limits), shown.job.key
     )
-    blockers = found.start_blockers if found else None
-    return stops(blockers, lambda one: one) if blockers else None
+    blockers = explanation.start_blockers if explanation else None
+    return stops(blockers, lambda text: text) if blockers else None
 
 
 def _with_plan(shown: JobView, connection: ClusterConnection, now: datetime) -> JobView:
@@ -224,7 +222,7 @@ def _staying(
     shown: JobView, nodes: Sequence[Node], connection: ClusterConnection, now: datetime
 ) -> tuple[Sequence[StayingPods], Hints]:
     """Pods that stay on cordoned nodes. A plan is made only if it decides whether they do."""
-    if all(one.schedulable for one in nodes if one.name in shown.nodes):
+    if all(node.schedulable for node in nodes if node.name in shown.nodes):
         return (), ()
     from edl.planner.passes.staying_pods import Cordons, staying_anyway
     from edl.planner.snapshot.decision_clock import DecisionClock
@@ -232,21 +230,21 @@ def _staying(
     settings = deciding(connection, now).settings
     clock = DecisionClock(server_time(connection.cluster, now))
     cordons = Cordons.of(nodes, settings.limits.drain_patience, clock)
-    known, complete = staying_anyway(shown.job, cordons)
+    staying, complete = staying_anyway(shown.job, cordons)
     if complete:
-        return known, ()
+        return staying, ()
     if len(nodes) > _MOST_PLANNED:
         hint = (
             "hint: whether its pods can leave cordoned nodes takes a plan of all "
             f"{len(nodes)} nodes: kubectl edl doctor{connection.scope.edl_flags}"
         )
-        return known, (hint,)
+        return staying, (hint,)
     from edl.planner.decide import decide
 
     try:
         state, _ = survey_cluster(connection.cluster, now, settings)
     except Forbidden:
-        return known, ()
+        return staying, ()
     return decide(state, settings.policy_to_apply(), settings.limits).staying, ()
 
 

@@ -62,7 +62,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
     forest = Forest((view,), now, why=detail.why or {})
     operations = past(view.job)[-_DECISIONS_SHOWN:]
     below: tuple[str | Table, ...] = (
-        Table.of(_decisions(now), [(one, view) for one in operations])
+        Table.of(_decisions(now), [(operation, view) for operation in operations])
         if operations
         else Table.of(_changes(now), detail.changes),
         blockers_section(detail.blockers),
@@ -80,8 +80,8 @@ def _document(detail: Detail, operations: Sequence[PastOperation]) -> TrainingJo
     return {
         **document(detail.view, resize_limits.document(detail.cooldown)),
         "topology": topology_view.document(detail.view.job.topology, detail.domains),
-        "events": [_event_document(one) for one in detail.changes],
-        "operations": [operation_document(one) for one in operations],
+        "events": [_event_document(event) for event in detail.changes],
+        "operations": [operation_document(operation) for operation in operations],
         "blockers": blocker_documents(detail.blockers),
     }
 
@@ -97,12 +97,12 @@ def fleet(views: Sequence[JobView], now: datetime, namespace: str, layout: Layou
     if layout.height is not None and lines(forest, Depth.JOBS) > layout.height - _AROUND:
         return _job_rows(forest, layout, layout.height - _AROUND)
     operations = sorted(
-        ((one, view) for view in forest.views for one in past(view.job)),
+        ((operation, view) for view in forest.views for operation in past(view.job)),
         key=lambda pair: pair[0].at,
     )[-_DECISIONS_SHOWN:]
     everywhere = forest.everywhere
     name: Column[_JobOperation] = Column(
-        "NAME", lambda one: str(one[1].job.key) if everywhere else one[1].job.key.name
+        "NAME", lambda pair: str(pair[1].job.key) if everywhere else pair[1].job.key.name
     )
     decisions = Table.of(_decisions(now, name), operations)
     return _picture((_summary(forest),), forest, (decisions,))(layout)
@@ -126,26 +126,26 @@ def _summary(forest: Forest) -> str:
 
 def _decisions(now: datetime, *named: Column[_JobOperation]) -> tuple[Column[_JobOperation], ...]:
     return (
-        Column("AGO", lambda one: age(one[0].at, now)),
+        Column("AGO", lambda pair: age(pair[0].at, now)),
         *named,
-        Column("LAST DECISIONS", lambda one: f"{one[0].operation.value} ({one[0].phase})"),
-        Column("SIZES", lambda one: one[0].text),
-        Column("MESSAGE", lambda one: one[0].message, shrinks=True),
+        Column("LAST DECISIONS", lambda pair: f"{pair[0].operation.value} ({pair[0].phase})"),
+        Column("SIZES", lambda pair: pair[0].text),
+        Column("MESSAGE", lambda pair: pair[0].message, shrinks=True),
     )
 
 
 def _changes(now: datetime) -> tuple[Column[EventFacts], ...]:
     return (
-        Column("LAST SEEN", lambda one: age(one.last, now) + f" (x{one.count})" * (one.count > 1)),
+        Column("LAST SEEN", lambda row: age(row.last, now) + f" (x{row.count})" * (row.count > 1)),
         Column("TYPE", _type, wide=True),
-        Column("JOB", lambda one: one.name),
-        Column("REASON", lambda one: one.reason),
-        Column("MESSAGE", lambda one: one.message, shrinks=True),
+        Column("JOB", lambda row: row.name),
+        Column("REASON", lambda row: row.reason),
+        Column("MESSAGE", lambda row: row.message, shrinks=True),
     )
 
 
-def _type(one: EventFacts) -> str:
-    return "Warning" if one.warning else "Normal"
+def _type(event: EventFacts) -> str:
+    return "Warning" if event.warning else "Normal"
 
 
 def _picture(

@@ -38,9 +38,9 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         from edl.model import Code, Phase
 
         is_code, name = _code(value)
-        spelled = {one.casefold(): one for one in _known(is_code=is_code)}
-        if found := spelled.get(name.casefold()):
-            return Code(found) if is_code else Phase(found)
+        spelled = {text.casefold(): text for text in _known(is_code=is_code)}
+        if match := spelled.get(name.casefold()):
+            return Code(match) if is_code else Phase(match)
         what, every = "a phase", f"one of {', '.join(spelled.values())}, or reason=CODE"
         if is_code:
             what, every = "a reason code", "all of them: docs/reference/reason-codes.md"
@@ -59,7 +59,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         is_code, name = _code(incomplete)
         fit = [one for one in _known(is_code=is_code) if one.casefold().startswith(name.casefold())]
         # Phases are offered in lower case, as by click.Choice.
-        texts = (f"{_REASON}={one}" if is_code else one.casefold() for one in fit)
+        texts = (f"{_REASON}={text}" if is_code else text.casefold() for text in fit)
         return [CompletionItem(text) for text in texts]
 
 
@@ -73,7 +73,7 @@ def _code(value: str) -> tuple[bool, str]:
 def _known(*, is_code: bool) -> list[str]:
     from edl.model import Code, Phase
 
-    return [one.value for one in (Code if is_code else Phase)]
+    return [member.value for member in (Code if is_code else Phase)]
 
 
 @option_group

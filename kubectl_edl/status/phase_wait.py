@@ -34,9 +34,9 @@ class Wait:
         self._begun = cli.now()
         self._views: tuple[JobView, ...] = ()
         self._unhinted = silent
-        phases = [one for one in wanted.goals if isinstance(one, Phase)]
-        self._phases = frozenset(also for one in phases for also in _ALSO.get(one, {one}))
-        self._codes = frozenset(one for one in wanted.goals if isinstance(one, Code))
+        phases = [goal for goal in wanted.goals if isinstance(goal, Phase)]
+        self._phases = frozenset(also for phase in phases for also in _ALSO.get(phase, {phase}))
+        self._codes = frozenset(goal for goal in wanted.goals if isinstance(goal, Code))
 
     def check(self, views: Sequence[JobView]) -> None:
         """Check the jobs. Raises EndedOtherwise if one ended without the goal, Missing if none."""
@@ -46,13 +46,15 @@ class Wait:
         if not views:
             every = f"kubectl edl status -A{self._scope.edl_flags}"
             raise Missing(f"no training job to wait for; all of them: {every}")
-        for one in views:
-            if one.phase in ENDED and not self._is_there(one):
-                raise EndedOtherwise(f"{one.job.key.name} is {one.phase.value}: {one.why.message}")
-        paused = (one for one in views if one.phase is Phase.PAUSED and not self._is_there(one))
-        for one in islice(paused, _HINTED if self._unhinted else 0):
-            resume = self._command("resume", one)
-            self._cli.warn(f"hint: {one.job.key.name} does not run before it is resumed: {resume}")
+        for view in views:
+            if view.phase in ENDED and not self._is_there(view):
+                raise EndedOtherwise(
+                    f"{view.job.key.name} is {view.phase.value}: {view.why.message}"
+                )
+        paused = (view for view in views if view.phase is Phase.PAUSED and not self._is_there(view))
+        for view in islice(paused, _HINTED if self._unhinted else 0):
+            resume = self._command("resume", view)
+            self._cli.warn(f"hint: {view.job.key.name} does not run before it is resumed: {resume}")
         self._unhinted = False
 
     @contextmanager
@@ -62,8 +64,8 @@ class Wait:
             yield
         except Missing as missing:
             if self._views and missing.name:
-                known = any(one.job.key.name == missing.name for one in self._views)
-                kind = "training job" if known else "Job"
+                whole = any(view.job.key.name == missing.name for view in self._views)
+                kind = "training job" if whole else "Job"
                 raise Missing(f'{kind} "{missing.name}" was deleted') from missing
             raise
 
@@ -76,16 +78,16 @@ class Wait:
 
     def conclude(self) -> None:
         """Raise TimedOut if a goal was given and not reached."""
-        missed = [one for one in self._views if not self._is_there(one)]
+        missed = [view for view in self._views if not self._is_there(view)]
         if self._wanted.goals and missed:
-            names = ", ".join(f"{one.job.key.name} is {one.phase.value}" for one in missed)
+            names = ", ".join(f"{view.job.key.name} is {view.phase.value}" for view in missed)
             goals = " or ".join(goal.value for goal in self._wanted.goals)
             paused = missed[0].phase is Phase.PAUSED
             verb, then = ("resume", "to resume it:") if paused else ("status", "see")
             raise TimedOut(f"not {goals} in time: {names}; {then} {self._command(verb, missed[0])}")
 
-    def _command(self, verb: str, one: JobView) -> str:
-        key, scope = one.job.key, self._scope
+    def _command(self, verb: str, view: JobView) -> str:
+        key, scope = view.job.key, self._scope
         where = scope.within(key.namespace).job_flags if scope.job_flags else ""
         return f"kubectl edl {verb} {key.name}{where}"
 
@@ -93,8 +95,8 @@ class Wait:
     def _reached(self) -> bool:
         return bool(self._wanted.goals) and all(map(self._is_there, self._views))
 
-    def _is_there(self, one: JobView) -> bool:
-        return one.phase in self._phases or one.why.reason in self._codes
+    def _is_there(self, view: JobView) -> bool:
+        return view.phase in self._phases or view.why.reason in self._codes
 
     @property
     def _late(self) -> bool:

@@ -83,23 +83,23 @@ def lines(forest: Forest, depth: Depth) -> int:
     return len(forest.views) + len(roles) + missing + pods
 
 
-def _lines(row: _Row, own: str, under: str) -> Iterator[_Row]:
-    yield replace(row, name=own + row.name)
-    for number, one in enumerate(row.below, 1):
+def _lines(row: _Row, prefix: str, under: str) -> Iterator[_Row]:
+    yield replace(row, name=prefix + row.name)
+    for number, child in enumerate(row.below, 1):
         last = number == len(row.below)
         yield from _lines(
-            one, under + ("└─ " if last else "├─ "), under + ("   " if last else "│  ")
+            child, under + ("└─ " if last else "├─ "), under + ("   " if last else "│  ")
         )
 
 
 def _job(view: JobView, forest: Forest, depth: Depth, length: timedelta) -> _Row:
     roles = view.roles
-    running, size = sum(one.running for one in roles), sum(one.size for one in roles)
-    most = sum(one.role.spec.max for one in roles)
+    running, size = sum(role.running for role in roles), sum(role.size for role in roles)
+    most = sum(role.role.spec.max for role in roles)
     name = str(view.job.key) if forest.everywhere else view.job.key.name
-    missing = [_Row(one, "Missing", f"{'':{CELLS}} {NO_REPLICAS}") for one in view.job.missing]
-    shown = [_role(view, one, forest, depth, length) for one in roles if depth < Depth.JOBS]
-    sizes = trend(view.job, [one.role for one in roles], forest.now, length)
+    missing = [_Row(name, "Missing", f"{'':{CELLS}} {NO_REPLICAS}") for name in view.job.missing]
+    shown = [_role(view, role, forest, depth, length) for role in roles if depth < Depth.JOBS]
+    sizes = trend(view.job, [role.role for role in roles], forest.now, length)
     return _Row(
         name,
         view.phase.value,

@@ -88,18 +88,18 @@ def _nothing(namespace: str) -> str:
 
 def _columns(now: datetime, namespace: str) -> tuple[Column[JobView], ...]:
     return (
-        *in_namespaces(namespace, lambda one: one.job.key.namespace),
-        Column("NAME", lambda one: one.job.key.name),
-        Column("FRAMEWORK", lambda one: one.job.framework, spare=3),
-        Column("PHASE", lambda one: one.phase.value, colour=meaning),
-        Column("ROLES(NOW/MIN..MAX)", lambda one: one.sizes, last=True),
-        Column("PENDING", lambda one: str(one.pending), spare=3),
-        Column("PRIORITY", lambda one: str(one.job.priority), wide=True),
-        Column("STARTED", lambda one: _started(one.job, now), wide=True),
-        Column("NODES", lambda one: ",".join(one.nodes), wide=True),
-        Column("REASON", lambda one: one.why.code, wide=True),
-        Column("MESSAGE", lambda one: one.why.message, shrinks=True, bounded=True, spare=1),
-        Column("AGE", lambda one: age(one.job.queued_at, now), spare=2),
+        *in_namespaces(namespace, lambda row: row.job.key.namespace),
+        Column("NAME", lambda row: row.job.key.name),
+        Column("FRAMEWORK", lambda row: row.job.framework, spare=3),
+        Column("PHASE", lambda row: row.phase.value, colour=meaning),
+        Column("ROLES(NOW/MIN..MAX)", lambda row: row.sizes, last=True),
+        Column("PENDING", lambda row: str(row.pending), spare=3),
+        Column("PRIORITY", lambda row: str(row.job.priority), wide=True),
+        Column("STARTED", lambda row: _started(row.job, now), wide=True),
+        Column("NODES", lambda row: ",".join(row.nodes), wide=True),
+        Column("REASON", lambda row: row.why.code, wide=True),
+        Column("MESSAGE", lambda row: row.why.message, shrinks=True, bounded=True, spare=1),
+        Column("AGE", lambda row: age(row.job.queued_at, now), spare=2),
     )
 
 
@@ -121,7 +121,7 @@ def listed(
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     report = replace_report(report, absence=_ABSENT_SELECTED if selector else _ABSENT)
     return views, report.with_hints(
-        (*survey.hints, *lead.hints, *conflict_hints(one.job for one in views))
+        (*survey.hints, *lead.hints, *conflict_hints(shown.job for shown in views))
     )
 
 
