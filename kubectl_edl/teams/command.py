@@ -123,13 +123,13 @@ def _report(cli: CliContext, scope: Scope) -> "Report":
     state, missing = survey_cluster(connection.cluster, now, settings)
     hints = (*missing, *hints_about_document(connection))
     plan = decide(state, settings.policy_to_apply(), settings.limits)
-    found = team_figures(state, (one.job for one in waiting(state, plan)))
+    figures = team_figures(state, (entry.job for entry in waiting(state, plan)))
     if scope.namespace:
-        found = tuple(one for one in found if one.team.name == state.team_of(scope.namespace))
-        if found and scope.namespace not in state.namespace_teams:
+        figures = tuple(row for row in figures if row.team.name == state.team_of(scope.namespace))
+        if figures and scope.namespace not in state.namespace_teams:
             absent = f"namespace {scope.namespace} does not exist; it would belong to this team"
             hints = (*hints, f"hint: {absent}")
-    return teams_report(found, Counter(state.namespace_teams.values())).with_hints(hints)
+    return teams_report(figures, Counter(state.namespace_teams.values())).with_hints(hints)
 
 
 teams: Final = click.command(

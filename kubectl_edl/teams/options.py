@@ -34,16 +34,16 @@ class TeamFields:
 
     def changes(self) -> dict[str, object]:
         """The changes in the format of the teams document. Raises click.UsageError."""
-        found = {
+        fields = {
             "parent": self.parent,
-            "namespaces": [one for one in self.namespaces if one] if self.namespaces else None,
+            "namespaces": [name for name in self.namespaces if name] if self.namespaces else None,
             "guaranteed": _amounts("guaranteed", self.guaranteed),
             "limit": _amounts("limit", self.limit),
             "weight": self.weight,
             "lend": self.lend,
             "reclaim": self.reclaim,
         }
-        return {field: value for field, value in found.items() if value is not None}
+        return {field: value for field, value in fields.items() if value is not None}
 
 
 def _amounts(field: str, texts: tuple[str, ...]) -> dict[str, str | int] | None:

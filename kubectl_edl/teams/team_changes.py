@@ -49,8 +49,8 @@ def change_teams(
     warned: set[str] = set()
 
     def once() -> str:
-        found = _stored(cluster)
-        text = str(((found or {}).get("data") or {}).get(contract.TEAMS_KEY, ""))
+        stored = _stored(cluster)
+        text = str(((stored or {}).get("data") or {}).get(contract.TEAMS_KEY, ""))
         before, new = parse_teams(text), edit(text)
         after = parse_teams(new)
         teams_of({contract.TEAMS_KEY: new})
@@ -66,7 +66,7 @@ def change_teams(
         if comments := lost_comments(text, new):
             count = "1 comment goes" if len(comments) == 1 else f"{len(comments)} comments go"
             cli.warn(f"hint: {count} with what is changed: {comments[0]}")
-        done = _write(cluster, how, found, new, scope.edl_flags)
+        done = _write(cluster, how, stored, new, scope.edl_flags)
         for line in _difference(text, new) if how.dry_run != "none" else ():
             cli.say(line)
         return done
@@ -94,7 +94,7 @@ def _warnings(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[s
     )
     classes, unread = read_if_allowed(lambda: _device_classes(cluster), "")
     if nodes and not unread:
-        extended = {one.extended for one in classes if one.extended}
+        extended = {device.extended for device in classes if device.extended}
         yield from _unknown_resources(nodes, extended, before, after)
     if nodes:
         yield from _above_nodes(nodes, before, after)
@@ -117,9 +117,11 @@ def _unknown_resources(
     They are allowed, as nodes come and go. `classes`: extended resources of DeviceClasses.
     """
     named = _resources(before)
-    there = classes | {name for one in nodes for name, _ in one.allocatable}
+    there = classes | {name for node in nodes for name, _ in node.allocatable}
     new = sorted(
-        one for one in _resources(after) - named if one != SHARED_GPU and DEVICE_CLASS not in one
+        name
+        for name in _resources(after) - named
+        if name != SHARED_GPU and DEVICE_CLASS not in name
     )
     for name in new:
         if name not in there:
@@ -130,27 +132,27 @@ def _unknown_resources(
 
 def _above_nodes(nodes: Sequence[Node], before: Teams, after: Teams) -> Iterator[str]:
     """Hints at guarantees that only now exceed the nodes that have the resource."""
-    known = excess_guarantees(before, nodes)
-    for one in excess_guarantees(after, nodes):
-        if one.allocatable and one not in known:
-            yield f"hint: {one}"
+    earlier = excess_guarantees(before, nodes)
+    for excess in excess_guarantees(after, nodes):
+        if excess.allocatable and excess not in earlier:
+            yield f"hint: {excess}"
 
 
 def _overlaps(before: Teams, after: Teams) -> Iterator[str]:
-    known = overlaps(before)
-    return (f"warning: {one}" for one in overlaps(after) if one not in known)
+    earlier = overlaps(before)
+    return (f"warning: {overlap}" for overlap in overlaps(after) if overlap not in earlier)
 
 
 def _absent_namespaces(cluster: PluginCluster, before: Teams, after: Teams) -> Iterator[str]:
     """Hints at new names and patterns that no namespace matches; it may be created later."""
-    known = {name for team in before for name in team.namespaces}
-    new = sorted({name for team in after for name in team.namespaces} - known)
+    names = {name for team in before for name in team.namespaces}
+    new = sorted({name for team in after for name in team.namespaces} - names)
     if not new:
         return
     there, _ = read_if_allowed(
         lambda: [
-            str(one["metadata"]["name"])
-            for one in cluster.list(ListOptions("Namespace")).manifests()
+            str(manifest["metadata"]["name"])
+            for manifest in cluster.list(ListOptions("Namespace")).manifests()
         ],
         "",
     )
@@ -200,10 +202,10 @@ def _document(cluster: PluginCluster) -> ObjectRef:
 
 
 def _write(
-    cluster: PluginCluster, how: ConfirmOptions, found: Json | None, text: str, flags: str
+    cluster: PluginCluster, how: ConfirmOptions, stored: Json | None, text: str, flags: str
 ) -> str:
     data, target = {contract.TEAMS_KEY: text}, _document(cluster)
-    if found is None:
+    if stored is None:
         if how.dry_run != "client":
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": target.name}}
             whole = as_applied(manifest | {"data": data}, target.namespace)
@@ -214,5 +216,5 @@ def _write(
                 raise Refused(f"kubectl-edl is not installed here: {error}; {way}") from error
         return f"written{REMARKS[how.dry_run]}"
     patcher = Patcher(cluster, how.dry_run)
-    patcher.patch(Patch(target, found["metadata"]["resourceVersion"], {"data": data}))
+    patcher.patch(Patch(target, stored["metadata"]["resourceVersion"], {"data": data}))
     return f"written{patcher.remark}"

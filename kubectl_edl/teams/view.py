@@ -14,12 +14,12 @@ from kubectl_edl.output.table import Column, Table
 RESOURCE: Final = "team.edl.dev"
 
 
-def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) -> Report:
+def teams_report(teams: Sequence[TeamFigures], namespaces: Mapping[str, int]) -> Report:
     """One row per team, below its parent's. `namespaces`: the number of each team's, by team."""
     return Report(
-        sections=(Table.of(_columns(namespaces), found),),
-        objects=documents("Team", (_document(one, namespaces) for one in found)),
-        names=tuple(f"{RESOURCE}/{one.team.name}" for one in found),
+        sections=(Table.of(_columns(namespaces), teams),),
+        objects=documents("Team", (_document(figures, namespaces) for figures in teams)),
+        names=tuple(f"{RESOURCE}/{figures.team.name}" for figures in teams),
         list_kind="TeamList",
         nothing="No teams are configured.",
     )
@@ -27,40 +27,40 @@ def teams_report(found: Sequence[TeamFigures], namespaces: Mapping[str, int]) ->
 
 def _columns(namespaces: Mapping[str, int]) -> tuple[Column[TeamFigures], ...]:
     return (
-        Column("TEAM", lambda one: "  " * one.level + one.team.name),
-        Column("NAMESPACES", lambda one: str(namespaces.get(one.team.name, 0)), spare=2),
-        Column("GUARANTEED", lambda one: _amounts(one.guaranteed), shrinks=True),
-        Column("USED", lambda one: _amounts(one.used), shrinks=True),
-        Column("BORROWED", lambda one: _amounts(one.borrowed), shrinks=True),
-        Column("LENT", lambda one: _amounts(one.lent), shrinks=True, spare=1),
-        Column("LIMIT", lambda one: _amounts(Resources.of(dict(one.team.limit))), wide=True),
-        Column("WEIGHT", lambda one: f"{one.team.weight:g}", wide=True),
-        Column("SHARE", lambda one: fine_percent(one.share), wide=True),
-        Column("LEND", lambda one: "yes" if one.team.lend else "no", wide=True),
-        Column("RECLAIM", lambda one: one.team.reclaim.value, wide=True),
-        Column("QUEUED", lambda one: str(one.waiting)),
+        Column("TEAM", lambda row: "  " * row.level + row.team.name),
+        Column("NAMESPACES", lambda row: str(namespaces.get(row.team.name, 0)), spare=2),
+        Column("GUARANTEED", lambda row: _amounts(row.guaranteed), shrinks=True),
+        Column("USED", lambda row: _amounts(row.used), shrinks=True),
+        Column("BORROWED", lambda row: _amounts(row.borrowed), shrinks=True),
+        Column("LENT", lambda row: _amounts(row.lent), shrinks=True, spare=1),
+        Column("LIMIT", lambda row: _amounts(Resources.of(dict(row.team.limit))), wide=True),
+        Column("WEIGHT", lambda row: f"{row.team.weight:g}", wide=True),
+        Column("SHARE", lambda row: fine_percent(row.share), wide=True),
+        Column("LEND", lambda row: "yes" if row.team.lend else "no", wide=True),
+        Column("RECLAIM", lambda row: row.team.reclaim.value, wide=True),
+        Column("QUEUED", lambda row: str(row.waiting)),
     )
 
 
-def _amounts(found: Resources) -> str:
+def _amounts(given: Resources) -> str:
     """Amounts in the format of `teams set`: `cpu=800,nvidia.com/gpu=64`."""
-    return ",".join(f"{resource_name(name)}={number_text(name, amount)}" for name, amount in found)
+    return ",".join(f"{resource_name(name)}={number_text(name, amount)}" for name, amount in given)
 
 
-def _document(one: TeamFigures, namespaces: Mapping[str, int]) -> TeamDocument:
-    team = one.team
+def _document(figures: TeamFigures, namespaces: Mapping[str, int]) -> TeamDocument:
+    team = figures.team
     return {
         "metadata": {"name": team.name},
         "parent": team.parent or None,
         "namespaces": namespaces.get(team.name, 0),
-        "guaranteed": quantities(one.guaranteed),
+        "guaranteed": quantities(figures.guaranteed),
         "limit": quantities(team.limit),
         "weight": team.weight,
         "lend": team.lend,
         "reclaim": team.reclaim.value,
-        "used": quantities(one.used),
-        "borrowed": quantities(one.borrowed),
-        "lent": quantities(one.lent),
-        "share": round(one.share, 4),
-        "queuedTrainingJobs": one.waiting,
+        "used": quantities(figures.used),
+        "borrowed": quantities(figures.borrowed),
+        "lent": quantities(figures.lent),
+        "share": round(figures.share, 4),
+        "queuedTrainingJobs": figures.waiting,
     }
