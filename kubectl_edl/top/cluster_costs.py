@@ -108,27 +108,27 @@ def _parts(node: Node, minimums: Resources, extras: Resources) -> tuple[float, f
 
 def _counted(node: Node) -> tuple[Unit, int]:
     """The unit that the node's price is divided by, and how many thousandths of it there are."""
-    if found := offered_gpus(node.allocatable):
-        return Unit.GPU, found
+    if count := offered_gpus(node.allocatable):
+        return Unit.GPU, count
     return Unit.CPU, node.allocatable.get(CPU)
 
 
 def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
     """(requests of minimums and of provisional pods, requests of extras) by node."""
-    found: defaultdict[str, tuple[Resources, Resources]]
-    found = defaultdict(lambda: (Resources(), Resources()))
+    by_node: defaultdict[str, tuple[Resources, Resources]]
+    by_node = defaultdict(lambda: (Resources(), Resources()))
     for role in (role for job in state.jobs for role in job.roles):
         for place, pod in enumerate(_placed(role)):
-            minimums, extras = found[pod.node]
+            minimums, extras = by_node[pod.node]
             requests = role.template.shape.requests
             if place < role.spec.min:
-                found[pod.node] = minimums + requests, extras
+                by_node[pod.node] = minimums + requests, extras
             else:
-                found[pod.node] = minimums, extras + requests
+                by_node[pod.node] = minimums, extras + requests
     for held in (pod for job in state.jobs for pod in job.provisioning.held):
-        minimums, extras = found[held.node]
-        found[held.node] = minimums + held.requests, extras
-    return found
+        minimums, extras = by_node[held.node]
+        by_node[held.node] = minimums + held.requests, extras
+    return by_node
 
 
 def _placed(role: Role) -> Iterator[Pod]:
@@ -152,8 +152,8 @@ def cluster_costs(state: ClusterState, asked: CostOptions) -> ClusterCosts:
 
 def hours_so_far(state: ClusterState, asked: CostOptions) -> tuple[Hours, ...]:
     """Resource-hours from the history of each job, which takes a second for some thousand jobs."""
-    found = [hours(job, state.observed_at, asked.serial) for job in state.jobs]
-    return tuple(total(found, unit) for unit in Unit)
+    per_job = [hours(job, state.observed_at, asked.serial) for job in state.jobs]
+    return tuple(total(per_job, unit) for unit in Unit)
 
 
 def unpriced(costs: NodeCosts) -> str:
@@ -166,44 +166,44 @@ def unpriced(costs: NodeCosts) -> str:
     return f"{nodes} no price; add --price TYPE=AMOUNT for its instance type"
 
 
-def held(found: Hours) -> str:
+def held(hours: Hours) -> str:
     """`6 GPU-h`; `>6 GPU-h` if the history is incomplete."""
-    return ("" if found.whole else ">") + hours_text(found.held, found.unit)
+    return ("" if hours.whole else ">") + hours_text(hours.held, hours.unit)
 
 
 def hours_text(amount: float, unit: str) -> str:
     return f"{decimal(amount)} {unit}-h"
 
 
-def against(found: Hours) -> str:
+def against(hours: Hours) -> str:
     """The used hours compared with a fixed maximum size; empty if that is unknown."""
-    if found.saved is None:
+    if hours.saved is None:
         return ""
-    part = f"{abs(found.saved):.0%}"
-    return "the same" if part == "0%" else f"{part} {'more' if found.saved < 0 else 'less'}"
+    part = f"{abs(hours.saved):.0%}"
+    return "the same" if part == "0%" else f"{part} {'more' if hours.saved < 0 else 'less'}"
 
 
 def hours_lines(costs: ClusterCosts) -> list[str]:
     """`6 GPU-h, 15% less than the 7 of fixed maximum sizes`, for each unit that jobs held."""
     prices = costs.nodes.unit_prices
-    return [_held_so_far(one) + _money(one, prices) for one in costs.hours if one.held]
+    return [_held_so_far(hours) + _money(hours, prices) for hours in costs.hours if hours.held]
 
 
-def _held_so_far(found: Hours) -> str:
-    compared = against(found)
+def _held_so_far(hours: Hours) -> str:
+    compared = against(hours)
     if not compared:
-        return held(found)
+        return held(hours)
     link = "as" if compared == "the same" else "than"
-    return f"{held(found)}, {compared} {link} the {decimal(found.at_max)} of fixed maximum sizes"
+    return f"{held(hours)}, {compared} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
 
 
-def _money(found: Hours, prices: Mapping[Unit, float]) -> str:
+def _money(hours: Hours, prices: Mapping[Unit, float]) -> str:
     """`: 12.6 instead of 14.7`; empty if no node has a price for the unit."""
-    if found.unit not in prices:
+    if hours.unit not in prices:
         return ""
-    price = prices[found.unit]
-    fixed = "" if found.saved is None else f" instead of {_cents(found.at_max * price)}"
-    return f": a cost of {_cents(found.held * price)}{fixed}"
+    price = prices[hours.unit]
+    fixed = "" if hours.saved is None else f" instead of {_cents(hours.at_max * price)}"
+    return f": a cost of {_cents(hours.held * price)}{fixed}"
 
 
 def _cents(amount: float) -> str:

@@ -183,11 +183,11 @@ def _jobs(
 
     now = cli.now()
     survey = survey_training(connection, "" if job else output.selector, now)
-    found = [training_job(job, survey, connection)] if job else list(survey.jobs)
+    jobs = [training_job(job, survey, connection)] if job else list(survey.jobs)
     used, hints = (
-        read_usage(connection.cluster, "PodMetrics", connection.namespace) if found else (None, ())
+        read_usage(connection.cluster, "PodMetrics", connection.namespace) if jobs else (None, ())
     )
-    rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in found]
+    rows = [job_usage(view(one), used, hours(one, now, costs.serial)) for one in jobs]
     report = job_report(rows[0], now) if job else jobs_report(rows, now, connection.namespace)
     return report.with_hints((*survey.hints_but_priorities, *hints))
 
@@ -199,13 +199,13 @@ def _nodes(cli: CliContext, connection: ClusterConnection, name: str | None) -> 
     now = cli.now()
     state, hints = survey_cluster(connection.cluster, now, deciding(connection, now).settings)
     used, unknown = read_usage(connection.cluster, "NodeMetrics")
-    found = node_usage(state, used)
+    nodes = node_usage(state, used)
     if name is not None:
-        found = tuple(one for one in found if one.node.name == name.removeprefix("node/"))
-        if not found:
+        nodes = tuple(usage for usage in nodes if usage.node.name == name.removeprefix("node/"))
+        if not nodes:
             flags = connection.scope.cluster_flags
             raise Missing(f'no node "{name}"; all of them: kubectl get nodes{flags}')
-    return nodes_report(found).with_hints((*hints, *unknown))
+    return nodes_report(nodes).with_hints((*hints, *unknown))
 
 
 def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions) -> Report:
@@ -216,8 +216,8 @@ def _cluster(cli: CliContext, connection: ClusterConnection, asked: CostOptions)
     now = cli.now()
     state, hints = survey_cluster(connection.cluster, now, deciding(connection, now).settings)
     used, unknown = read_usage(connection.cluster, "NodeMetrics")
-    found = node_usage(state, used)
+    nodes = node_usage(state, used)
     costs = cluster_costs(state, asked)
-    usage = ClusterUsage(cluster_usage(state, found), found, phases(state), costs)
+    usage = ClusterUsage(cluster_usage(state, nodes), nodes, phases(state), costs)
     prices = [f"hint: {missing}"] if (missing := unpriced(costs.nodes)) else []
     return cluster_report(usage).with_hints((*hints, *unknown, *prices))

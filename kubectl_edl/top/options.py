@@ -16,13 +16,13 @@ def _prices(
     _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, float]:
     """Prices by the name before the "="; the last one of a name counts."""
-    found = {}
+    prices = {}
     for text in given:
         name, sign, amount = text.rpartition("=")
         if not (name and sign and _AMOUNT.fullmatch(amount)):
             raise click.UsageError(f"--price {text}: such as m7i.4xlarge=0.81, an amount from 0.")
-        found[name] = float(amount)
-    return found
+        prices[name] = float(amount)
+    return prices
 
 
 @option_group

@@ -64,15 +64,15 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
     return Hours(unit, held / _THOUSAND, at_max / _THOUSAND, whole, compared=serial > 0)
 
 
-def total(found: Sequence[Hours], unit: Unit) -> Hours:
+def total(all_hours: Sequence[Hours], unit: Unit) -> Hours:
     """The total of all hours of one unit."""
-    same = [one for one in found if one.unit == unit]
+    same = [hours for hours in all_hours if hours.unit == unit]
     return Hours(
         unit,
-        sum(one.held for one in same),
-        sum(one.at_max for one in same),
-        all(one.whole for one in same),
-        compared=all(one.compared for one in same),
+        sum(hours.held for hours in same),
+        sum(hours.at_max for hours in same),
+        all(hours.whole for hours in same),
+        compared=all(hours.compared for hours in same),
     )
 
 

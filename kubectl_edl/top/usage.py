@@ -27,21 +27,21 @@ Used = Mapping[tuple[str, str], Resources]
 def read_usage(cluster: Cluster, kind: str, namespace: str = "") -> tuple[Used | None, Hints]:
     """Usage from metrics-server, of `PodMetrics` or `NodeMetrics`; None and a hint without it."""
     try:
-        found = cluster.list(ListOptions(kind, namespace)).manifests()
+        listed = cluster.list(ListOptions(kind, namespace)).manifests()
     except NotFound:
         return None, (f"{_UNKNOWN}: the cluster has no metrics-server (metrics.k8s.io)",)
     except (Forbidden, Unreachable) as error:
         return None, (f"{_UNKNOWN}: {error}",)
     return {
-        (one["metadata"].get("namespace") or "", one["metadata"]["name"]): _usage(one)
-        for one in found
+        (item["metadata"].get("namespace") or "", item["metadata"]["name"]): _usage(item)
+        for item in listed
     }, ()
 
 
-def _usage(one: Json) -> Resources:
+def _usage(metrics: Json) -> Resources:
     """A node's usage, or the sum of a pod's containers."""
-    parts = [container.get("usage") for container in one.get("containers") or ()]
-    return _sum(map(Resources.parse, parts or [one.get("usage")]))
+    parts = [container.get("usage") for container in metrics.get("containers") or ()]
+    return _sum(map(Resources.parse, parts or [metrics.get("usage")]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ class UsageLine:
 
 
 LINES: Final[tuple[tuple[str, _AmountOf, _AmountOf], ...]] = (
-    (CPU, lambda found: found.get(CPU), lambda found: found.get(CPU)),
-    (MEMORY, lambda found: found.get(MEMORY), lambda found: found.get(MEMORY)),
+    (CPU, lambda amounts: amounts.get(CPU), lambda amounts: amounts.get(CPU)),
+    (MEMORY, lambda amounts: amounts.get(MEMORY), lambda amounts: amounts.get(MEMORY)),
     ("gpu", offered_gpus, gpus),
-    (PODS, lambda found: found.get(PODS), lambda found: found.get(PODS)),
+    (PODS, lambda amounts: amounts.get(PODS), lambda amounts: amounts.get(PODS)),
 )
 """(resource, its amount on nodes, its amount in requests)."""
 
@@ -132,8 +132,8 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
 
     What provisional pods hold for queued jobs counts as training, and no longer as queued.
     """
-    nodes = [one for one in nodes if one.node.ready]
-    names = {one.node.name for one in nodes}
+    nodes = [usage for usage in nodes if usage.node.ready]
+    names = {usage.node.name for usage in nodes}
     held = _sum(
         pod.requests for job in state.jobs for pod in job.provisioning.held if pod.node in names
     )
@@ -144,19 +144,19 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
         if waits_to_start(job)
         for role in job.live
     )
-    measured = [one.used for one in nodes if one.used is not None]
+    measured = [usage.used for usage in nodes if usage.used is not None]
     used = _sum(measured) if measured and len(measured) == len(nodes) else None
     return tuple(
         UsageLine(
             name=name,
-            offered=sum(offers(one.node.allocatable) for one in nodes),
-            requested=sum(requests(one.node.used) for one in nodes),
+            offered=sum(offers(usage.node.allocatable) for usage in nodes),
+            requested=sum(requests(usage.node.used) for usage in nodes),
             training=requests(training),
             queued=max(requests(queued) - requests(held), 0),
             idle=sum(
-                max(offers(one.node.allocatable) - requests(one.node.used), 0)
-                for one in nodes
-                if one.node.schedulable
+                max(offers(usage.node.allocatable) - requests(usage.node.used), 0)
+                for usage in nodes
+                if usage.node.schedulable
             ),
             used=used.get(name) if used and name in (CPU, MEMORY) else None,
         )
@@ -186,8 +186,8 @@ def _requests(pods: Iterable[tuple[Role, Pod]]) -> Resources:
 
 
 def _measured(names: Iterable[tuple[str, str]], used: Used | None) -> Resources | None:
-    found = [used[name] for name in names if name in used] if used else []
-    return _sum(found) if found else None
+    parts = [used[name] for name in names if name in used] if used else []
+    return _sum(parts) if parts else None
 
 
 def _sum(amounts: Iterable[Resources]) -> Resources:

@@ -43,88 +43,88 @@ from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
 # -- training jobs -----------------------------------------------------------------------------
 
 
-def job_report(one: JobUsage, now: datetime) -> Report:
+def job_report(usage: JobUsage, now: datetime) -> Report:
     """The same row for one named job, with its document instead of a list."""
-    return replace(jobs_report((one,), now, one.view.job.key.namespace), list_kind="")
+    return replace(jobs_report((usage,), now, usage.view.job.key.namespace), list_kind="")
 
 
-def jobs_report(found: Sequence[JobUsage], now: datetime, namespace: str) -> Report:
+def jobs_report(usages: Sequence[JobUsage], now: datetime, namespace: str) -> Report:
     """One row per training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
-        sections=(Table.of(_job_columns(found, now, namespace), found),),
-        objects=documents("TrainingJobUsage", map(_job_document, found)),
-        names=tuple(one.view.name for one in found),
+        sections=(Table.of(_job_columns(usages, now, namespace), usages),),
+        objects=documents("TrainingJobUsage", map(_job_document, usages)),
+        names=tuple(usage.view.name for usage in usages),
         list_kind="TrainingJobUsageList",
         nothing=nothing_in(namespace, "training jobs found"),
     )
 
 
 def _job_columns(
-    found: Sequence[JobUsage], now: datetime, namespace: str
+    usages: Sequence[JobUsage], now: datetime, namespace: str
 ) -> tuple[Column[JobUsage], ...]:
     at_max: tuple[Column[JobUsage], ...] = (
-        Column("AT-MAX", lambda one: hours_text(one.hours.at_max, one.hours.unit), spare=4),
-        Column("VS-MAX", lambda one: against(one.hours), spare=4),
+        Column("AT-MAX", lambda row: hours_text(row.hours.at_max, row.hours.unit), spare=4),
+        Column("VS-MAX", lambda row: against(row.hours), spare=4),
     )
     return (
-        *in_namespaces(namespace, lambda one: one.view.job.key.namespace),
-        Column("NAME", lambda one: one.view.job.key.name),
-        Column("PHASE", lambda one: one.view.phase.value, colour=meaning, spare=2),
-        Column("PODS", lambda one: str(one.pods), spare=1),
-        Column("CPU-REQ", lambda one: cores(one.requested.get(CPU)), spare=1),
-        Column("CPU-USED", lambda one: _measured(one, CPU, cores)),
-        Column("MEM-REQ", lambda one: memory(one.requested.get(MEMORY)), spare=1),
-        Column("MEM-USED", lambda one: _measured(one, MEMORY, memory)),
-        Column("GPU-REQ", lambda one: thousandths(gpus(one.requested)), spare=4),
-        Column("HOURS", lambda one: held(one.hours), spare=4),
+        *in_namespaces(namespace, lambda row: row.view.job.key.namespace),
+        Column("NAME", lambda row: row.view.job.key.name),
+        Column("PHASE", lambda row: row.view.phase.value, colour=meaning, spare=2),
+        Column("PODS", lambda row: str(row.pods), spare=1),
+        Column("CPU-REQ", lambda row: cores(row.requested.get(CPU)), spare=1),
+        Column("CPU-USED", lambda row: _measured(row, CPU, cores)),
+        Column("MEM-REQ", lambda row: memory(row.requested.get(MEMORY)), spare=1),
+        Column("MEM-USED", lambda row: _measured(row, MEMORY, memory)),
+        Column("GPU-REQ", lambda row: thousandths(gpus(row.requested)), spare=4),
+        Column("HOURS", lambda row: held(row.hours), spare=4),
         # Shown only if the serial fraction is known.
-        *(at_max if any(one.hours.compared for one in found) else ()),
-        Column("AGE", lambda one: age(one.view.job.queued_at, now), spare=3),
+        *(at_max if any(usage.hours.compared for usage in usages) else ()),
+        Column("AGE", lambda row: age(row.view.job.queued_at, now), spare=3),
     )
 
 
-def _measured(one: JobUsage, name: str, text: Callable[[int], str]) -> str:
-    if one.used is None:
+def _measured(usage: JobUsage, name: str, text: Callable[[int], str]) -> str:
+    if usage.used is None:
         return UNKNOWN
-    return f"{'' if one.measured == one.running else '>'}{text(one.used.get(name))}"
+    return f"{'' if usage.measured == usage.running else '>'}{text(usage.used.get(name))}"
 
 
 # -- nodes -------------------------------------------------------------------------------------
 
 
-def nodes_report(found: Sequence[NodeUsage]) -> Report:
+def nodes_report(usages: Sequence[NodeUsage]) -> Report:
     """One row per node."""
     return Report(
-        sections=(Table.of(_NODES, found),),
-        objects=documents("NodeUsage", map(_node_document, found)),
-        names=tuple(f"node/{one.node.name}" for one in found),
+        sections=(Table.of(_NODES, usages),),
+        objects=documents("NodeUsage", map(_node_document, usages)),
+        names=tuple(f"node/{usage.node.name}" for usage in usages),
         list_kind="NodeUsageList",
         nothing="No nodes found.",
     )
 
 
 _NODES: Final[tuple[Column[NodeUsage], ...]] = (
-    Column("NAME", lambda one: one.node.name),
-    Column("STATUS", lambda one: one.node.status, colour=meaning, spare=1),
-    Column("TRAINING", lambda one: str(one.training), spare=3),
-    Column("PODS", lambda one: f"{one.pods}/{one.node.allocatable.get(PODS)}", spare=3),
-    Column("CPU", lambda one: cores(one.node.allocatable.get(CPU)), wide=True),
-    Column("CPU-REQ", lambda one: _asked(one, CPU, cores), spare=2),
-    Column("CPU-IDLE", lambda one: cores(one.idle.get(CPU))),
-    Column("CPU-USED", lambda one: cores(one.used.get(CPU)) if one.used else UNKNOWN, spare=3),
-    Column("MEM", lambda one: memory(one.node.allocatable.get(MEMORY)), wide=True),
-    Column("MEM-REQ", lambda one: _asked(one, MEMORY, memory), spare=2),
-    Column("MEM-IDLE", lambda one: memory(one.idle.get(MEMORY))),
-    Column("MEM-USED", lambda one: memory(one.used.get(MEMORY)) if one.used else UNKNOWN, spare=3),
-    Column("GPU", lambda one: thousandths(offered_gpus(one.node.allocatable)), wide=True),
-    Column("GPU-REQ", lambda one: _asked_gpus(one.node), spare=2),
-    Column("GPU-IDLE", lambda one: thousandths(_idle_gpus(one.node))),
+    Column("NAME", lambda row: row.node.name),
+    Column("STATUS", lambda row: row.node.status, colour=meaning, spare=1),
+    Column("TRAINING", lambda row: str(row.training), spare=3),
+    Column("PODS", lambda row: f"{row.pods}/{row.node.allocatable.get(PODS)}", spare=3),
+    Column("CPU", lambda row: cores(row.node.allocatable.get(CPU)), wide=True),
+    Column("CPU-REQ", lambda row: _asked(row, CPU, cores), spare=2),
+    Column("CPU-IDLE", lambda row: cores(row.idle.get(CPU))),
+    Column("CPU-USED", lambda row: cores(row.used.get(CPU)) if row.used else UNKNOWN, spare=3),
+    Column("MEM", lambda row: memory(row.node.allocatable.get(MEMORY)), wide=True),
+    Column("MEM-REQ", lambda row: _asked(row, MEMORY, memory), spare=2),
+    Column("MEM-IDLE", lambda row: memory(row.idle.get(MEMORY))),
+    Column("MEM-USED", lambda row: memory(row.used.get(MEMORY)) if row.used else UNKNOWN, spare=3),
+    Column("GPU", lambda row: thousandths(offered_gpus(row.node.allocatable)), wide=True),
+    Column("GPU-REQ", lambda row: _asked_gpus(row.node), spare=2),
+    Column("GPU-IDLE", lambda row: thousandths(_idle_gpus(row.node))),
 )
 
 
-def _asked(one: NodeUsage, name: str, text: Callable[[int], str]) -> str:
-    asked = one.node.used.get(name)
-    return _part(text(asked), asked, one.node.allocatable.get(name))
+def _asked(usage: NodeUsage, name: str, text: Callable[[int], str]) -> str:
+    asked = usage.node.used.get(name)
+    return _part(text(asked), asked, usage.node.allocatable.get(name))
 
 
 def _asked_gpus(node: Node) -> str:
@@ -145,49 +145,49 @@ def _part(text: str, part: int, whole: int) -> str:
 # -- the cluster -------------------------------------------------------------------------------
 
 
-def cluster_report(found: ClusterUsage) -> Report:
+def cluster_report(usage: ClusterUsage) -> Report:
     """One row per resource, and further totals below."""
-    shown = [one for one in found.lines if one.offered or one.requested]
+    shown = [line for line in usage.lines if line.offered or line.requested]
     return Report(
-        sections=(Table.of(_CLUSTER, shown), _footer(found)),
-        objects=documents("ClusterUsage", [_cluster_document(found)]),
+        sections=(Table.of(_CLUSTER, shown), _footer(usage)),
+        objects=documents("ClusterUsage", [_cluster_document(usage)]),
         names=(),
     )
 
 
 _CLUSTER: Final[tuple[Column[UsageLine], ...]] = (
-    Column("RESOURCE", lambda one: one.name),
-    Column("OFFERED", lambda one: _text(one, one.offered)),
+    Column("RESOURCE", lambda row: row.name),
+    Column("OFFERED", lambda row: _text(row, row.offered)),
     Column(
         "REQUESTED",
-        lambda one: _part(_text(one, one.requested), one.requested, one.offered),
+        lambda row: _part(_text(row, row.requested), row.requested, row.offered),
     ),
-    Column("TRAINING", lambda one: _text(one, one.training)),
-    Column("OTHERS", lambda one: _text(one, one.requested - one.training), spare=1),
-    Column("QUEUED", lambda one: _text(one, one.queued), spare=1),
-    Column("IDLE", lambda one: _text(one, one.idle)),
-    Column("USED", lambda one: UNKNOWN if one.used is None else _text(one, one.used), spare=1),
+    Column("TRAINING", lambda row: _text(row, row.training)),
+    Column("OTHERS", lambda row: _text(row, row.requested - row.training), spare=1),
+    Column("QUEUED", lambda row: _text(row, row.queued), spare=1),
+    Column("IDLE", lambda row: _text(row, row.idle)),
+    Column("USED", lambda row: UNKNOWN if row.used is None else _text(row, row.used), spare=1),
 )
 
 
-def _text(one: UsageLine, amount: int) -> str:
-    return _TEXTS.get(one.name, str)(amount)
+def _text(line: UsageLine, amount: int) -> str:
+    return _TEXTS.get(line.name, str)(amount)
 
 
 _TEXTS: Final = {CPU: cores, MEMORY: memory, "gpu": thousandths}
 
 
-def _footer(found: ClusterUsage) -> str:
-    unready = sum(not one.node.ready for one in found.nodes)
-    cordoned = sum(one.node.ready and one.node.cordoned for one in found.nodes)
-    nodes = f"{len(found.nodes)}"
+def _footer(usage: ClusterUsage) -> str:
+    unready = sum(not row.node.ready for row in usage.nodes)
+    cordoned = sum(row.node.ready and row.node.cordoned for row in usage.nodes)
+    nodes = f"{len(usage.nodes)}"
     nodes += f", {unready} of them not ready" if unready else ""
     nodes += f", {cordoned} of them cordoned" if cordoned else ""
-    count = sum(found.phases.values())
-    jobs = ", ".join(f"{many} {phase}" for phase, many in found.phases.items())
+    count = sum(usage.phases.values())
+    jobs = ", ".join(f"{many} {phase}" for phase, many in usage.phases.items())
     lines = [f"Nodes: {nodes}", f"Training jobs: {count}" + (f" ({jobs})" if jobs else "")]
-    lines += _shares(found.costs.nodes)
-    lines += [f"Resource-hours: {text}" for text in hours_lines(found.costs)]
+    lines += _shares(usage.costs.nodes)
+    lines += [f"Resource-hours: {text}" for text in hours_lines(usage.costs)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -201,28 +201,28 @@ def _shares(costs: NodeCosts) -> list[str]:
     return [*lines, f"Cost per hour: {_shared(costs.hourly)}"]
 
 
-def _shared(found: NodeShares) -> str:
+def _shared(shares: NodeShares) -> str:
     return (
-        f"{decimal(found.total)} ({decimal(found.minimums)} by minimums, "
-        f"{decimal(found.extras)} by extras, {decimal(found.others)} by others, "
-        f"{decimal(found.idle)} idle)"
+        f"{decimal(shares.total)} ({decimal(shares.minimums)} by minimums, "
+        f"{decimal(shares.extras)} by extras, {decimal(shares.others)} by others, "
+        f"{decimal(shares.idle)} idle)"
     )
 
 
 # -- documents ---------------------------------------------------------------------------------
 
 
-def _job_document(one: JobUsage) -> TrainingJobUsageDocument:
-    job = one.view.job
+def _job_document(usage: JobUsage) -> TrainingJobUsageDocument:
+    job = usage.view.job
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "phase": one.view.phase.value,
-        "pods": one.pods,
-        "runningPods": one.running,
-        "measuredPods": one.measured,
-        "requests": quantities(one.requested),
-        "usage": None if one.used is None else quantities(one.used),
-        "resourceHours": _hours_document(one.hours),
+        "phase": usage.view.phase.value,
+        "pods": usage.pods,
+        "runningPods": usage.running,
+        "measuredPods": usage.measured,
+        "requests": quantities(usage.requested),
+        "usage": None if usage.used is None else quantities(usage.used),
+        "resourceHours": _hours_document(usage.hours),
         "startTime": time_text(job.started_at),
     }
 
@@ -245,51 +245,51 @@ def _hours_cost_document(hours: Hours, costs: NodeCosts) -> ResourceHoursCostDoc
     }
 
 
-def _node_document(one: NodeUsage) -> of_cluster.NodeUsageDocument:
-    node = one.node
+def _node_document(usage: NodeUsage) -> of_cluster.NodeUsageDocument:
+    node = usage.node
     return {
         "metadata": {"name": node.name},
         "ready": node.ready,
         "schedulable": node.schedulable,
-        "trainingPods": one.training,
+        "trainingPods": usage.training,
         "allocatable": quantities(node.allocatable),
         "requests": quantities(node.used),
-        "idle": quantities(one.idle),
-        "usage": None if one.used is None else quantities(one.used),
+        "idle": quantities(usage.idle),
+        "usage": None if usage.used is None else quantities(usage.used),
     }
 
 
-def _cluster_document(found: ClusterUsage) -> of_cluster.ClusterUsageDocument:
-    costs = found.costs.nodes
+def _cluster_document(usage: ClusterUsage) -> of_cluster.ClusterUsageDocument:
+    costs = usage.costs.nodes
     return {
-        "nodes": len(found.nodes),
-        "unschedulableNodes": sum(not one.node.schedulable for one in found.nodes),
-        "trainingJobs": dict(found.phases),
-        "resources": {one.name: _line_document(one) for one in found.lines},
-        "resourceHours": [_hours_cost_document(hours, costs) for hours in found.costs.hours],
+        "nodes": len(usage.nodes),
+        "unschedulableNodes": sum(not row.node.schedulable for row in usage.nodes),
+        "trainingJobs": dict(usage.phases),
+        "resources": {line.name: _line_document(line) for line in usage.lines},
+        "resourceHours": [_hours_cost_document(hours, costs) for hours in usage.costs.hours],
         "nodeShares": _shares_document(costs.nodes),
         "hourlyCost": _shares_document(costs.hourly) if costs.hourly else None,
         "unpricedNodes": costs.unpriced,
     }
 
 
-def _shares_document(found: NodeShares) -> of_cluster.NodeSharesDocument:
+def _shares_document(shares: NodeShares) -> of_cluster.NodeSharesDocument:
     return {
-        "minimums": round(found.minimums, 3),
-        "extras": round(found.extras, 3),
-        "others": round(found.others, 3),
-        "idle": round(found.idle, 3),
+        "minimums": round(shares.minimums, 3),
+        "extras": round(shares.extras, 3),
+        "others": round(shares.others, 3),
+        "idle": round(shares.idle, 3),
     }
 
 
-def _line_document(one: UsageLine) -> of_cluster.ResourceUsageDocument:
+def _line_document(line: UsageLine) -> of_cluster.ResourceUsageDocument:
     return {
-        "allocatable": _quantity(one.name, one.offered),
-        "requests": _quantity(one.name, one.requested),
-        "trainingRequests": _quantity(one.name, one.training),
-        "queuedRequests": _quantity(one.name, one.queued),
-        "idle": _quantity(one.name, one.idle),
-        "usage": None if one.used is None else _quantity(one.name, one.used),
+        "allocatable": _quantity(line.name, line.offered),
+        "requests": _quantity(line.name, line.requested),
+        "trainingRequests": _quantity(line.name, line.training),
+        "queuedRequests": _quantity(line.name, line.queued),
+        "idle": _quantity(line.name, line.idle),
+        "usage": None if line.used is None else _quantity(line.name, line.used),
     }
 
 
