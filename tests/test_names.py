@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
-NAMED_BINDINGS = ("edl/planner", "edl/forecast", "edl/simulator")
+NAMED_BINDINGS = ("edl/planner", "edl/forecast", "edl/simulator", "kubectl_edl")
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 VAGUE = {"at", "found", "kept", "known", "one", "own"}
 IN_EVERY_COMMAND = {"command", "view", "options"}
