@@ -53,17 +53,17 @@ def remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[
     """
     smaller = f"; or {smaller_min(start, job)}" if start.min else ""
     return [
-        f"{remedy(_at_its_min(blocker) if start.limit else blocker, job)}"
-        f"{smaller if isinstance(blocker, QuotaExceeded) else ''}"
-        for blocker in blockers
+        f"{remedy(_at_its_min(stop) if start.limit else stop, job)}"
+        f"{smaller if isinstance(stop, QuotaExceeded) else ''}"
+        for stop in blockers
     ]
 
 
-def _at_its_min(blocker: Blocker) -> Blocker:
+def _at_its_min(stop: Blocker) -> Blocker:
     """The blocker as if none of its pods fitted, so that its remedy has no smaller number."""
-    if isinstance(blocker, InsufficientResources):
-        return replace(blocker, fitting=0, sizes=StartSizes())
-    return blocker
+    if isinstance(stop, InsufficientResources):
+        return replace(stop, fitting=0, sizes=StartSizes())
+    return stop
 
 
 def smaller_min(start: StartRemedy, job: str) -> str:
@@ -90,20 +90,20 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
     if stops is None:
         return None
     blockers: list[BlockerDocument] = [
-        {"type": blocker.type, "message": blocker.message, "remediation": blocker.remediation}
-        for blocker in stops.blockers
+        {"type": stop.type, "message": stop.message, "remediation": stop.remediation}
+        for stop in stops.blockers
     ]
     return {"complete": stops.complete, "blockers": blockers}
 
 
-def _with_fields(blocker: Blocker, helps: str) -> BlockerDocument:
+def _with_fields(stop: Blocker, helps: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
     plain: BlockerDocument = {
-        "type": blocker.kind.value,
-        "message": cause(blocker),
+        "type": stop.kind.value,
+        "message": cause(stop),
         "remediation": helps,
     }
-    match blocker:
+    match stop:
         case TimedHold(reason=reason, until=until):
             return {**plain, "reason": reason.code.value, "notBefore": time_text(until)}
         case InProgress(reason=reason):
@@ -113,15 +113,15 @@ def _with_fields(blocker: Blocker, helps: str) -> BlockerDocument:
         case Outranked():
             return {
                 **plain,
-                "reason": blocker.rule.value,
-                "blockedBy": [str(key) for key in blocker.jobs],
-                "pendingPods": list(blocker.pods),
-                "roles": [{"name": role, "replicas": size} for role, size in blocker.roles],
+                "reason": stop.rule.value,
+                "blockedBy": [str(key) for key in stop.jobs],
+                "pendingPods": list(stop.pods),
+                "roles": [{"name": role, "replicas": size} for role, size in stop.roles],
             }
         case AtBound() | LoadCeiling() | QuotaExceeded():
-            return _of_limit(blocker, plain)
+            return _of_limit(stop, plain)
         case _:
-            return _of_nodes(blocker, plain)
+            return _of_nodes(stop, plain)
 
 
 def _of_limit(
@@ -151,29 +151,29 @@ def _of_limit(
     }
 
 
-def _of_nodes(blocker: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
+def _of_nodes(stop: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
     """Pods of a role that do not fit on the nodes."""
     common: BlockerDocument = {
         **plain,
-        "role": blocker.role,
-        "pods": blocker.wanted if isinstance(blocker, InsufficientResources) else blocker.pods,
-        "requests": quantities(blocker.requests),
-        "domains": topology_view.places_document(blocker.domains),
+        "role": stop.role,
+        "pods": stop.wanted if isinstance(stop, InsufficientResources) else stop.pods,
+        "requests": quantities(stop.requests),
+        "domains": topology_view.places_document(stop.domains),
     }
-    if isinstance(blocker, NoUsableNode):
-        return {**common, "nodeRule": blocker.rule.rule.value}
-    near = None if is_added(blocker.node) else blocker.node
-    placed: BlockerDocument = {**common, "eligibleNodes": blocker.nodes, "nodeName": near}
-    match blocker:
+    if isinstance(stop, NoUsableNode):
+        return {**common, "nodeRule": stop.rule.rule.value}
+    near = None if is_added(stop.node) else stop.node
+    placed: BlockerDocument = {**common, "eligibleNodes": stop.nodes, "nodeName": near}
+    match stop:
         case InsufficientResources():
             return {
                 **placed,
-                "schedulablePods": blocker.fitting,
-                "maxIdle": quantities(blocker.free),
-                "missing": quantities(blocker.missing),
-                "guaranteedTeams": list(blocker.kept),
+                "schedulablePods": stop.fitting,
+                "maxIdle": quantities(stop.free),
+                "missing": quantities(stop.missing),
+                "guaranteedTeams": list(stop.kept),
             }
         case TooLarge():
-            return {**placed, "maxAllocatable": quantities(blocker.largest)}
+            return {**placed, "maxAllocatable": quantities(stop.largest)}
         case ConstraintsUnsatisfied():
-            return {**placed, "constraint": blocker.rule.value}
+            return {**placed, "constraint": stop.rule.value}
