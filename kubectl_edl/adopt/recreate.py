@@ -71,7 +71,7 @@ class Replacement:
     """A live Job, and the manifest that replaces it."""
 
     target: ObjectRef
-    found: Json
+    live: Json
     fresh: Json
 
 
@@ -90,7 +90,7 @@ def adopt_job(
         raise _no_job(connection, target, labels) from None
     if _is_adopted(replacement, labels):
         text = "adopted already with these labels, and left as it is: kubectl edl status"
-        cli.say(f"{target.name}: {text} {_job_of(replacement.found)}{connection.scope.job_flags}")
+        cli.say(f"{target.name}: {text} {_job_of(replacement.live)}{connection.scope.job_flags}")
         return
     if not how.recreate:
         flags = f"{labels.flags}{connection.scope.job_flags}".strip()
@@ -104,7 +104,7 @@ def adopt_job(
         cli.out.write(dump(replacement.fresh))
         return
     _check_accepted(connection, replacement)
-    if not _is_agreed(cli, replacement.found, how):
+    if not _is_agreed(cli, replacement.live, how):
         cli.warn(f"{target.name} stays as it is")
         return
     fresh = _recreate(cli, connection, replacement, labels, how)
@@ -132,7 +132,7 @@ def _is_agreed(cli: CliContext, job: Json, how: RecreateOptions) -> bool:
 
 def _is_adopted(replacement: Replacement, labels: LabelOptions) -> bool:
     """Whether the webhook has completed the Job with the labels and annotations of the options."""
-    job = replacement.found
+    job = replacement.live
     return contract.INJECTED_MAX in annotations(job) and not changes(job, labels)
 
 
@@ -214,7 +214,7 @@ def _check_accepted(connection: ClusterConnection, replacement: Replacement) -> 
 
 
 def _is_reviewed(connection: ClusterConnection, target: ObjectRef, fresh: Json) -> bool:
-    """Whether the webhook refuses the accepted Job once its framework is an unknown one.
+    """Whether a webhook reviews the Job: then it refuses the same Job with an unknown framework.
 
     The Job keeps its name: policies may allow no other.
     """
@@ -235,8 +235,8 @@ def _plan_again(
 ) -> Replacement:
     """Raises Refused if the Job has ended since the user agreed, unless `--rerun` is given."""
     replacement = _plan(connection, agreed.target, labels)
-    if end_of(replacement.found) and not (how.rerun or end_of(agreed.found)):
-        raise Refused(rerun_refused(replacement.found))
+    if end_of(replacement.live) and not (how.rerun or end_of(agreed.live)):
+        raise Refused(rerun_refused(replacement.live))
     return replacement
 
 
@@ -254,7 +254,7 @@ def _recreate(
     def delete() -> Replacement:
         sent[:] = [_plan_again(connection, agreed, labels, how)]
         try:
-            cluster.delete(target, version=sent[0].found["metadata"]["resourceVersion"])
+            cluster.delete(target, version=sent[0].live["metadata"]["resourceVersion"])
         except (Conflict, Forbidden, Invalid, NotFound):
             sent.clear()
             raise
@@ -280,7 +280,7 @@ def _recreate(
 def _wait_until_gone(
     cli: CliContext, connection: ClusterConnection, replacement: Replacement, timeout: timedelta
 ) -> None:
-    uid = replacement.found["metadata"]["uid"]
+    uid = replacement.live["metadata"]["uid"]
 
     def there() -> bool:
         try:

@@ -126,7 +126,7 @@ def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[
 
 
 def _released(job: Json, cli: CliContext, patcher: Patcher) -> tuple[Json, Json]:
-    """A Job before and after. Each is retried alone: without our labels no list finds it again.
+    """A Job before and after. A conflict repeats this Job alone: no list has those released before.
 
     Raises NotFound if it was deleted meanwhile, also if another one has its name since.
     """

@@ -18,7 +18,7 @@ class FixCommand(str):
 
 
 class AdministratorCommand(FixCommand):
-    """The same for a cluster administrator, without the options that select this user."""
+    """A FixCommand for a cluster administrator, without the options that select this user."""
 
     __slots__ = ()
 

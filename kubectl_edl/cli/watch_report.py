@@ -141,9 +141,9 @@ class _Lines:
             return text
         if self._form.people:
             return self._form.prints(report, self._layout) + "\n"
-        if self._form.one is None:
+        if self._form.prints_one is None:
             return self._form.prints(report, self._layout)
-        return "".join(map(self._form.one, report.objects))
+        return "".join(map(self._form.prints_one, report.objects))
 
 
 def reports(cli: CliContext, read: Read, changes: Iterator[None]) -> Iterator[Report]:

@@ -93,7 +93,7 @@ def survey_training(connection: ClusterConnection, selector: str, now: datetime)
 
 
 def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Survey:
-    """The same, of lists that are already requested, including quotas that refuse jobs' pods.
+    """`survey_training` of lists that are requested already, with quotas that refuse jobs' pods.
 
     Quotas and namespaces are read only if a job lacks pods, or has a problem.
     """
@@ -118,12 +118,12 @@ def _chosen(
 
 
 def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
-    """The same, including the effects of their namespaces' quotas and LimitRanges."""
+    """All training jobs with their pods, and with the effects of quotas and LimitRanges."""
     return _survey(connection, _training(PrefetchedLists(connection)), now)
 
 
 def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
-    """`survey_ruled`, including provisional pods, whose usage of quotas pods of their job take."""
+    """`survey_ruled` with provisional pods, whose usage of quotas passes to pods of their job."""
     read = _training(PrefetchedLists(connection))
     provisional = ListOptions("Pod", connection.namespace, contract.PROVISIONAL)
     shapes = ShapeInterner()

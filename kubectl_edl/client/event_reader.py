@@ -115,7 +115,7 @@ def events_of(
     """
     selection, names = ListOptions("Event", namespace), _names(jobs)
 
-    def kept(pages: Iterable[RawList]) -> list[EventFacts]:
+    def select(pages: Iterable[RawList]) -> list[EventFacts]:
         events = (event for page in pages for event in event_facts(page.items))
         chosen = (
             event
@@ -125,9 +125,9 @@ def events_of(
         return sorted(chosen, key=attrgetter("order"))
 
     try:
-        listed = kept(cluster.pages(selection))
+        listed = select(cluster.pages(selection))
     except Gone:  # the pages took longer than the server keeps a version
-        listed = kept((cluster.list(selection),))
+        listed = select((cluster.list(selection),))
     chosen = {event.body["metadata"]["uid"] for event in about(listed, jobs)}
     return tuple(
         event

@@ -44,9 +44,9 @@ class FailedPod:
 
 
 def failed_pods(pods: Iterable[Json]) -> tuple[FailedPod, ...]:
-    """Those of these pods of Jobs that failed, without deleted ones: a signal ended these."""
+    """The failed ones of these pods. A deleted pod is not one: a signal ended it."""
     phase = PodPhase.FAILED.value
-    failed = (pod for pod in _kept(pods) if (pod.get("status") or {}).get("phase") == phase)
+    failed = (pod for pod in _live(pods) if (pod.get("status") or {}).get("phase") == phase)
     return tuple(_failed(pod, owner) for pod in failed for owner in owning_jobs(pod))
 
 
@@ -56,7 +56,7 @@ def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str],
     One list; an empty `namespace` means all. Raises Forbidden.
     """
     crashes: defaultdict[tuple[str, str], list[FailedPod]] = defaultdict(list)
-    for pod in _kept(cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).manifests()):
+    for pod in _live(cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK)).manifests()):
         for owner in owning_jobs(pod):
             failed = _failed(pod, owner)
             if failed.container:
@@ -64,7 +64,7 @@ def crashes_by_job(cluster: Cluster, namespace: str) -> Mapping[tuple[str, str],
     return crashes
 
 
-def _kept(pods: Iterable[Json]) -> Iterable[Json]:
+def _live(pods: Iterable[Json]) -> Iterable[Json]:
     return (pod for pod in pods if "deletionTimestamp" not in pod["metadata"])
 
 

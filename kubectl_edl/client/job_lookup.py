@@ -49,7 +49,7 @@ def training_job(name: str, survey: Survey, connection: ClusterConnection) -> Tr
         for other in job.conflicting:
             if other.name == name:
                 raise Refused(message(other.reason))
-    if (plain_job := _found("Job", name, connection)) is not None:
+    if (plain_job := _find("Job", name, connection)) is not None:
         _refuse_unsurveyed(name, plain_job, connection)
     raise missing(name, sorted({job.key.name for job in survey.jobs}), connection)
 
@@ -82,7 +82,7 @@ def missing(name: str, names: Sequence[str], connection: ClusterConnection) -> M
     For a CronJob whose Jobs are training jobs, it names the latest of these.
     """
     with suppress(Forbidden):
-        cron_job = _found("CronJob", name, connection)
+        cron_job = _find("CronJob", name, connection)
         if cron_job and (error := _of_cron_job(name, cron_job, connection)):
             return error
     return no_such_job(name, names, connection)
@@ -94,7 +94,7 @@ def named_role(name: str, job: TrainingJob) -> str:
     return next((role.name for role in job.roles if role.job == name != job.key.name), "")
 
 
-def _found(kind: str, name: str, connection: ClusterConnection) -> Json | None:
+def _find(kind: str, name: str, connection: ClusterConnection) -> Json | None:
     if not connection.namespace:
         return None
     return find(connection.cluster, ObjectRef(kind, connection.namespace, name))

@@ -39,9 +39,9 @@ class PodCauses:
     def claims(self, pod: Json) -> str:
         """The PersistentVolumeClaims that block scheduling, with reasons; empty if none."""
         names = tuple(_claimed(pod))
-        if not names or self._known is None:
+        if not names or self._by_name is None:
             return ""
-        reasons = {name: self._in_the_way(self._known.get(name)) for name in names}
+        reasons = {name: self._in_the_way(self._by_name.get(name)) for name in names}
         return "; ".join(
             f"PersistentVolumeClaim {name} {why}" for name, why in reasons.items() if why
         )
@@ -67,7 +67,7 @@ class PodCauses:
         return f"is not bound: {_event_text(event)}"
 
     @cached_property
-    def _known(self) -> dict[str, Json] | None:
+    def _by_name(self) -> dict[str, Json] | None:
         """The claims by name; None if the user may not list them."""
         try:
             listed = self._cluster.list(ListOptions("PersistentVolumeClaim", self._namespace))
@@ -140,7 +140,7 @@ def pods_of(cluster: Cluster, job: TrainingJob) -> list[Json]:
 
 
 def waiting_pods(cluster: Cluster, namespace: str, pods: Iterable[Json]) -> tuple[WaitingPod, ...]:
-    """Those of these pods of Jobs that are pending."""
+    """The pending ones of these pods of Jobs."""
     causes = PodCauses(cluster, namespace)
     waiting = (_unplaced(pod, owner, causes) for pod in pods for owner in owning_jobs(pod))
     return tuple(pod for pod in waiting if pod)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PrefetchedLists:
-    """The lists and the Lease that a survey reads: requested on creation, and for each further one.
+    """The lists and the Lease of a survey: requested on creation, and again for each later survey.
 
     Not thread-safe.
     """

@@ -31,7 +31,7 @@ def create_all(
     except (ClusterError, KeyboardInterrupt) as error:
         failed = manifests[len(created)]
         why = str(error) or "interrupted"
-        undone = _taken_back(cli, connection, [*created, *_unanswered(connection, failed)])
+        undone = _roll_back(cli, connection, [*created, *_unanswered(connection, failed)])
         raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
     return created
 
@@ -53,7 +53,7 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
     """The Jobs as they would be stored. Raises Denied with every error."""
-    answers = {job["metadata"]["name"]: _asked(connection, job) for job in manifests}
+    answers = {job["metadata"]["name"]: _rehearsed(connection, job) for job in manifests}
     findings = [answer for answer in answers.values() if isinstance(answer, Finding)]
     taken = [name for name, answer in answers.items() if answer is None]
     refuse([*_existing(connection, manifests, taken), *findings])
@@ -105,7 +105,7 @@ def _existing(
     return [whole, *others] if roles else others
 
 
-def _asked(connection: ClusterConnection, manifest: Json) -> Json | Finding | None:
+def _rehearsed(connection: ClusterConnection, manifest: Json) -> Json | Finding | None:
     """The Job as it would be stored, or why not; None if one of its name exists."""
     try:
         return _create(connection, manifest, dry_run=True)
@@ -122,7 +122,7 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
     )
 
 
-def _taken_back(cli: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
+def _roll_back(cli: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
     """Delete the created Jobs; returns a sentence about what remains."""
     standing = [
         job["metadata"]["name"] for job in created if not _deleted(cli, connection.cluster, job)

@@ -44,9 +44,9 @@ _IN_HEADING: Final = frozenset({"Name", "Namespace", "Phase"})
 _FRESH: Final = 2.0
 """Seconds for which an answer is kept."""
 _REST: Final = 4
-"""The same as a multiple of the time that it took: a decision of a large cluster takes long."""
+"""An answer is kept for this multiple of the time that it took, if that is longer."""
 _STALE: Final = 60.0
-"""Seconds after that in which the answer is still given while another page is computed."""
+"""Seconds for which an older answer is still given while another page is computed."""
 _PATIENCE: Final = 10.0
 
 
@@ -78,14 +78,14 @@ class JobPages:
     def check(self, key: JobKey) -> None:
         """Raises Missing if the job is known not to exist, or is in a namespace not shown here."""
         if snapshot := self.snapshot():
-            self._found(snapshot, key)
+            self._job(snapshot, key)
 
     def read(self, key: JobKey) -> Json:
         """Raises Refused, Missing, ClusterError."""
         snapshot = self.snapshot()
         if snapshot is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
-        job = self._found(snapshot, key)
+        job = self._job(snapshot, key)
         now, last = self.monotonic(), self._answers.get(key)
         if last and now < last.until:
             return last.body
@@ -111,7 +111,7 @@ class JobPages:
         self._answers = usable | {job.key: answer}
         return body
 
-    def _found(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
+    def _job(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
         job = job_of(snapshot.jobs, key)
         if job:
             return job

@@ -51,7 +51,7 @@ class RequestAuth:
         """
         read = opens_page and asked.method in _READS
         foreign = None if read else _foreign(asked)
-        return self._host(asked) or self._known(asked) or foreign or self._writes(asked)
+        return self._host(asked) or self._token(asked) or foreign or self._writes(asked)
 
     def knows(self, token: str) -> bool:
         return bool(self.token) and _same(token, self.token)
@@ -70,7 +70,7 @@ class RequestAuth:
             "kubectl edl dashboard printed",
         )
 
-    def _known(self, asked: Request) -> AuthRefusal | None:
+    def _token(self, asked: Request) -> AuthRefusal | None:
         if not self.token or asked.path.startswith(OPEN):
             return None
         bearer = asked.headers.get("Authorization", "").removeprefix("Bearer ")

@@ -66,13 +66,13 @@ class DashboardWatcher:
     def _run(self) -> None:
         while not self._stopped.is_set():
             begun = self._monotonic()
-            self.turn()
+            self.publish_once()
             took = self._monotonic() - begun
             self._stopped.wait(max(_GATHER, _REST * took))
             self._changed.wait(_PATIENCE if self._snapshot else _GATHER)
             self._changed.clear()
 
-    def turn(self) -> None:
+    def publish_once(self) -> None:
         """Read and publish once. An error is shown next to the last good state."""
         trouble = ""
         try:

@@ -40,7 +40,7 @@ class WhatIfEngine:
     monotonic: Callable[[], float] = time.monotonic
     patience: float = _PATIENCE
     _lock: Lock = field(default_factory=Lock)
-    _known: tuple[ClusterState, Result] | None = None
+    _baseline: tuple[ClusterState, Result] | None = None
     """The run without the change, which is the same for each position of the slider."""
 
     def answer(self, snapshot: DashboardSnapshot | None, request: WhatIfRequest) -> Json:
@@ -74,13 +74,13 @@ class WhatIfEngine:
 
     def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
         # The incremental state reuses unchanged objects.
-        if self._known is None or not (
-            self._known[0].jobs is state.jobs
-            and self._known[0].nodes is state.nodes
-            and self._known[0].demands == state.demands
+        if self._baseline is None or not (
+            self._baseline[0].jobs is state.jobs
+            and self._baseline[0].nodes is state.nodes
+            and self._baseline[0].demands == state.demands
         ):
-            self._known = (state, self._run(state, by, late))
-        return self._known[1]
+            self._baseline = (state, self._run(state, by, late))
+        return self._baseline[1]
 
     def _run(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
         def passed(_now: float) -> None:

@@ -52,7 +52,7 @@ _Jobs = Mapping[JobKey, Sequence[Json]]
 """Jobs by training job."""
 
 
-def _found(
+def _selected(
     cli: CliContext, connection: ClusterConnection, choice: JobSelection, how: DeleteOptions
 ) -> _Jobs:
     listed: dict[JobKey, list[Json]] = {}
@@ -244,7 +244,7 @@ def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Sco
     """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
     check(choice, scope)
     connection = cli.connect(scope)
-    selected = _found(cli, connection, choice, how)
+    selected = _selected(cli, connection, choice, how)
     if none_found(cli, connection.namespace, selected):
         return
     pods = {key: sum(map(_active, jobs)) for key, jobs in selected.items()}

@@ -46,16 +46,16 @@ def print_results(cli: CliContext, output: OutputOptions, results: Iterable[Sect
     return worst(sections) is Verdict.FAILURE
 
 
-def section_text(results: SectionResult, how: Layout) -> str:
+def section_text(section: SectionResult, how: Layout) -> str:
     """The title, a line per finding, and an empty line; a fix has a line of its own.
 
     Checks for which the user lacks a right are left to the end of the report.
     """
-    distinct = _distinct(results)
-    if len(distinct) < len(results.found) and not distinct:
+    distinct = _distinct(section)
+    if len(distinct) < len(section.results) and not distinct:
         return ""
-    lines = [results.title, *(line for result in distinct for line in _lines(result, how))]
-    if results.cut_short:
+    lines = [section.title, *(line for result in distinct for line in _lines(result, how))]
+    if section.cut_short:
         lines += ["", CUT_SHORT]
     return _paragraph(lines)
 
@@ -75,7 +75,7 @@ def _unchecked(sections: Sequence[SectionResult]) -> Mapping[str, Mapping[str, I
     """The titles of the sections by the right that they lack, by its fix."""
     by_fix: dict[str, dict[str, dict[str, None]]] = {}
     for section in sections:
-        for result in section.found:
+        for result in section.results:
             if result.unchecked:
                 titles = by_fix.setdefault(result.fix, {}).setdefault(result.message, {})
                 titles[section.title] = None
@@ -98,9 +98,9 @@ def summary(sections: Sequence[SectionResult]) -> str:
     return f"{' and '.join(filter(None, bad))}{rest}."
 
 
-def _distinct(results: SectionResult) -> list[CheckResult]:
+def _distinct(section: SectionResult) -> list[CheckResult]:
     """Findings of the checks that ran, without repetition."""
-    ran = [result for result in results.found if not result.unchecked]
+    ran = [result for result in section.results if not result.unchecked]
     distinct = {(result.verdict, result.message, result.fix): result for result in reversed(ran)}
     return list(reversed(distinct.values()))
 
@@ -119,13 +119,13 @@ def document(sections: Sequence[SectionResult]) -> CheckReportDocument:
                 "remediation": row.fix,
             }
             for section in sections
-            for row in section.found
+            for row in section.results
         ],
     }
 
 
 def worst(sections: Sequence[SectionResult]) -> Verdict:
-    verdicts = {result.verdict for section in sections for result in section.found}
+    verdicts = {result.verdict for section in sections for result in section.results}
     return next((each for each in reversed(Verdict) if each in verdicts), Verdict.OK)
 
 

@@ -57,7 +57,7 @@ def events(
     connection = cli.connect(scope)
 
     def read() -> Report:
-        facts = _found(cli, connection, job, output.selector)
+        facts = _read_events(cli, connection, job, output.selector)
         chosen = [event for event in facts if not types or event.body.get("type") in types]
         whose = job or "training jobs"
         return events_report(chosen, cli.now(), connection.namespace, whose)
@@ -69,7 +69,7 @@ def events(
         show(cli, output, read)
 
 
-def _found(
+def _read_events(
     cli: CliContext, connection: ClusterConnection, job: str | None, selector: str
 ) -> Sequence[EventFacts]:
     survey = survey_training(connection, selector, cli.now())

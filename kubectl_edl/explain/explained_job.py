@@ -193,7 +193,7 @@ def stop_lists(explained: Explained) -> Iterator[BlockerList]:
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
-    """Missing Jobs and a problem, unless the lists above name them, refused pods, left-out Jobs."""
+    """Missing Jobs and a problem, if `stop_lists` has none; refused pods; left-out Jobs."""
     above = [*stop_lists(explained)]
     if not above:
         yield from incomplete(explained.view)

@@ -130,7 +130,7 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
         leave = "; to leave it to the plugin, with all values that are not the default: "
         takeover = f"{leave}{with_flags(by.takeover, scope)}" if by.takeover else ""
         raise Refused(f"{by.refusal}: {with_flags(by.again, scope)}{takeover}")
-    before = installation_values.kept(cluster)
+    before = installation_values.previous(cluster)
     given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:
         _check_image(given, "upgrade --take-ownership", scope)

@@ -20,7 +20,7 @@ from kubectl_edl.resources.manifest_sources import TOO_DEEP, ManifestSource, Unr
 from manifests import installation, values
 from manifests.documents import Documents
 
-KEPT: Final = "edl-values"
+VALUES_CONFIG_MAP: Final = "edl-values"
 """The ConfigMap of the chosen values, from which an upgrade starts."""
 _FILE: Final = "values.yaml"
 _DOT: Final = re.compile(r"(?<!\\)\.")
@@ -66,28 +66,28 @@ def documents(given: Json, namespace: str) -> Documents:
     """All objects of the installation, and the ConfigMap of its values. Raises ValuesError."""
     objects = installation.documents(values.read(given), namespace)
     ours = 1 if objects[0]["kind"] == installation.NAMESPACE else 0
-    return (*objects[:ours], _kept(given, namespace), *objects[ours:])
+    return (*objects[:ours], _config_map(given, namespace), *objects[ours:])
 
 
-def kept(cluster: Cluster) -> Json | None:
+def previous(cluster: Cluster) -> Json | None:
     """The values of the previous installation; None if it was installed in another way.
 
     Raises Unreadable if another client changed the ConfigMap to something malformed.
     """
     try:
-        manifest = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
+        manifest = cluster.get(ObjectRef("ConfigMap", cluster.system_namespace, VALUES_CONFIG_MAP))
     except NotFound:
         return None
     text = str((manifest.get("data") or {}).get(_FILE) or "")
-    return _read(ManifestSource(f"ConfigMap {cluster.system_namespace}/{KEPT}", text))
+    return _read(ManifestSource(f"ConfigMap {cluster.system_namespace}/{VALUES_CONFIG_MAP}", text))
 
 
-def _kept(given: Json, namespace: str) -> Json:
+def _config_map(given: Json, namespace: str) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": KEPT,
+            "name": VALUES_CONFIG_MAP,
             "namespace": namespace,
             "labels": {"app.kubernetes.io/part-of": contract.MANAGED_BY},
         },

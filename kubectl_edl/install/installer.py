@@ -13,7 +13,7 @@ from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator
 from kubectl_edl.client.certificate_store import served_for, served_outside
-from kubectl_edl.install.installation_values import KEPT
+from kubectl_edl.install.installation_values import VALUES_CONFIG_MAP
 
 FORCE: Final = "--force-conflicts"
 UPGRADE: Final = "kubectl edl upgrade"
@@ -77,7 +77,7 @@ def installer_of(cluster: Cluster) -> Installer:
             refusal=f"the webhook is served from {url}, by no Deployment of this cluster: restart "
             "it there in the plugin's version, and apply the other objects",
         )
-    values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, KEPT))
+    values = find(cluster, ObjectRef("ConfigMap", cluster.system_namespace, VALUES_CONFIG_MAP))
     if values is None and (deployed or served_for(cluster)):
         return Installer(
             "apply the manifests of the plugin's version (kubectl apply, kustomize)",
@@ -92,7 +92,7 @@ def installer_of(cluster: Cluster) -> Installer:
 
 
 def elsewhere(cluster: Cluster) -> str:
-    """The namespace of an installation, or of its rest, if that is another one; or empty.
+    """The namespace of an installation, or of what is left of one, if it is not ours; else empty.
 
     The webhook configurations tell, and without them the reconciler's ClusterRoleBinding. Raises
     ClusterError.
@@ -102,7 +102,7 @@ def elsewhere(cluster: Cluster) -> str:
 
 
 def readable_elsewhere(cluster: Cluster) -> str:
-    """The same; empty if the user may not read it."""
+    """As `elsewhere`; empty also if the user may not read it."""
     try:
         return elsewhere(cluster)
     except Forbidden:

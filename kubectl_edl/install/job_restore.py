@@ -48,7 +48,7 @@ def own_fields(job: Json) -> Json:
 
 
 def asked_fields(job: Json) -> Json:
-    """The same with the gates of a suspended Job, which an API server may accept or refuse.
+    """As `own_fields`, with the gates of a suspended Job, which an API server may refuse.
 
     From Kubernetes 1.36 it accepts them once the Job controller has ended the pods.
     """

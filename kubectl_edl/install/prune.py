@@ -140,7 +140,7 @@ would keep nodes.
 REQUESTS: Final = tuple(
     ListOptions(kind, labels=_PROVISIONAL) for kind in ("ProvisioningRequest", "PodTemplate")
 )
-"""The same for API servers that serve ProvisioningRequests."""
+"""Further such objects, if the API server serves ProvisioningRequests."""
 
 
 def created(cluster: PluginCluster) -> Iterator[ObjectRef]:

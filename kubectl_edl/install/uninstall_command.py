@@ -148,4 +148,4 @@ def _give_back(cli: CliContext, cluster: PluginCluster, flags: str) -> None:
     for job in filter(job_restore.asked_fields, uninstall_summary.elastic_jobs(cluster)):
         seen, why = job_restore.give_back(cluster, job, cli.sleep)
         if why:
-            cli.warn(uninstall_summary.kept(seen, why, flags))
+            cli.warn(uninstall_summary.unrestored(seen, why, flags))

@@ -66,7 +66,7 @@ def start_commands(jobs: Iterable[Json], flags: str) -> Iterator[str]:
 
 
 def start_script(jobs: Iterable[Json], flags: str) -> Iterator[str]:
-    """The same as lines of a shell script, with a comment below each Job that keeps gates."""
+    """`start_commands` as a shell script, with a comment below each Job that keeps gates."""
     for job in filter(_may_start, jobs):
         yield from start_commands([job], flags)
         for gated in job_restore.with_gates([job]):
@@ -83,7 +83,7 @@ def _is_paused(job: Json) -> bool:
     return annotations(job).get(contract.PAUSED) == "true"
 
 
-def kept(job: Json, why: str, flags: str) -> str:
+def unrestored(job: Json, why: str, flags: str) -> str:
     """The sentence on a Job whose own fields could not be restored."""
     fields, original = job_restore.asked_fields(job), job_restore.own_fields(job)
     names = " and ".join(_FIELDS[field] for field in fields)

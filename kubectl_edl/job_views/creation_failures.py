@@ -29,9 +29,9 @@ _UNKNOWN: Final = "why pods cannot be created is missing"
 def creation_failures(
     cluster: Cluster, views: Iterable[JobView], now: datetime
 ) -> tuple[Mapping[JobKey, tuple[JobBlocker, ...]], Hints]:
-    """By job that lacks pods, or did when its last start failed; without one, nothing is requested.
+    """Why pods could not be created, by job that lacks pods, or did when its last start failed.
 
-    With a hint if the user may not list Events.
+    Without such a job nothing is requested. A hint says that the user may not list Events.
     """
     lacking = [view for view in views if any(map(_lacks_pods, view.roles))]
     warnings, errors = warnings_by_job(cluster, jobs_of(view.job for view in lacking))
@@ -46,7 +46,7 @@ def creation_failures(
 def failures_of_job(
     cluster: Cluster, view: JobView, now: datetime
 ) -> tuple[tuple[JobBlocker, ...], Hints]:
-    """The same for one training job, from Events about its Jobs alone."""
+    """As `creation_failures`, for one training job, from Events about its Jobs alone."""
     if not any(map(_lacks_pods, view.roles)):
         return (), ()
     changes, hints = read_if_allowed(lambda: events_about(cluster, view.job, ()), _UNKNOWN)

@@ -118,7 +118,7 @@ def refused_pods(job: TrainingJob) -> Reason | None:
 
 
 def stalled_pods(job: TrainingJob, before: datetime | None = None) -> Iterator[list[Pod]]:
-    """Pods of which a container cannot start, in groups of one cause; only those created before."""
+    """Pods of which a container cannot start, grouped by cause; with `before`, only older pods."""
     pods = (pod for role in job.roles for pod in role.stalled_pods)
     yield from _by_cause(pod for pod in pods if before is None or pod.created_at < before)
 
@@ -206,7 +206,7 @@ def _why_sized(role: Role) -> Why:
 
 
 def _work_left(role: Role) -> Why | None:
-    """That less work is left of a running role than pods of its size, or of its max, could do."""
+    """The reason that a running role has fewer work items left than its size, or than its max."""
     remaining = role.status.remaining
     if not remaining or remaining > role.status.size or role.status.suspended:
         return None

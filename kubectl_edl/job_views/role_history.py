@@ -40,7 +40,7 @@ _ENDINGS: Final = {
 
 _Kind = tuple[Operation, OperationPhase, Code | None]
 
-known: Final = lru_cache(maxsize=4096)(entries)
+cached_entries: Final = lru_cache(maxsize=4096)(entries)
 """Cached, because a watch parses the same histories repeatedly."""
 
 
@@ -123,11 +123,11 @@ def forgotten(job: TrainingJob) -> tuple[str, ...]:
 
 
 def _first_time(role: Role) -> datetime | None:
-    return next((entry.at for entry in known(role.record.history)), None)
+    return next((entry.at for entry in cached_entries(role.record.history)), None)
 
 
 def _role_entries(role: Role) -> Iterator[_RoleEntry]:
-    history = known(role.record.history)
+    history = cached_entries(role.record.history)
     for before, entry, later in zip((None, *history), history, (*history[1:], None), strict=False):
         if entry.operation is not Operation.ENDED:
             phase, reached = _phase(entry, later), _from_reached(entry, before)

@@ -9,7 +9,7 @@ import msgspec
 
 from edl.annotations.job_history import MOST, Operation
 from edl.model import Role, TrainingJob
-from kubectl_edl.job_views.role_history import known
+from kubectl_edl.job_views.role_history import cached_entries
 
 SIGNS: Final = 16
 """Samples in a trend."""
@@ -40,7 +40,7 @@ class SizeSteps(msgspec.Struct, frozen=True):
 
 def steps(job: TrainingJob, role: Role) -> SizeSteps:
     """A role's sizes: 0 while it is suspended, and after its end."""
-    history = known(role.record.history)
+    history = cached_entries(role.record.history)
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in history]
     whole = len(history) < MOST and (not history or history[0].operation is Operation.STARTED)
     now = 0 if role.status.suspended or role.status.ending else role.status.size

@@ -63,19 +63,19 @@ def annotating(view: JobView, changes: str) -> str:
 
 def document(topology: Topology, counts: Sequence[DomainCounts] | None) -> TopologyDocument | None:
     """The document for `-o json`; null without a topology. `counts` is None if unknown."""
-    if (fields := _asked(topology)) is None:
+    if (fields := _request_document(topology)) is None:
         return None
     return {**fields, "domains": None if counts is None else domains_document(counts)}
 
 
 def waiting_document(topology: Topology, reason: Reason | None) -> TopologyWaitDocument | None:
     """The document for a job that waits for this reason; null without a topology."""
-    if (fields := _asked(topology)) is None:
+    if (fields := _request_document(topology)) is None:
         return None
     return {**fields, "nearest": nearest_document(reason)}
 
 
-def _asked(topology: Topology) -> TopologyRequestDocument | None:
+def _request_document(topology: Topology) -> TopologyRequestDocument | None:
     if not topology:
         return None
     return {

@@ -36,7 +36,7 @@ class FollowedPods:
     """
 
     sources: tuple[LogTarget, ...]
-    standing: str
+    state: str
     over: bool = False
 
 
@@ -188,7 +188,7 @@ class Follower:
             if not (track.reader or (track.complete and track.source.ended))
         )
         if pods.over:
-            self._over, self._verdict = True, pods.standing
+            self._over, self._verdict = True, pods.state
             self._unread = deque(track for track in self._unread if not track.source.stays)
             for source in pods.sources:
                 if source.stays and (track := self._tracks.get(source.run)):
@@ -200,7 +200,7 @@ class Follower:
                 "or --index"
             )
         elif not begun and not pods.over:
-            self._print_message(pods.standing)
+            self._print_message(pods.state)
         self._first = lambda source: LogRequest(source.pod, source.container)  # all lines
 
     def _track(self, source: LogTarget) -> _Track:

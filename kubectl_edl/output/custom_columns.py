@@ -43,5 +43,5 @@ def _columns(titles: Sequence[str], fields: Sequence[str]) -> ReadTable:
 
 
 def _cell(path: Path, document: object) -> str:
-    values = jsonpath.found(path, document)
+    values = jsonpath.selected(path, document)
     return ",".join(map(jsonpath.go_text, values)) if values else "<none>"

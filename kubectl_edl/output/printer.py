@@ -31,11 +31,11 @@ class InvalidOutput(EdlError):
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """One format. `table` returns a list's only table, `one` prints a changed object."""
+    """One format. `table` returns a list's only table, `prints_one` prints a changed object."""
 
     prints: Print
     table: Callable[[Report], Table | None] = lambda _: None
-    one: Callable[[JsonDocument], str] | None = None
+    prints_one: Callable[[JsonDocument], str] | None = None
     people: bool = False
     """For people: redrawn on a terminal, and without output if there are no objects."""
 
@@ -101,7 +101,7 @@ def _in_template(text: str, *, as_json: bool) -> OutputForm:
     def one(document: JsonDocument) -> str:
         return _applied(lambda: execute(template, document))
 
-    return OutputForm(lambda report, _: one(report.document), one=one)
+    return OutputForm(lambda report, _: one(report.document), prints_one=one)
 
 
 def _applied(act: Callable[[], _Result]) -> _Result:
@@ -140,10 +140,10 @@ _PLAIN: Final[Mapping[str, OutputForm]] = {
         _list_table,
         people=True,
     ),
-    "json": OutputForm(lambda report, _: json_text(report.document), one=json_text),
+    "json": OutputForm(lambda report, _: json_text(report.document), prints_one=json_text),
     "yaml": OutputForm(
         lambda report, _: yaml_text(report.document),
-        one=lambda document: f"---\n{yaml_text(document)}",
+        prints_one=lambda document: f"---\n{yaml_text(document)}",
     ),
     "name": OutputForm(lambda report, _: "".join(f"{name}\n" for name in report.names)),
 }

@@ -18,22 +18,22 @@ def documents(kind: str, bodies: Iterable[JsonDocument]) -> tuple[JsonDocument, 
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Sequence[JsonDocument]):
+class LazyDocuments(Sequence[JsonDocument]):
     """Documents that are built on access: a table of a thousand jobs needs none of them."""
 
     kind: str
     make: Callable[[int], JsonDocument]
-    many: int
+    length: int
 
     def __len__(self) -> int:
-        return self.many
+        return self.length
 
     @overload
     def __getitem__(self, index: int) -> JsonDocument: ...
     @overload
     def __getitem__(self, index: slice) -> list[JsonDocument]: ...
     def __getitem__(self, index: int | slice) -> JsonDocument | list[JsonDocument]:
-        numbers = range(self.many)[index]
+        numbers = range(self.length)[index]
         if isinstance(numbers, int):
             return documents(self.kind, [self.make(numbers)])[0]
         return list(documents(self.kind, map(self.make, numbers)))

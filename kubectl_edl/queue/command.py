@@ -101,7 +101,7 @@ def _chosen(
 def _with_causes(
     connection: ClusterConnection, queue: Sequence[WaitingJob], now: datetime
 ) -> tuple[list[WaitingJob], Hints]:
-    """A job that backs off because pods were not created says what refused them."""
+    """The queue; the reason of a job that backs off names what refused its pods."""
     backing_off = [view(entry.job) for entry in queue if entry.why.reason is Code.BACK_OFF]
     failures, hints = creation_failures(connection.cluster, backing_off, now)
 

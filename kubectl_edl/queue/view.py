@@ -29,7 +29,7 @@ _NAMED: Final = 3
 class WaitingJob:
     """A queued training job. `position` counts from 1, and 0 starts now; None: it has none.
 
-    `known` is False if positions are unknown without rights to read the cluster.
+    `positions_known` is False if positions are unknown without rights to read the cluster.
     """
 
     job: TrainingJob
@@ -38,7 +38,7 @@ class WaitingJob:
     why: Why
     estimate: Estimate | None = None
     """The estimated start; None without rights to read the cluster."""
-    known: bool = True
+    positions_known: bool = True
     held: Reason | None = None
     """Why the plan does not start it; None without a plan, or if the plan starts it."""
     counted: tuple[TeamCount, ...] = ()
@@ -109,7 +109,7 @@ def _team(waiting: WaitingJob) -> str:
 
 
 def _position(waiting: WaitingJob) -> str:
-    if not waiting.known:
+    if not waiting.positions_known:
         return UNKNOWN
     return "" if waiting.position is None else str(waiting.position)
 
@@ -119,7 +119,7 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
 
     By team if names are not available: `vision+2,deals+1,+4`.
     """
-    if not waiting.known:
+    if not waiting.positions_known:
         return UNKNOWN
     if waiting.counted:
         return ",".join(f"{count.team}+{count.jobs}" for count in waiting.counted)
@@ -145,7 +145,7 @@ def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
         "minReplicas": {role.name: role.spec.min for role in job.live},
         "startReplicas": dict(waiting.start_sizes),
         "requests": quantities(waiting.requests),
-        "blockedBy": [str(key) for key in waiting.ahead] if waiting.known else None,
+        "blockedBy": [str(key) for key in waiting.ahead] if waiting.positions_known else None,
         "blockedByTeam": counts_document(waiting.counted),
         "observedTime": time_text(waiting.as_of),
         **waiting.why.document,

@@ -98,7 +98,7 @@ def by_arrival(
 def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
     entry = published.job(job.key) if published else None
     if entry is None or published is None:
-        return WaitingJob(job, None, (), why(job), known=False)
+        return WaitingJob(job, None, (), why(job), positions_known=False)
     return WaitingJob(
         job,
         entry.position,

@@ -30,17 +30,17 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """One file and its name in messages; `found` is its text, or the error from decoding it."""
+    """One file and its name in messages; `content` is its text, or the error from decoding it."""
 
     name: str
-    found: str | Unreadable
+    content: str | Unreadable
 
     @property
     def text(self) -> str:
         """The text. Raises Unreadable if the file is not text."""
-        if isinstance(self.found, Unreadable):
-            raise self.found
-        return self.found
+        if isinstance(self.content, Unreadable):
+            raise self.content
+        return self.content
 
 
 def sources(names: Sequence[str], stdin: TextIO) -> list[ManifestSource]:

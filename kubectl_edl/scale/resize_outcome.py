@@ -77,7 +77,7 @@ def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
     if role.queue_closed and size != resize.size and not resize.removed:
         raise Refused(f"{name}: {role_name} has {size}, not {resize.size}: {QUEUE_CLOSED}")
     leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
-    if role.request.removing or leaving or not (role.queue_closed or _is_there(role, resize.size)):
+    if role.request.removing or leaving or not (role.queue_closed or _has_size(role, resize.size)):
         return None
     state = QUEUE_CLOSED if role.queue_closed else "all of them ready"
     return f"{name}: {role_name} has {size}, {state}"
@@ -100,7 +100,7 @@ def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
 
 
 def _earlier_size(job: JobKey, resize: Scaling, failed: HistoryEntry, scope: Scope) -> str:
-    """That an earlier manual size, which the role did not have either, is requested again."""
+    """The end of a sentence: an earlier manual size, also not reached, is requested again."""
     if resize.fallback in (None, failed.after):
         return ""
     role = f"{scope.within(job.namespace).job_flags} --role {resize.role.name}"
@@ -108,7 +108,7 @@ def _earlier_size(job: JobKey, resize: Scaling, failed: HistoryEntry, scope: Sco
     return f"; its earlier manual size {resize.fallback} stays requested; to remove it: {automatic}"
 
 
-def _is_there(role: Role, size: int | None) -> bool:
+def _has_size(role: Role, size: int | None) -> bool:
     """Whether the role has this size with all pods ready; without a size, its current one."""
     limited = role.request.scaling is not None and role.request.scaling.timeout is not None
     if limited or role.status.suspended or role.status.size != (size or role.status.size):

@@ -67,7 +67,7 @@ def _kind(node: Node) -> tuple[object, ...]:
 def _node_of(text: str, state: ClusterState) -> Node:
     """A node of `cpu=16,memory=64Gi,nvidia.com/gpu=4`; other amounts are the largest node's."""
     amounts = _amounts(text)
-    _check_known(text, amounts, state)
+    _check_names(text, amounts, state)
     try:
         capacity = Resources.parse(amounts)
     except ValueError as error:
@@ -89,7 +89,7 @@ def added_kind(state: ClusterState, count: int) -> str:
 def hints(state: ClusterState, like: str) -> list[str]:
     """Hints on amounts taken from the largest node, and on unknown resources."""
     amounts = _amounts(like) if "=" in like else {}
-    names = _known(state)
+    names = _resource_names(state)
     remarks = [
         "; ".join(filter(None, (_unknown(name), _meant(name, names))))
         for name in amounts
@@ -118,9 +118,9 @@ def _largest(amounts: Mapping[str, str], state: ClusterState) -> dict[str, int]:
     return {name: amount for name, amount in most.items() if amount}
 
 
-def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None:
+def _check_names(text: str, amounts: Iterable[str], state: ClusterState) -> None:
     """Raise Misused for a name without a domain that no node has and no pod requests."""
-    names = _known(state)
+    names = _resource_names(state)
     for name in amounts:
         if not name:
             raise Misused(f"--like {text}: an amount of nothing; such as cpu=16,memory=64Gi")
@@ -129,7 +129,7 @@ def _check_known(text: str, amounts: Iterable[str], state: ClusterState) -> None
             raise Misused(f"--like {text}: {_unknown(name)}; {_meant(name, names) or allowed}")
 
 
-def _known(state: ClusterState) -> list[str]:
+def _resource_names(state: ClusterState) -> list[str]:
     """Resources that a node has or a pod requests, sorted."""
     shapes = [role.template.shape for job in state.jobs for role in job.roles]
     shapes += [demand.shape for demand in state.demands]

@@ -133,11 +133,10 @@ def _with_left_out(facts: BlockerFacts) -> Iterable[JobBlocker]:
 def _explained(
     shown: JobView, observed: Iterable[JobBlocker], start: PublishedStops | None
 ) -> Iterator[JobBlocker]:
-    """The blockers; one whose remedy is `explain` has what that says, if it is one short remedy.
+    """The blockers. Where the remedy is the command `explain`, the remedy of `start` precedes it.
 
-    Of a job that never fits, it is the first one.
-
-    An exceeded quota has its published usage, or names the command that shows it.
+    Only a single and short one does; for a job that never fits, also the first of several. An
+    exceeded quota has its published usage, or the command that shows it.
     """
     helps = [stop.remediation for stop in start.blockers] if start and start.complete else []
     if shown.why.reason is Code.NEVER_FITS:

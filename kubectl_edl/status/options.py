@@ -38,7 +38,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         from edl.model import Code, Phase
 
         is_code, name = _code(value)
-        spelled = {text.casefold(): text for text in _known(is_code=is_code)}
+        spelled = {text.casefold(): text for text in _names(is_code=is_code)}
         if match := spelled.get(name.casefold()):
             return Code(match) if is_code else Phase(match)
         what, every = "a phase", f"one of {', '.join(spelled.values())}, or reason=CODE"
@@ -57,7 +57,7 @@ class _OneGoal(click.ParamType["Phase | Code"]):
         from click.shell_completion import CompletionItem
 
         is_code, name = _code(incomplete)
-        fit = [one for one in _known(is_code=is_code) if one.casefold().startswith(name.casefold())]
+        fit = [one for one in _names(is_code=is_code) if one.casefold().startswith(name.casefold())]
         # Phases are offered in lower case, as by click.Choice.
         texts = (f"{_REASON}={text}" if is_code else text.casefold() for text in fit)
         return [CompletionItem(text) for text in texts]
@@ -70,7 +70,7 @@ def _code(value: str) -> tuple[bool, str]:
     return is_code, code if is_code else value
 
 
-def _known(*, is_code: bool) -> list[str]:
+def _names(*, is_code: bool) -> list[str]:
     from edl.model import Code, Phase
 
     return [member.value for member in (Code if is_code else Phase)]

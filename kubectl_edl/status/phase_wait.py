@@ -47,11 +47,11 @@ class Wait:
             every = f"kubectl edl status -A{self._scope.edl_flags}"
             raise Missing(f"no training job to wait for; all of them: {every}")
         for view in views:
-            if view.phase in ENDED and not self._is_there(view):
+            if view.phase in ENDED and not self._is_goal(view):
                 raise EndedOtherwise(
                     f"{view.job.key.name} is {view.phase.value}: {view.why.message}"
                 )
-        paused = (view for view in views if view.phase is Phase.PAUSED and not self._is_there(view))
+        paused = (view for view in views if view.phase is Phase.PAUSED and not self._is_goal(view))
         for view in islice(paused, _HINTED if self._unhinted else 0):
             resume = self._command("resume", view)
             self._cli.warn(f"hint: {view.job.key.name} does not run before it is resumed: {resume}")
@@ -78,7 +78,7 @@ class Wait:
 
     def conclude(self) -> None:
         """Raise TimedOut if a goal was given and not reached."""
-        missed = [view for view in self._views if not self._is_there(view)]
+        missed = [view for view in self._views if not self._is_goal(view)]
         if self._wanted.goals and missed:
             names = ", ".join(f"{view.job.key.name} is {view.phase.value}" for view in missed)
             goals = " or ".join(goal.value for goal in self._wanted.goals)
@@ -93,9 +93,9 @@ class Wait:
 
     @property
     def _reached(self) -> bool:
-        return bool(self._wanted.goals) and all(map(self._is_there, self._views))
+        return bool(self._wanted.goals) and all(map(self._is_goal, self._views))
 
-    def _is_there(self, view: JobView) -> bool:
+    def _is_goal(self, view: JobView) -> bool:
         return view.phase in self._phases or view.why.reason in self._codes
 
     @property

@@ -18,7 +18,7 @@ from kubectl_edl.job_views.job_reasons import conflict_hints
 from kubectl_edl.job_views.training_job_view import document, view
 from kubectl_edl.output.age import age
 from kubectl_edl.output.color import meaning
-from kubectl_edl.output.report import Made, Report
+from kubectl_edl.output.report import LazyDocuments, Report
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def list_report(
     """
     return Report(
         sections=(Table.of(_columns(now, namespace), views),),
-        objects=Made("TrainingJob", lambda number: _document(views[number], settings), len(views)),
+        objects=LazyDocuments(
+            "TrainingJob", lambda number: _document(views[number], settings), len(views)
+        ),
         names=tuple(view.name for view in views),
         list_kind="TrainingJobList",
         nothing=_nothing(namespace),

@@ -166,7 +166,7 @@ def unpriced(costs: NodeCosts) -> str:
     return f"{nodes} no price; add --price TYPE=AMOUNT for its instance type"
 
 
-def held(hours: Hours) -> str:
+def so_far(hours: Hours) -> str:
     """`6 GPU-h`; `>6 GPU-h` if the history is incomplete."""
     return ("" if hours.whole else ">") + hours_text(hours.held, hours.unit)
 
@@ -192,9 +192,9 @@ def hours_lines(costs: ClusterCosts) -> list[str]:
 def _held_so_far(hours: Hours) -> str:
     compared = against(hours)
     if not compared:
-        return held(hours)
+        return so_far(hours)
     link = "as" if compared == "the same" else "than"
-    return f"{held(hours)}, {compared} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
+    return f"{so_far(hours)}, {compared} {link} the {decimal(hours.at_max)} of fixed maximum sizes"
 
 
 def _money(hours: Hours, prices: Mapping[Unit, float]) -> str:

@@ -33,9 +33,9 @@ from kubectl_edl.top.cluster_costs import (
     NodeCosts,
     NodeShares,
     against,
-    held,
     hours_lines,
     hours_text,
+    so_far,
 )
 from kubectl_edl.top.resource_hours import Hours
 from kubectl_edl.top.usage import ClusterUsage, JobUsage, NodeUsage, UsageLine
@@ -76,7 +76,7 @@ def _job_columns(
         Column("MEM-REQ", lambda row: memory(row.requested.get(MEMORY)), spare=1),
         Column("MEM-USED", lambda row: _measured(row, MEMORY, memory)),
         Column("GPU-REQ", lambda row: thousandths(gpus(row.requested)), spare=4),
-        Column("HOURS", lambda row: held(row.hours), spare=4),
+        Column("HOURS", lambda row: so_far(row.hours), spare=4),
         # Shown only if the serial fraction is known.
         *(at_max if any(usage.hours.compared for usage in usages) else ()),
         Column("AGE", lambda row: age(row.view.job.queued_at, now), spare=3),
@@ -109,25 +109,25 @@ _NODES: Final[tuple[Column[NodeUsage], ...]] = (
     Column("TRAINING", lambda row: str(row.training), spare=3),
     Column("PODS", lambda row: f"{row.pods}/{row.node.allocatable.get(PODS)}", spare=3),
     Column("CPU", lambda row: cores(row.node.allocatable.get(CPU)), wide=True),
-    Column("CPU-REQ", lambda row: _asked(row, CPU, cores), spare=2),
+    Column("CPU-REQ", lambda row: _requested(row, CPU, cores), spare=2),
     Column("CPU-IDLE", lambda row: cores(row.idle.get(CPU))),
     Column("CPU-USED", lambda row: cores(row.used.get(CPU)) if row.used else UNKNOWN, spare=3),
     Column("MEM", lambda row: memory(row.node.allocatable.get(MEMORY)), wide=True),
-    Column("MEM-REQ", lambda row: _asked(row, MEMORY, memory), spare=2),
+    Column("MEM-REQ", lambda row: _requested(row, MEMORY, memory), spare=2),
     Column("MEM-IDLE", lambda row: memory(row.idle.get(MEMORY))),
     Column("MEM-USED", lambda row: memory(row.used.get(MEMORY)) if row.used else UNKNOWN, spare=3),
     Column("GPU", lambda row: thousandths(offered_gpus(row.node.allocatable)), wide=True),
-    Column("GPU-REQ", lambda row: _asked_gpus(row.node), spare=2),
+    Column("GPU-REQ", lambda row: _requested_gpus(row.node), spare=2),
     Column("GPU-IDLE", lambda row: thousandths(_idle_gpus(row.node))),
 )
 
 
-def _asked(usage: NodeUsage, name: str, text: Callable[[int], str]) -> str:
+def _requested(usage: NodeUsage, name: str, text: Callable[[int], str]) -> str:
     asked = usage.node.used.get(name)
     return _part(text(asked), asked, usage.node.allocatable.get(name))
 
 
-def _asked_gpus(node: Node) -> str:
+def _requested_gpus(node: Node) -> str:
     asked = gpus(node.used)
     return _part(thousandths(asked), asked, offered_gpus(node.allocatable))
 

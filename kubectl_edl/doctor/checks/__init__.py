@@ -140,7 +140,7 @@ def run_section(section: Section, context: CheckContext) -> SectionResult:
 def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:
     """Run a check; an error becomes a finding."""
     try:
-        yield from check.at(context)
+        yield from check.run(context)
     except EdlError as error:
         yield _of_error(error)
 

@@ -226,11 +226,11 @@ def _surveyed(state: ClusterState, hints: Hints, namespace: str) -> Survey:
 class Check:
     """One check. If a `vital` one fails, the later ones are skipped.
 
-    `at` may raise any EdlError: a missing right becomes a warning, other errors a failure.
+    `run` may raise any EdlError: a missing right becomes a warning, other errors a failure.
     """
 
     name: str
-    at: Callable[[CheckContext], Iterator[CheckResult]]
+    run: Callable[[CheckContext], Iterator[CheckResult]]
     vital: bool = False
 
 
@@ -247,7 +247,7 @@ class SectionResult:
     """Results of a section's checks. `cut_short`: a vital one failed and the rest was skipped."""
 
     title: str
-    found: tuple[CheckResult, ...]
+    results: tuple[CheckResult, ...]
     cut_short: bool = False
 
 

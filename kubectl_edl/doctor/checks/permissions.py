@@ -109,7 +109,7 @@ def ours(context: CheckContext) -> CheckResults:
     cluster = context.connection.cluster
     chosen = values.read(
         {
-            "certManager": {"enabled": _kept_elsewhere(cluster)},
+            "certManager": {"enabled": _uses_cert_manager(cluster)},
             "fence": {"enabled": context.find(_FENCE[0]) is not None},
             "rights": _rights_of_modes(context),
         }
@@ -181,7 +181,7 @@ def _pod(context: CheckContext, name: str) -> Json | None:
     return None if component is None else component.template
 
 
-def _kept_elsewhere(cluster: Cluster) -> bool:
+def _uses_cert_manager(cluster: Cluster) -> bool:
     """Whether cert-manager issues certificates; False if unreadable, which `yours` reports."""
     try:
         return certificate_owner(cluster) is CertificateStore.CERT_MANAGER

@@ -130,9 +130,9 @@ def unrequested(context: CheckContext) -> CheckResults:
 
 
 def never(context: CheckContext) -> CheckResults:
-    """Queued jobs that cannot start, even as the only ones, on the present nodes and quotas.
+    """Queued jobs that could not start even alone, within quotas, on present nodes or added ones.
 
-    Nor on nodes that an autoscaler may add. Likewise pending pods of other owners without one.
+    Also pending pods of other owners that fit no node, even if no training job ran.
     """
     from edl.forecast.never_fits import unstartable
 

@@ -8,6 +8,6 @@ A field that is not there is nothing, as kubectl has it by default.
 
 from kubectl_edl.output.jsonpath.go_format import go_text
 from kubectl_edl.output.jsonpath.jsonpath_parser import as_json, execute, relaxed, template
-from kubectl_edl.output.jsonpath.jsonpath_steps import TemplateError, found
+from kubectl_edl.output.jsonpath.jsonpath_steps import TemplateError, selected
 
-__all__ = ["TemplateError", "as_json", "execute", "found", "go_text", "relaxed", "template"]
+__all__ = ["TemplateError", "as_json", "execute", "go_text", "relaxed", "selected", "template"]

@@ -57,13 +57,13 @@ def _results(template: Template, document: object) -> Iterator[steps.PathValues]
 
 
 def _selection(path: Path) -> TemplatePart:
-    return lambda document: iter([steps.found(path, document)])
+    return lambda document: iter([steps.selected(path, document)])
 
 
 def _range(path: Path, body: Template) -> TemplatePart:
     """`{range PATH}…{end}`: the template, repeated for each value that the path selects."""
     return lambda document: (
-        values for value in steps.found(path, document) for values in _results(body, value)
+        values for value in steps.selected(path, document) for values in _results(body, value)
     )
 
 

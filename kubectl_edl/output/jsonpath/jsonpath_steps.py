@@ -26,7 +26,7 @@ class TemplateError(ValueError):
     """An error in a template, or the reason why it cannot be applied to an object."""
 
 
-def found(path: Path, document: object) -> PathValues:
+def selected(path: Path, document: object) -> PathValues:
     """The values that a path selects; empty if it matches nothing."""
     return reduce(lambda values, step: step(values), path, [document])
 
@@ -81,7 +81,7 @@ def filtered(left: Path, comparison: str, right: Path) -> PathStep:
     def passes(item: object) -> bool:
         if not comparison:
             return _leads_somewhere(item, left)
-        return _compares(found(left, item), comparison, found(right, item))
+        return _compares(selected(left, item), comparison, selected(right, item))
 
     return lambda values: [item for value in values for item in _items(value) if passes(item)]
 
@@ -133,7 +133,7 @@ def _compares(left: PathValues, comparison: str, right: PathValues) -> bool:
 
 def _leads_somewhere(item: object, path: Path) -> bool:
     try:
-        return bool(found(path, item))
+        return bool(selected(path, item))
     except TemplateError:
         return False
 

@@ -90,9 +90,9 @@ def _training(
     document = Document(value, Origin(where, 1, ""), lambda _: number)
     field = Reading(document, _COLUMNS, findings).root()
     if surplus := ", ".join(f'"{cell}"' for cell in row.get(None) or () if cell.strip()):
-        field.found(f"{surplus} beyond the last column", "a cell for each column at most")
+        field.report(f"{surplus} beyond the last column", "a cell for each column at most")
     if not field["at"]:
-        field["at"].found("is missing", TIME)
+        field["at"].report("is missing", TIME)
     serial = field["serial"].number(0, most=1)
     job = training(field, field["name"].text(f"trace-{number}"), field["at"].seconds(0))
     if job is None or not (serial and field["work"]):

@@ -52,11 +52,11 @@ def check(field: Field) -> int:
     argument = field[way]
     choices = argument.value if isinstance(argument.value, list) else []
     if way == "choices" and not choices:
-        argument.found("nothing to choose from", "a list of values")
+        argument.report("nothing to choose from", "a list of values")
     elif way == "between" and (len(choices) != _ENDS or None in map(_amount, choices)):
-        argument.found("not two ends", f"[least, most], each a number or a time ({TIME})")
+        argument.report("not two ends", f"[least, most], each a number or a time ({TIME})")
     elif way == "exponential" and not _amount(argument.value):
-        argument.found(f'"{str(argument.value)[:SHOWN]}"', f"the mean: {TIME}")
+        argument.report(f'"{str(argument.value)[:SHOWN]}"', f"the mean: {TIME}")
     return len(choices) or 1
 
 

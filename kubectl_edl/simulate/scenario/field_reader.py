@@ -31,7 +31,7 @@ def amount(resource: str, value: object) -> Resources:
     return result
 
 
-_known: Final = lru_cache(maxsize=4096, typed=True)(amount)
+_cached_amount: Final = lru_cache(maxsize=4096, typed=True)(amount)
 """`amount` of numbers and texts, of which a trace repeats few."""
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
 LONGEST: Final = 100 * 365 * 86_400
@@ -72,7 +72,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     ways: tuple[str, ...] = ()
     """The distributions that are allowed here, for messages about misspelt ones."""
 
-    def found(self, what: str, allowed: str = "") -> None:
+    def report(self, what: str, allowed: str = "") -> None:
         """Report a finding on this field."""
         document = self.reading.document
         line = document.line_of(self.place)
@@ -98,10 +98,10 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def only(self, names: Sequence[str]) -> "Field":
         """This object, after reporting fields other than these."""
         if self and not isinstance(self.value, dict):
-            self.found(_kind(self.value), f"an object with {', '.join(names)}")
+            self.report(_kind(self.value), f"an object with {', '.join(names)}")
         for name, part in self.parts():
             if name not in names:
-                part.found(_no_field(name, names), ", ".join(names))
+                part.report(_no_field(name, names), ", ".join(names))
         return self
 
     def parts(self) -> Iterator[tuple[str, "Field"]]:
@@ -113,7 +113,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def members(self) -> Iterator[tuple[str, "Field"]]:
         """The fields of an object; another type of value is reported."""
         if self and not isinstance(self.value, dict):
-            self.found(_kind(self.value), "an object, such as {name: value}")
+            self.report(_kind(self.value), "an object, such as {name: value}")
         return self.parts()
 
     def items(self) -> list["Field"]:
@@ -124,7 +124,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def listed(self) -> list["Field"]:
         """The items of a list; another type of value is reported."""
         if self and not isinstance(self.value, list):
-            self.found(_kind(self.value), "a list")
+            self.report(_kind(self.value), "a list")
             return []
         return self.items()
 
@@ -144,7 +144,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     def choice(self, options: Sequence[str], default: str) -> str:
         text = self.text(default)
         if text not in options:
-            self.found(f'"{text}"', ", ".join(options))
+            self.report(f'"{text}"', ", ".join(options))
             return default
         return text
 
@@ -157,7 +157,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
         if not isinstance(value, int) or isinstance(value, bool):
             self._misread(allowed)
         elif not least <= value <= end:
-            self.found(str(value)[:SHOWN], allowed)
+            self.report(str(value)[:SHOWN], allowed)
         else:
             return value
         return default
@@ -174,7 +174,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
         if value is None:
             self._misread(allowed)
         elif not least <= value <= most:
-            self.found(f"{self.value}", allowed)
+            self.report(f"{self.value}", allowed)
         else:
             return value
         return default
@@ -190,7 +190,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
             self._misread(TIME)
             return default
         if seconds > LONGEST and self:
-            self.found(f"{self.value} is {TOO_LONG}", TIME)
+            self.report(f"{self.value} is {TOO_LONG}", TIME)
             return default
         return seconds
 
@@ -199,12 +199,12 @@ class Field(msgspec.Struct, frozen=True, gc=False):
         amounts = Resources()
         for name, resource in names.items():
             part = self[name]
-            read = _known if isinstance(part.value, str | int | float) else amount
+            read = _cached_amount if isinstance(part.value, str | int | float) else amount
             try:
                 amounts += read(resource, part.value) if part else Resources()
             except ValueError as error:
                 what, _, allowed = str(error).partition("; ")
-                part.found(what, allowed.removeprefix("allowed: "))
+                part.report(what, allowed.removeprefix("allowed: "))
         return amounts
 
     def _misread(self, allowed: str) -> None:
@@ -212,9 +212,9 @@ class Field(msgspec.Struct, frozen=True, gc=False):
         unknown = [(name, part) for name, part in self.parts() if name not in self.ways]
         drawn = f", or drawn by one of {', '.join(self.ways)}" if self.ways else ""
         for name, part in unknown:
-            part.found(_no_field(name, self.ways), allowed + drawn)
+            part.report(_no_field(name, self.ways), allowed + drawn)
         if not unknown:
-            self.found(_kind(self.value), allowed + drawn * isinstance(self.value, dict))
+            self.report(_kind(self.value), allowed + drawn * isinstance(self.value, dict))
 
 
 def as_number(value: object) -> float | None:

@@ -65,7 +65,7 @@ def trainings(field: Field, random: Random) -> list[Training]:
     arrivals = list(islice(_arrivals(field, random), how_many))
     if arrivals[-1] > LONGEST:
         last = field["every"] or field["poisson"] or field["at"]
-        last.found(f"the last of {how_many} would come after {TOO_LONG}", "fewer, or less apart")
+        last.report(f"the last of {how_many} would come after {TOO_LONG}", "fewer, or less apart")
         return []
     jobs = [
         training(_redrawn(field, distributions.at_random(random)), name, arrival)
@@ -78,7 +78,7 @@ def _check(field: Field) -> None:
     """Read the entry with each of its choices, so that invalid choices are always reported."""
     arrival = [name for name in ("every", "poisson") if field[name]]
     if len(arrival) > 1:
-        field["poisson"].found("every and poisson", "one of them")
+        field["poisson"].report("every and poisson", "one of them")
     for number in range(distributions.check(field)):
         training(_redrawn(field, distributions.each(number)), "job", 0.0)
 
@@ -126,7 +126,7 @@ def _job(field: Field, name: str) -> TrainingJob | None:
         return queued(name, kind, roles, priority=priority, items=items)
     except ValueError as error:
         what, _, allowed = str(error).partition("; ")
-        (field["roles"] or field).found(what, allowed)
+        (field["roles"] or field).report(what, allowed)
         return None
 
 
@@ -139,7 +139,7 @@ def _templated(field: Field, name: str) -> TrainingJob | None:
         return named(template(str(path)), name, field["priority"].priority())
     except (EdlError, ValueError) as error:
         what, _, allowed = str(error).partition("; ")
-        part.found(what, allowed)
+        part.report(what, allowed)
         return None
 
 
@@ -156,7 +156,7 @@ def _topology(field: Field, roles: Sequence[WorkloadRole]) -> Topology:
     topology = topology_labels.read(form, frozenset(role.role for role in roles))
     for finding in form.findings:
         name = next(name for name, note in _TOPOLOGY.items() if note in finding.path)
-        field[name].found(finding.what, finding.allowed)
+        field[name].report(finding.what, finding.allowed)
     return topology
 
 
@@ -181,7 +181,7 @@ def _role(field: Field, role: str) -> WorkloadRole:
     low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
     high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)
     if low > high:
-        field["min"].found(f"min {low} is above max {high}", "1 ≤ min ≤ max")
+        field["min"].report(f"min {low} is above max {high}", "1 ≤ min ≤ max")
         high = low
     return WorkloadRole(role, low, high, shape(field))
 
@@ -214,14 +214,14 @@ def _work(field: Field) -> Work:
     """`length`: seconds at any size; `work`: seconds of one replica; otherwise it never ends."""
     name = "length" if field["length"] else "work"
     if field["length"] and field["work"]:
-        field["work"].found("length and work", "one of them")
+        field["work"].report("length and work", "one of them")
     if field["speed"] and not field["work"]:
-        field["speed"].found("without work", "with work; a length is the same at any size")
+        field["speed"].report("without work", "with work; a length is the same at any size")
     if not field[name]:
         return ENDLESS
     seconds = field[name].seconds(1)
     if seconds <= 0:
-        field[name].found("no time at all", f"above 0: {TIME}")
+        field[name].report("no time at all", f"above 0: {TIME}")
         return ENDLESS
     return Work(seconds, CONSTANT if name == "length" else curve(field["speed"]))
 
@@ -239,7 +239,7 @@ def curve(field: Field) -> Curve:
             return Amdahl(float(share))
     except ValueError:
         pass
-    field.found(f'"{field.value}"', _SPEEDS)
+    field.report(f'"{field.value}"', _SPEEDS)
     return LINEAR
 
 
@@ -247,10 +247,10 @@ def _measured(field: Field) -> Curve:
     sizes = {size: part for size, part in field.parts() if _SIZE.fullmatch(size)}
     for size, part in field.parts():
         if size not in sizes:
-            part.found(f'"{size}" is not a number of replicas', _SPEEDS)
+            part.report(f'"{size}" is not a number of replicas', _SPEEDS)
     try:
         pairs = [(int(size), part.number(1) if part else 0.0) for size, part in sizes.items()]
         return Measured(tuple(sorted(pairs))) if pairs else LINEAR
     except ValueError as error:
-        field.found(str(error).partition("; ")[0], _SPEEDS)
+        field.report(str(error).partition("; ")[0], _SPEEDS)
         return LINEAR

@@ -63,9 +63,9 @@ def _node_event(
 ) -> Iterator[NodeEvent]:
     """An event on an existing node."""
     time, taint = event["at"].seconds(0), event["taint"]
-    node = _known(event["node"], by_name) if change or event["node"] else None
+    node = _node_named(event["node"], by_name) if change or event["node"] else None
     if change is Change.TAINTED and not taint:
-        event.found("no taint", "taint: key=value:NoExecute")
+        event.report("no taint", "taint: key=value:NoExecute")
     elif change and node:
         yield NodeEvent(time, change, node, _taint(taint) if taint else None)
 
@@ -73,18 +73,18 @@ def _node_event(
 def _change(field: Field) -> Change | None:
     """The kind of event; None with a finding if it is missing or unknown."""
     if not field:
-        field.found("is missing", ", ".join(_CHANGES))
+        field.report("is missing", ", ".join(_CHANGES))
         return None
     name = field.choice(_CHANGES, "")
     return Change(name) if name else None
 
 
-def _known(field: Field, by_name: Mapping[str, Node]) -> Node | None:
+def _node_named(field: Field, by_name: Mapping[str, Node]) -> Node | None:
     name = field.text()
     if name not in by_name:
         nodes = list(by_name)
         example = f"{nodes[0]} … {nodes[-1]}" if nodes else "nodes of this scenario"
-        field.found(f'"{name}" is not a node', example)
+        field.report(f'"{name}" is not a node', example)
     return by_name.get(name)
 
 
@@ -106,7 +106,7 @@ def _capacity(field: Field) -> Resources:
     capacity = Resources.of({PODS: field["pods"].whole(110)}) + field.resources(AMOUNTS)
     capacity += field["resources"].resources(named)
     if not (field[CPU] or CPU in named):
-        field[CPU].found("is missing", "the cores of a node, such as 16")
+        field[CPU].report("is missing", "the cores of a node, such as 16")
     # Nodes without a memory field have unlimited memory, not none.
     return capacity if capacity.get(MEMORY) else capacity + Resources.of({MEMORY: 2**50})
 
@@ -114,6 +114,6 @@ def _capacity(field: Field) -> Resources:
 def _taint(field: Field) -> Taint | None:
     match = _TAINT.fullmatch(field.text())
     if match is None or match["effect"] not in _EFFECTS:
-        field.found(f'"{field.value}"', f"key=value:EFFECT, EFFECT one of {', '.join(_EFFECTS)}")
+        field.report(f'"{field.value}"', f"key=value:EFFECT, EFFECT one of {', '.join(_EFFECTS)}")
         return None
     return Taint(match["key"], match["value"] or "", match["effect"])

@@ -110,10 +110,10 @@ class _Reader:
     def _nodes(self, field: Field, pools: Sequence[SimulatedNodePool]) -> tuple[Node, ...]:
         nodes = [node for part in field.listed() for node in scenario_nodes.group(part)]
         if not (nodes or pools):
-            field.found("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
+            field.report("no nodes", "a list of groups, such as {count: 10, cpu: 16, memory: 64Gi}")
         names = [*(node.name for node in nodes), *(pool.name for pool in pools)]
         if len(set(names)) < len(names):
-            field.found("two nodes of one name", "another name for one of the groups, or pools")
+            field.report("two nodes of one name", "another name for one of the groups, or pools")
         return tuple(nodes)
 
     def _trainings(self, root: Field) -> tuple[Training, ...]:
@@ -130,19 +130,19 @@ class _Reader:
         ]
         names = Counter(job.key.name for job in jobs)
         for twice in sorted(name for name, number in names.items() if number > 1):
-            root["jobs"].found(f'two jobs are called "{twice}"', "a name of its own for each")
+            root["jobs"].report(f'two jobs are called "{twice}"', "a name of its own for each")
         return tuple(jobs)
 
     def _traced(self, field: Field) -> Sequence[Training]:
         path, line = self.folder / field.text(), self.reading.document.line_of(field.place)
         try:
             if not path.is_file():  # a pipe or a device might never end
-                field.found(f'"{path}" is not a file', "a CSV file, relative to the scenario")
+                field.report(f'"{path}" is not a file', "a CSV file, relative to the scenario")
                 return ()
             return trace(str(path), path.read_text("utf-8-sig"))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            field.found(f'"{str(path)[:_SHOWN]}" cannot be read: {why}', "a CSV file, in UTF-8")
+            field.report(f'"{str(path)[:_SHOWN]}" cannot be read: {why}', "a CSV file, in UTF-8")
             return ()
         except Denied as denied:
             for finding in denied.findings:
@@ -166,7 +166,7 @@ def _teams(field: Field) -> Teams:
         return parse_teams(json.dumps({"teams": field.value}))
     except Denied as denied:
         for finding in denied.findings:
-            field.found(f"{finding.path}: {finding.what}", finding.allowed)
+            field.report(f"{finding.path}: {finding.what}", finding.allowed)
         return Teams()
 
 
@@ -177,7 +177,7 @@ def _service(field: Field) -> Service:
         step.only(("at", "replicas"))
         steps.append((step["at"].seconds(0), _pods(step["replicas"])))
     if not steps:
-        field.found("a service without pods", "replicas, or steps: [{at: 0, replicas: 4}]")
+        field.report("a service without pods", "replicas, or steps: [{at: 0, replicas: 4}]")
     return Service(
         name=field["name"].text(f"service-{field.place[-1]}"),
         shape=shape(field),
@@ -191,7 +191,7 @@ def _service(field: Field) -> Service:
 
 def _pods(field: Field) -> int:
     if not field:
-        field.found("is missing", f"a whole number from 0 to {MOST_REPLICAS}")
+        field.report("is missing", f"a whole number from 0 to {MOST_REPLICAS}")
     return field.whole(0, most=MOST_REPLICAS)
 
 
@@ -199,7 +199,7 @@ def _settings(field: Field) -> Timing:
     field.only(SETTINGS)
     usual = Timing()
     if not (between := field["round"].seconds(usual.round)):
-        field["round"].found("no time at all", f"above 0: {TIME}")
+        field["round"].report("no time at all", f"above 0: {TIME}")
         return usual
     return Timing(
         start_up=field["startUp"].seconds(usual.start_up),
@@ -232,7 +232,7 @@ def _limit(field: Field, setting: Setting) -> Any:  # noqa: ANN401 - of the sett
         return setting.read(field.value)
     except ValueError:
         shown = f'"{field.value}"' if isinstance(field.value, str) else f"{field.value}"
-        field.found(shown[:SHOWN], setting.allowed)
+        field.report(shown[:SHOWN], setting.allowed)
         return setting.default
 
 

@@ -155,20 +155,20 @@ def script(*found: DashboardSnapshot | Exception) -> ClusterWideReader:
 def test_an_error_is_shown_with_the_last_good_state() -> None:
     board, right = PageBroadcast(), read_once(trained())
     live = DashboardWatcher(script(right, Unreachable("no answer"), right), board, time.monotonic)
-    live.turn()
+    live.publish_once()
     assert newest(board)["trouble"] == ""
-    live.turn()
+    live.publish_once()
     shown = newest(board)
     assert shown["trouble"] == "no answer"
     assert shown["jobs"]["all"] == 1  # type: ignore[index]
-    live.turn()
+    live.publish_once()
     assert newest(board)["trouble"] == ""
 
 
 def test_before_anything_was_read_trouble_is_shown_alone() -> None:
     board = PageBroadcast()
     live = DashboardWatcher(script(Unreachable("no answer")), board, time.monotonic)
-    live.turn()
+    live.publish_once()
     assert newest(board) == {"trouble": "no answer"}
     assert live.snapshot is None
 
@@ -176,10 +176,10 @@ def test_before_anything_was_read_trouble_is_shown_alone() -> None:
 def test_even_a_bug_does_not_end_the_watcher(caplog: pytest.LogCaptureFixture) -> None:
     board = PageBroadcast()
     live = DashboardWatcher(script(KeyError("x"), read_once(trained())), board, time.monotonic)
-    live.turn()
+    live.publish_once()
     assert newest(board)["trouble"] == "unexpected KeyError: 'x'"
     assert "reading the cluster failed" in caplog.text
-    live.turn()
+    live.publish_once()
     assert newest(board)["trouble"] == ""
 
 
@@ -187,12 +187,12 @@ def test_a_page_that_cannot_be_drawn_does_not_end_the_watcher_either() -> None:
     board, right = PageBroadcast(), read_once(trained())
     wrong = replace(right, jobs=(object(),))  # type: ignore[arg-type]
     live = DashboardWatcher(script(right, wrong, right), board, time.monotonic)
-    live.turn()
-    live.turn()
+    live.publish_once()
+    live.publish_once()
     shown = newest(board)
     assert str(shown["trouble"]).startswith("unexpected AttributeError")
     assert shown["jobs"]["all"] == 1  # type: ignore[index]
-    live.turn()
+    live.publish_once()
     assert newest(board)["trouble"] == ""
 
 

@@ -13,7 +13,7 @@ from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import PluginCluster
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.install.installation_values import KEPT
+from kubectl_edl.install.installation_values import VALUES_CONFIG_MAP
 from manifests import render
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import NOW, Stage, lease
@@ -93,7 +93,7 @@ def installed(stage: Stage, server: FakeApi, change: Callable[[Json], None] | No
             if change:
                 change(manifest)
             stage.create(manifest)
-    stage.cluster.create(ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT), {})
+    stage.cluster.create(ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, VALUES_CONFIG_MAP), {})
     ensure(stage.cluster, usual(), NOW)
     lease(stage)
     stage.wrapped = server

@@ -12,14 +12,14 @@ from edl.errors import Unreachable
 from edl.frameworks.base import ModeRight
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.install.installation_values import KEPT
+from kubectl_edl.install.installation_values import VALUES_CONFIG_MAP
 from reconciler.write_permissions import OF_MODES
 from tests.kubectl_edl.cluster_wrappers import hidden
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.doctor.findings import ASK, WEBHOOKS, beside, checked, managed, only, taken
 from tests.kubectl_edl.stage import NOW, Stage, job
 
-VALUES = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT)
+VALUES = ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, VALUES_CONFIG_MAP)
 HELM = {"meta.helm.sh/release-name": "edl", "meta.helm.sh/release-namespace": "ops"}
 RENDER = (
     "python -m manifests.render --webhook-url https://127.0.0.1:8443 --authority CERT_DIR/ca.crt "

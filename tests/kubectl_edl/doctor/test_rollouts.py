@@ -5,7 +5,7 @@ import pytest
 from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
-from kubectl_edl.install.installation_values import KEPT
+from kubectl_edl.install.installation_values import VALUES_CONFIG_MAP
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.doctor.findings import WEBHOOKS, checked, only
@@ -148,7 +148,7 @@ def test_the_image_is_replaced_by_what_installed_kubectl_edl(
     stage: Stage, notes: dict[str, str], fix: str
 ) -> None:
     stage.cluster.patch(target(WEBHOOKS, "edl"), {"metadata": {"annotations": notes}})
-    stage.cluster.delete(ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, KEPT))
+    stage.cluster.delete(ObjectRef("ConfigMap", contract.SYSTEM_NAMESPACE, VALUES_CONFIG_MAP))
     webhook, _ = checked(rollout(stage, ABSENT, OURS), "--context", "prod")["deployments"]
     assert webhook["remediation"] == fix
 
