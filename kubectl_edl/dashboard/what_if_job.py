@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final
 
+from msgspec import structs
+
 from edl.model import ClusterState, TrainingJob
 from edl.model.jobs import queue_order
+from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, JobResult, Result, Watcher, simulate
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -40,7 +43,7 @@ class WhatIfEngine:
     monotonic: Callable[[], float] = time.monotonic
     patience: float = _PATIENCE
     _lock: Lock = field(default_factory=Lock)
-    _baseline: tuple[ClusterState, Result] | None = None
+    _baseline: tuple[ClusterState, Settings, Result] | None = None
     """The run without the change, which is the same for each position of the slider."""
 
     def answer(self, snapshot: DashboardSnapshot | None, request: WhatIfRequest) -> Json:
@@ -73,14 +76,15 @@ class WhatIfEngine:
         return _answer([_row(job, before[job.key], after[job.key]) for job in jobs], request, by)
 
     def _as_is(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
-        # The incremental state reuses unchanged objects.
-        if self._baseline is None or not (
-            self._baseline[0].jobs is state.jobs
-            and self._baseline[0].nodes is state.nodes
-            and self._baseline[0].demands == state.demands
-        ):
-            self._baseline = (state, self._run(state, by, late))
-        return self._baseline[1]
+        if self._baseline is not None:
+            earlier, settings, result = self._baseline
+            # The incremental state reuses unchanged objects, so this compares few of them.
+            same_time = structs.replace(earlier, observed_at=state.observed_at)
+            if (same_time, settings) == (state, by.settings):
+                return result
+        result = self._run(state, by, late)
+        self._baseline = (state, by.settings, result)
+        return result
 
     def _run(self, state: ClusterState, by: EffectiveSettings, late: float) -> Result:
         def passed(_now: float) -> None:

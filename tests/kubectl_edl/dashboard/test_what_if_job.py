@@ -1,6 +1,8 @@
+from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec import structs
 
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.dashboard.what_if_job import WhatIfEngine, WhatIfRequest
@@ -19,6 +21,18 @@ def test_other_jobs_are_listed_only_if_affected() -> None:
     assert other["name"] == "grown"
     assert other["whatIf"]["size"] > other["asIs"]["size"]
     assert (found["untouched"], found["more"]) == (0, 0)
+
+
+def test_both_runs_use_the_settings_of_the_moment() -> None:
+    engine, snapshot = WhatIfEngine(), read_once(trained())
+    present_max = WhatIfRequest("default", "mnist", 12)
+    (before,) = engine.answer(snapshot, present_max)["rows"]
+    assert snapshot.deciding
+    limits = structs.replace(snapshot.deciding.settings.limits, load_ceiling=0.3)
+    settings = structs.replace(snapshot.deciding.settings, limits=limits)
+    deciding = replace(snapshot.deciding, settings=settings)
+    (row,) = engine.answer(structs.replace(snapshot, deciding=deciding), present_max)["rows"]
+    assert row["asIs"] == row["whatIf"] != before["asIs"]
 
 
 def test_a_what_if_times_out() -> None:
