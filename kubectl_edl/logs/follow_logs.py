@@ -86,7 +86,8 @@ class Reader:
 
         The kubelet opens the log of a silent container with its first line, minutes later or never.
         """
-        self._closed, log = True, self._log
+        self._closed = True  # before the look, as the log may open at any moment
+        log = self._log
         if log is not None:
             log.close()
         return log is not None
