@@ -244,7 +244,7 @@ def _finishing(facts: BlockerFacts) -> Iterator[JobBlocker]:
     ended = [end.since for role in facts.job.roles if (end := role.status.end_condition)]
     if facts.view.phase is Phase.FINISHING and ended and facts.now - max(ended) >= SLOW:
         left = ", ".join(role.name for role in facts.job.live)
-        what = f"it ended {ago(max(ended), facts.now)}, but {left} has not been stopped"
+        what = f"it ended {ago(max(ended), facts.now)}, but these roles still run: {left}"
         yield JobBlocker(what, facts.reconciler, Urgency.UNATTENDED)
 
 

@@ -335,6 +335,14 @@ def test_a_failed_job_does_not_say_that_its_minimum_fits(stage: Stage) -> None:
     assert (role["reason"], role["message"]) == ("Failed", "its Job has failed")
 
 
+def test_roles_that_run_on_after_the_end_are_listed(stage: Stage) -> None:
+    at = "2026-11-21T11:30:00Z"
+    complete = {"type": "Complete", "status": "True", "lastTransitionTime": at}
+    stage.patch("mnist-chief", {"status": {"conditions": [complete]}})
+    out = stage.run("status", "mnist").out
+    assert "it ended 30m ago, but these roles still run: ps, worker" in out
+
+
 def test_the_failure_of_the_role_that_failed_first_is_quoted(stage: Stage) -> None:
     for ended in ("mnist-chief", "mnist-ps"):
         stage.patch(ended, {"spec": {"activeDeadlineSeconds": 0}})
