@@ -90,19 +90,19 @@ def exceeded_quota(message: str, namespace: str) -> Usage | None:
     if not (match := _EXCEEDED.fullmatch(message)):
         return None
     requested, used, limited = (
-        dict(one.partition("=")[::2] for one in match[name].split(","))
+        dict(entry.partition("=")[::2] for entry in match[name].split(","))
         for name in ("requested", "used", "limited")
     )
-    source, found = f'ResourceQuota "{match["name"]}"', []
+    source, excesses = f'ResourceQuota "{match["name"]}"', []
     for resource in [*requested][:MOST_EXCEEDED]:
         with suppress(KeyError, ValueError):
             needs, uses, hard = (
                 _amount(listed[resource], resource) for listed in (requested, used, limited)
             )
-            found.append(Excess(Quota(namespace, source, resource, hard), needs, uses))
-    if not found:
+            excesses.append(Excess(Quota(namespace, source, resource, hard), needs, uses))
+    if not excesses:
         return None
-    first, *more = found
+    first, *more = excesses
     return Usage(first.budget, first.needs, first.used, tuple(more))
 
 
@@ -112,6 +112,8 @@ def _amount(text: str, resource: str) -> int:
 
 
 def _read(message: str) -> tuple[CreateFailure, str]:
-    found = ((failure, re.search(text, message)) for failure, text in _TEXTS)
-    known = ((failure, match.groupdict().get("name", "NAME")) for failure, match in found if match)
-    return next(known, (CreateFailure.OTHER, "NAME"))
+    searches = ((failure, re.search(text, message)) for failure, text in _TEXTS)
+    matches = (
+        (failure, match.groupdict().get("name", "NAME")) for failure, match in searches if match
+    )
+    return next(matches, (CreateFailure.OTHER, "NAME"))

@@ -68,13 +68,13 @@ class EventFacts(Struct, frozen=True):
 
     @property
     def _involved(self) -> Json:
-        found: Json = self.body.get("involvedObject") or {}
-        return found
+        ref: Json = self.body.get("involvedObject") or {}
+        return ref
 
 
 def event_facts(raw: Iterable[bytes]) -> list[EventFacts]:
     """The items of a list of Events, the newest last."""
-    return sorted(map(_facts, raw), key=lambda one: one.order)
+    return sorted(map(_facts, raw), key=lambda event: event.order)
 
 
 def _facts(raw: bytes) -> EventFacts:

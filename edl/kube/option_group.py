@@ -32,7 +32,7 @@ class _OptionField:
         settings, names = dict(self.settings), self.names
         if self.decorator is click.option:
             long, is_pair = name.replace("_", "-"), kind[:4] == "bool" and "default" in settings
-            if not any(one.startswith("--") for one in names):
+            if not any(text.startswith("--") for text in names):
                 names = (*names, f"--{long}/--no-{long}" if is_pair else f"--{long}")
             settings |= {"is_flag": True} if kind == "bool" and not is_pair else {}
             settings |= {"multiple": True} if kind.startswith("tuple[") else {}
@@ -67,10 +67,10 @@ def shared_option(declared: Decorator, fallback: Any) -> Any:  # noqa: ANN401 - 
 def option_group(kind: type[_Kind]) -> type[_Kind]:
     """A frozen dataclass whose fields `group` turns into options of their name and type."""
     for name, annotation in kind.__annotations__.items():
-        if isinstance(found := vars(kind).get(name), _OptionField):
+        if isinstance(declared := vars(kind).get(name), _OptionField):
             is_class = isinstance(annotation, type) and not hasattr(annotation, "__args__")
             spelled = annotation.__name__ if is_class else str(annotation)
-            setattr(kind, name, found.as_field(name, spelled))
+            setattr(kind, name, declared.as_field(name, spelled))
     return dataclass(frozen=True, slots=True)(kind)
 
 
@@ -79,8 +79,8 @@ def group(kind: type, name: str, *extra: Decorator, without: Collection[str] = (
 
     `extra` declares options for further fields of `kind`.
     """
-    own = [one for one in fields(kind) if _DECLARED in one.metadata and one.name not in without]
-    return collect_options(kind, name, [*(one.metadata[_DECLARED] for one in own), *extra])
+    options = [one for one in fields(kind) if _DECLARED in one.metadata and one.name not in without]
+    return collect_options(kind, name, [*(entry.metadata[_DECLARED] for entry in options), *extra])
 
 
 def collect_options(
@@ -94,13 +94,13 @@ def collect_options(
     Options that are not given keep the defaults of `kind`, a dataclass, or else a function of
     options with these `names`.
     """
-    known = set(names) or {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    option_names = set(names) or {field.name for field in fields(kind)}  # type: ignore[arg-type]
 
     def decorate(function: Command) -> Command:
         @wraps(function)
         def call(*args: object, **given: object) -> None:
-            own = {key: given.pop(key) for key in known & given.keys()}
-            chosen = {key: value for key, value in own.items() if value is not None}
+            values = {key: given.pop(key) for key in option_names & given.keys()}
+            chosen = {key: value for key, value in values.items() if value is not None}
             function(*args, **given, **{name: kind(**chosen)})
 
         return _decorated(call, options)
@@ -111,7 +111,7 @@ def collect_options(
 def click_options(*groups: Decorator) -> list[click.Option]:
     """The options of these groups, as click knows them."""
     command = click.command(_decorated(lambda: None, groups))
-    return [one for one in command.params if isinstance(one, click.Option)]
+    return [param for param in command.params if isinstance(param, click.Option)]
 
 
 def _decorated(function: Command, decorators: Sequence[Decorator]) -> Command:

@@ -71,14 +71,14 @@ class ApiCall(msgspec.Struct, frozen=True):
 
 def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     """The error for a response other than 2xx, or for the object of a watch's ERROR event."""
-    found = _status(body)
-    message = found.message or f"HTTP {status} without an explanation"
+    answer = _status(body)
+    message = answer.message or f"HTTP {status} without an explanation"
     # Whatever the code: a webhook's own one says nothing about the object of the request.
     if status < 429 and (denied := _WEBHOOK.search(message)):  # noqa: PLR2004 - HTTP
         refused = WebhookRefused if denied["name"].endswith(_OWN_WEBHOOK) else Invalid
         return refused(denied["cause"], status)
     if status in _BY_STATUS:
-        return _BY_STATUS[status](found)(message, status)
+        return _BY_STATUS[status](answer)(message, status)
     if status == 401:  # noqa: PLR2004 - HTTP
         return Forbidden(
             f"{request.server} does not accept these credentials: {message}; "
@@ -95,8 +95,8 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
 
 _BY_STATUS: Final[dict[int, Callable[[_Status], type[ClusterError]]]] = {
     # No Status names an object of an unknown kind.
-    404: lambda found: NotFound if found.details and found.details.name else KindNotServed,
-    409: lambda found: AlreadyExists if found.reason == "AlreadyExists" else Conflict,
+    404: lambda answer: NotFound if answer.details and answer.details.name else KindNotServed,
+    409: lambda answer: AlreadyExists if answer.reason == "AlreadyExists" else Conflict,
     410: lambda _: Gone,
 }
 
@@ -124,10 +124,10 @@ def _question(request: ApiCall, verb: str) -> str:
 
 def _way_out(request: ApiCall, rule: re.Match[str]) -> str:
     """The role to ask for. Our own ServiceAccounts have other roles than users."""
-    found = role_with(rule["verb"], request.resource, request.name)
-    if not found or _OWN_ACCOUNT.fullmatch(rule["user"]):
+    role = role_with(rule["verb"], request.resource, request.name)
+    if not role or _OWN_ACCOUNT.fullmatch(rule["user"]):
         return "ask for a role with this verb"
-    return f"ask for the ClusterRole {found} {request.where or 'in the whole cluster'}"
+    return f"ask for the ClusterRole {role} {request.where or 'in the whole cluster'}"
 
 
 def status_of(body: bytes) -> int:
@@ -140,14 +140,14 @@ def _without_objects(message: str) -> str:
 
     A Job's template has 5,000 characters. Users choose parts of the message, so the scan is linear.
     """
-    parts, at = [], 0
-    while begun := _OBJECT.search(message, at):
+    parts, start = [], 0
+    while begun := _OBJECT.search(message, start):
         end = message.find(_OBJECT_END, begun.end())
         if end < 0:
             break
-        parts.append(message[at : begun.start()])
-        at = end + len(_OBJECT_END)
-    return "".join((*parts, message[at:]))
+        parts.append(message[start : begun.start()])
+        start = end + len(_OBJECT_END)
+    return "".join((*parts, message[start:]))
 
 
 def _status(body: bytes) -> _Status:

@@ -45,4 +45,4 @@ def serves(resource: ApiResource, read: Callable[[str], bytes]) -> bool:
         served = _resources.decode(read(f"/apis/{resource.api_version}")).resources
     except NotFound:  # of a group that the server has just listed
         return True
-    return resource.plural in {one.name for one in served}
+    return resource.plural in {entry.name for entry in served}

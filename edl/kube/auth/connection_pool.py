@@ -27,16 +27,16 @@ _SCHEMES: Final = frozenset({"http", "https"})
 
 
 def connection_pool(context: ssl.SSLContext, through: SplitResult | None) -> urllib3.PoolManager:
-    kept: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "ssl_context": context,
         "maxsize": POOL_SIZE,
         "socket_options": _keep_alive(),
     }
     if through is None:
-        return urllib3.PoolManager(**kept)
+        return urllib3.PoolManager(**settings)
     name = f"{unquote(through.username or '')}:{unquote(through.password or '')}"
     asked = make_headers(proxy_basic_auth=name) if through.username else None
-    return urllib3.ProxyManager(through.geturl(), proxy_headers=asked, **kept)
+    return urllib3.ProxyManager(through.geturl(), proxy_headers=asked, **settings)
 
 
 def proxy(server: str, proxy_url: str, environ: Mapping[str, str]) -> SplitResult | None:

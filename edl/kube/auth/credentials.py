@@ -65,9 +65,9 @@ def log_in(
     Raises Unreachable if no cluster can be chosen, or if its credentials cannot be read.
     """
     overrides = overrides or ConfigOverrides()
-    found = replace(_log_in(kubeconfig, overrides, environ), flags=overrides.flags)
+    config = replace(_log_in(kubeconfig, overrides, environ), flags=overrides.flags)
     named = overrides.system_namespace or environ.get(contract.SYSTEM_NAMESPACE_ENV)
-    return replace(found, system_namespace=named) if named else found
+    return replace(config, system_namespace=named) if named else config
 
 
 def _log_in(
@@ -172,8 +172,8 @@ def _authorization(
         plugin.authorization()  # so that a failure is raised here
         return plugin.authorization
     if user.get("auth-provider"):
-        found = import_module("edl.kube.auth.auth_providers").authorization(chosen)
-        return cast("Callable[[], str | None]", found)
+        authorization = import_module("edl.kube.auth.auth_providers").authorization(chosen)
+        return cast("Callable[[], str | None]", authorization)
     return lambda: None
 
 

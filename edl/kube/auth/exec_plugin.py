@@ -122,12 +122,12 @@ class ExecPlugin:
         done = self._run()
         if done.returncode:
             raise ValueError(f"it returned {done.returncode}. {(done.stderr or b'').decode()}")
-        found = _credentials.decode(done.stdout)
-        if (found.api_version, found.kind) != (self._exec.api_version, _KIND):
-            raise ValueError(f"it printed {found.kind} of {found.api_version}")
-        if not (found.status.token or found.status.client_certificate_data):
+        credential = _credentials.decode(done.stdout)
+        if (credential.api_version, credential.kind) != (self._exec.api_version, _KIND):
+            raise ValueError(f"it printed {credential.kind} of {credential.api_version}")
+        if not (credential.status.token or credential.status.client_certificate_data):
             raise ValueError("it printed neither a token nor a certificate")
-        return found
+        return credential
 
     def _run(self) -> subprocess.CompletedProcess[bytes]:
         """Runs the plugin; on a terminal it may prompt."""

@@ -44,8 +44,8 @@ def impersonate(user: KubeconfigSection) -> Headers:
         for key, values in wanted.as_user_extra.items()
         for value in values
     ]
-    found = [("User", wanted.user), *uid, *groups, *extra]
-    return tuple((f"Impersonate-{name}", _sent(value)) for name, value in found)
+    pairs = [("User", wanted.user), *uid, *groups, *extra]
+    return tuple((f"Impersonate-{name}", _sent(value)) for name, value in pairs)
 
 
 def _sent(value: str) -> str:

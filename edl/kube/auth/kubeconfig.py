@@ -75,13 +75,13 @@ def choose(path: str, overrides: ConfigOverrides | None = None) -> SelectedConte
     chosen = _named(documents, "contexts", "context", name, path) if name else {}
     cluster = overrides.cluster or chosen.get("cluster", "")
     user = overrides.user or chosen.get("user")
-    found = _named(documents, "users", "user", user, path) if user else {}
+    section = _named(documents, "users", "user", user, path) if user else {}
     return SelectedContext(
         path=path,
         context=name,
         namespace=chosen.get("namespace") or "default",
         cluster=_named(documents, "clusters", "cluster", cluster, path),
-        user={**found, **overrides.impersonation},
+        user={**section, **overrides.impersonation},
     )
 
 
@@ -159,5 +159,5 @@ def _named(
         if entry.get("name") == name:
             section: KubeconfigSection = entry.get(singular) or {}
             return section
-    known = ", ".join(sorted({str(entry.get("name")) for entry in entries})) or "none"
-    raise Unreachable(f'no cluster: {path} has no {singular} "{name}" (known: {known}); {_ADVICE}')
+    names = ", ".join(sorted({str(entry.get("name")) for entry in entries})) or "none"
+    raise Unreachable(f'no cluster: {path} has no {singular} "{name}" (known: {names}); {_ADVICE}')

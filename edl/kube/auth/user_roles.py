@@ -44,6 +44,6 @@ _EDITED: Final[Mapping[str, frozenset[str]]] = {
 def role_with(verb: str, resource: str, name: str = "") -> str:
     """The role that grants this right, the viewer's if it does; empty if neither does."""
     for role, given in ((VIEWER, _VIEWED), (EDITOR, _EDITED)):
-        if any(verb in given.get(one, ()) for one in (resource, f"{resource} {name}")):
+        if any(verb in given.get(right, ()) for right in (resource, f"{resource} {name}")):
             return role
     return ""

@@ -124,18 +124,18 @@ class Informer(Generic[T]):
         or if we may not know it for so long that a standby would decide without it, too.
         """
         kind = RESOURCES[self.selection.kind]
-        known = self.store.synced and self.store.served
+        listed = self.store.synced and self.store.served
         if isinstance(error, NotFound) and kind.optional:
             if not self.store.served:
                 return True
             unlisted = self._is_unlisted()
             if unlisted is not None:
                 self._missing = self._missing + 1 if unlisted else 0
-                return self._missing >= (MISSING if known else 1)
+                return self._missing >= (MISSING if listed else 1)
         elif not (_may_not(error) and kind.dispensable):
             return False
-        self._withheld += known
-        return not known or self._withheld >= WITHHELD
+        self._withheld += listed
+        return not listed or self._withheld >= WITHHELD
 
     def _is_unlisted(self) -> bool | None:
         """None where asking is forbidden: in few clusters, which have no other answer."""

@@ -21,25 +21,25 @@ class SortedMap(Generic[K, V]):
         self._tuple: tuple[V, ...] | None = ()
 
     def get(self, key: K) -> V | None:
-        at = bisect_left(self._keys, key)
-        return self._values[at] if self._has(key, at) else None
+        index = bisect_left(self._keys, key)
+        return self._values[index] if self._has(key, index) else None
 
     def put(self, key: K, value: V | None) -> bool:
         """Sets a value, None removes it; returns whether it differs from the one before.
 
         An equal value changes nothing: the old object stays.
         """
-        at = bisect_left(self._keys, key)
-        present = self._has(key, at)
-        if (value == self._values[at]) if present else value is None:
+        index = bisect_left(self._keys, key)
+        present = self._has(key, index)
+        if (value == self._values[index]) if present else value is None:
             return False
         if value is None:
-            del self._keys[at], self._values[at]
+            del self._keys[index], self._values[index]
         elif present:
-            self._values[at] = value
+            self._values[index] = value
         else:
-            self._keys.insert(at, key)
-            self._values.insert(at, value)
+            self._keys.insert(index, key)
+            self._values.insert(index, value)
         self._tuple = None
         return True
 
@@ -48,5 +48,5 @@ class SortedMap(Generic[K, V]):
             self._tuple = tuple(self._values)
         return self._tuple
 
-    def _has(self, key: K, at: int) -> bool:
-        return at < len(self._keys) and self._keys[at] == key
+    def _has(self, key: K, index: int) -> bool:
+        return index < len(self._keys) and self._keys[index] == key

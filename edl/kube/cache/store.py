@@ -113,11 +113,11 @@ class Store(Generic[T]):
         Equal facts are one object in memory, so that listing again needs no extra memory.
         """
         name, version = _identity(raw)
-        found = StoredObject(name, version, self._facts(name, raw))
+        item = StoredObject(name, version, self._facts(name, raw))
         held = self._items.get(name)
-        if held is None or held.facts != found.facts:
-            return found
-        return held if held.version == found.version else found._replace(facts=held.facts)
+        if held is None or held.facts != item.facts:
+            return item
+        return held if held.version == item.version else item._replace(facts=held.facts)
 
     def _facts(self, name: ObjectKey, raw: bytes) -> T | None:
         try:
@@ -158,10 +158,10 @@ class Store(Generic[T]):
 
     def _note(self, name: ObjectKey, before: T | None) -> bool:
         """Whether the facts of an object are unchanged; a difference is noted for `changes`."""
-        known = self._known(name)
-        if known == before:
+        current = self._known(name)
+        if current == before:
             return True
-        if self._changes is not None and self._changes.setdefault(name, before) == known:
+        if self._changes is not None and self._changes.setdefault(name, before) == current:
             del self._changes[name]
         return False
 

@@ -49,10 +49,10 @@ class TeamSource:
 
         Raises ClusterError if they must be read from the API server, and it does not answer.
         """
-        found = next(iter(self._store.values()), None)
-        version = found.version if found else ""
+        config_map = next(iter(self._store.values()), None)
+        version = config_map.version if config_map else ""
         if version != self.reading.version:
-            self.reading = self._read(found.data if found else {}, version)
+            self.reading = self._read(config_map.data if config_map else {}, version)
         return self.reading.teams
 
     def forget(self) -> None:

@@ -171,13 +171,13 @@ class Stores:
             autoscaled=self.autoscaled,
             requests=self.requests.values() if self.takes_requests else None,
             node_pools=self.pools.values(),
-            owned_objects=[one for store in self.owned_objects.values() for one in store.values()],
+            owned_objects=[ref for store in self.owned_objects.values() for ref in store.values()],
         )
 
 
 def _managed_job(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str]) -> JobFacts | None:
-    found = job_facts.job(raw, shapes)
-    return None if found.key.namespace in unmanaged else found
+    job = job_facts.job(raw, shapes)
+    return None if job.key.namespace in unmanaged else job
 
 
 def read_once(

@@ -10,20 +10,20 @@ from edl import contract, device_templates
 
 def admission_inputs(pod_spec: Mapping[str, Any]) -> bytes:
     """The part of a template's pod spec that admission depends on, as deterministic JSON."""
-    found: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         name: pod_spec[name]
         for name in ("resources", "overhead", "priorityClassName", "activeDeadlineSeconds")
         if pod_spec.get(name) is not None
     }
     for group in ("containers", "initContainers"):
-        found[group] = [
-            {name: one[name] for name in ("name", "resources", "restartPolicy") if name in one}
-            for one in pod_spec.get(group) or ()
+        inputs[group] = [
+            {name: entry[name] for name in ("name", "resources", "restartPolicy") if name in entry}
+            for entry in pod_spec.get(group) or ()
         ]
-    found["gpus"] = device_templates.gpus(pod_spec)
+    inputs["gpus"] = device_templates.gpus(pod_spec)
     if _reaches_other_namespaces(pod_spec.get("affinity") or {}):
-        found["crossNamespace"] = True
-    return msgspec.json.encode(found, order="deterministic")
+        inputs["crossNamespace"] = True
+    return msgspec.json.encode(inputs, order="deterministic")
 
 
 def _reaches_other_namespaces(affinity: Mapping[str, Any]) -> bool:
@@ -34,7 +34,7 @@ def _reaches_other_namespaces(affinity: Mapping[str, Any]) -> bool:
     )
 
 
-def _terms(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    required = found.get(contract.REQUIRED_AFFINITY) or ()
-    preferred = found.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return [*required, *(one.get("podAffinityTerm") or {} for one in preferred)]
+def _terms(affinity: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    required = affinity.get(contract.REQUIRED_AFFINITY) or ()
+    preferred = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return [*required, *(term.get("podAffinityTerm") or {} for term in preferred)]

@@ -26,13 +26,13 @@ _decoder = msgspec.json.Decoder(_ConfigMapObject)
 
 
 def config_map(raw: bytes) -> ConfigMapFacts:
-    found = _decoder.decode(raw)
-    metadata = found.metadata
+    obj = _decoder.decode(raw)
+    metadata = obj.metadata
     labels = metadata.labels or {}
     return ConfigMapFacts(
         ObjectKey(metadata.namespace, metadata.name),
         metadata.resource_version,
         contract.is_managed(labels),
         # A text that no parser accepts: binary data must not count as absent.
-        {**dict.fromkeys(found.binary_data or (), "\0"), **(found.data or {})},
+        {**dict.fromkeys(obj.binary_data or (), "\0"), **(obj.data or {})},
     )

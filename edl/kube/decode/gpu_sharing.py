@@ -102,20 +102,20 @@ def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, 
 
 
 def occupied(
-    found: tuple[Device, ...], holds: Iterable[tuple[GpuAllocation, bool]]
+    devices: tuple[Device, ...], holds: Iterable[tuple[GpuAllocation, bool]]
 ) -> tuple[Device, ...]:
     """The GPUs with the shares in use, whatever the order of pods; the flag marks terminating pods.
 
     A share counts on the GPU with the most free capacity if it names none, or one more than the
     node has.
     """
-    gpus = {f" {place}": device for place, device in enumerate(found)}
+    gpus = {f" {place}": device for place, device in enumerate(devices)}
     unnamed = sorted(gpus, reverse=True)
-    for uuid, one, leaving in sorted(_parts(holds, len(found)), reverse=True):
+    for uuid, allocation, leaving in sorted(_parts(holds, len(devices)), reverse=True):
         if uuid and uuid not in gpus and unnamed:
             gpus[uuid] = gpus.pop(unnamed.pop())._replace(uuid=uuid)
         name = uuid if uuid in gpus else min(gpus, key=lambda name: (gpus[name].used, name))
-        gpus[name] = _with(gpus[name], one, leaving)
+        gpus[name] = _with(gpus[name], allocation, leaving)
     return tuple(sorted(gpus.values()))
 
 
@@ -123,13 +123,13 @@ def _parts(
     holds: Iterable[tuple[GpuAllocation, bool]], most: int
 ) -> Iterator[tuple[str, GpuAllocation, bool]]:
     """Each pod once for each GPU that it holds, with the GPU's name if the pod has it."""
-    for one, leaving in holds:
-        count = min(Share(one.compute).gpus, most)
-        for uuid in islice(chain(one.uuids, repeat("")), count):
-            yield uuid, one, leaving
+    for allocation, leaving in holds:
+        count = min(Share(allocation.compute).gpus, most)
+        for uuid in islice(chain(allocation.uuids, repeat("")), count):
+            yield uuid, allocation, leaving
 
 
-def _with(device: Device, one: GpuAllocation, leaving: bool) -> Device:  # noqa: FBT001
-    part = Share(one.compute, one.memory).part(device.memory)
+def _with(device: Device, allocation: GpuAllocation, leaving: bool) -> Device:  # noqa: FBT001
+    part = Share(allocation.compute, allocation.memory).part(device.memory)
     going = device.releasing.plus(part) if leaving else device.releasing
     return device._replace(used=device.used.plus(part), releasing=going)

@@ -252,22 +252,20 @@ def _request(manifest: Json, spec: JobSpec, problem: str, *, gated: bool) -> Rol
 
 def _device_template(spec: JobSpec, shape: Shape) -> DeviceTemplate | None:
     """The template that kubectl-edl creates, if the pods name it."""
-    found = device_templates.template(spec.job, spec.resources.gpu)
+    template = device_templates.template(spec.job, spec.resources.gpu)
     named = {claim.name for claim in shape.claims if claim.template}
-    return found if found and found.name in named else None
+    return template if template and template.name in named else None
 
 
 def _scaling(spec: JobSpec, annotations: Mapping[str, str]) -> ScaleDeadline | None:
     """The time limit of a manual size, and since when it counts: `TIME BEFORE WANTED`."""
     since, before, wanted = [*annotations.get(contract.SCALING, "").split(" "), "", "", ""][:3]
-    known = whole(before)
+    size = whole(before)
     timeout = spec.scaling.timeout if spec.scaling.replicas is not None else None
-    if timeout is None and known is None:
+    if timeout is None and size is None:
         return None
-    counts = known is not None and wanted == str(spec.scaling.replicas)
-    return ScaleDeadline(
-        timeout, spec.scaling.fallback, timestamp(since) if counts else None, known
-    )
+    counts = size is not None and wanted == str(spec.scaling.replicas)
+    return ScaleDeadline(timeout, spec.scaling.fallback, timestamp(since) if counts else None, size)
 
 
 def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:

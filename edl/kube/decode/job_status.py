@@ -40,7 +40,7 @@ def remaining(manifest: Mapping[str, Any]) -> int | None:
 def reported_at(manifest: Mapping[str, Any]) -> datetime | None:
     """When the Job controller last changed the status; None if the API server does not say."""
     managers = manifest["metadata"].get("managedFields") or ()
-    times = (one.get("time", "") for one in managers if one.get("subresource") == "status")
+    times = (entry.get("time", "") for entry in managers if entry.get("subresource") == "status")
     return max(filter(None, map(timestamp, times)), default=None)
 
 
@@ -95,20 +95,20 @@ def true_conditions(manifest: Mapping[str, Any]) -> Sequence[str]:
 
 
 def ending(manifest: Mapping[str, Any]) -> JobEnd | None:
-    return next((_ENDINGS[one] for one in true_conditions(manifest) if one in _ENDINGS), None)
+    return next((_ENDINGS[name] for name in true_conditions(manifest) if name in _ENDINGS), None)
 
 
 def end_condition(manifest: Mapping[str, Any]) -> EndCondition | None:
     """The first condition that states its end."""
     conditions = manifest.get("status", {}).get("conditions") or ()
-    found = [
+    ends = [
         EndCondition(since, entry.get("reason") or "", entry.get("message") or "")
         for entry in conditions
         if entry["status"] == "True"
         and entry["type"] in _ENDINGS
         and (since := timestamp(entry.get("lastTransitionTime") or ""))
     ]
-    return min(found, key=attrgetter("since"), default=None)
+    return min(ends, key=attrgetter("since"), default=None)
 
 
 def suspended_at(manifest: Mapping[str, Any]) -> datetime | None:
@@ -150,8 +150,8 @@ def failures(manifest: Mapping[str, Any]) -> int:
 
 def backoff_limit(manifest: Mapping[str, Any]) -> int:
     """The failed pods after which the Job controller fails the Job, with the API's default."""
-    found: int | None = manifest["spec"].get("backoffLimit")
-    return RETRIES if found is None else found
+    limit: int | None = manifest["spec"].get("backoffLimit")
+    return RETRIES if limit is None else limit
 
 
 def retries(manifest: Mapping[str, Any]) -> int:

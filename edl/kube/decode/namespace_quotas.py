@@ -151,30 +151,30 @@ def quota(raw: bytes) -> QuotaFacts | None:
     Admission reads the status. Until there is one it refuses every pod, so the whole quota counts
     as used.
     """
-    found = _quotas.decode(raw)
-    selected = found.spec.scope_selector.match_expressions
-    scopes = (*(QuotaScope(name) for name in found.spec.scopes), *selected)
-    hard = _of_pods(found.status.hard or found.spec.hard or {})
+    obj = _quotas.decode(raw)
+    selected = obj.spec.scope_selector.match_expressions
+    scopes = (*(QuotaScope(name) for name in obj.spec.scopes), *selected)
+    hard = _of_pods(obj.status.hard or obj.spec.hard or {})
     if not hard:
         return None
-    used = _of_pods(found.status.used or {}) if found.status.hard else hard
-    rule = QuotaRule(found.metadata.name, tuple(name for name, _ in hard), scopes)
-    return QuotaFacts(found.metadata.namespace, rule, hard, used)
+    used = _of_pods(obj.status.used or {}) if obj.status.hard else hard
+    rule = QuotaRule(obj.metadata.name, tuple(name for name, _ in hard), scopes)
+    return QuotaFacts(obj.metadata.namespace, rule, hard, used)
 
 
 def limit_range(raw: bytes) -> LimitRangeFacts | None:
     """The facts of a LimitRange; None if it only applies to storage claims."""
-    found = _ranges.decode(raw)
-    limits = enumerate(found.spec.limits or ())
-    bounds = tuple(_bounds(place, one) for place, one in limits if one.type in ("Container", "Pod"))
-    return (
-        LimitRangeFacts(found.metadata.namespace, found.metadata.name, bounds) if bounds else None
+    obj = _ranges.decode(raw)
+    limits = enumerate(obj.spec.limits or ())
+    bounds = tuple(
+        _bounds(place, limit) for place, limit in limits if limit.type in ("Container", "Pod")
     )
+    return LimitRangeFacts(obj.metadata.namespace, obj.metadata.name, bounds) if bounds else None
 
 
 def base(resource: str) -> str:
     """`requests.cpu` → `cpu`."""
-    prefix = next((one for one in _PREFIXES if resource.startswith(one)), "")
+    prefix = next((text for text in _PREFIXES if resource.startswith(text)), "")
     return resource.removeprefix(prefix)
 
 

@@ -15,22 +15,22 @@ def terms(selector: Mapping[str, Any]) -> tuple[tuple[Requirement, ...], ...]:
 
     A term without requirements matches no node (core/v1 NodeSelectorTerm).
     """
-    found = [_term(term) for term in selector.get("nodeSelectorTerms") or ()]
-    return tuple(term for term in found if term) or (_NO_NODE,)
+    parsed = [_term(term) for term in selector.get("nodeSelectorTerms") or ()]
+    return tuple(term for term in parsed if term) or (_NO_NODE,)
 
 
 def both(
-    one: tuple[tuple[Requirement, ...], ...], other: tuple[tuple[Requirement, ...], ...]
+    left: tuple[tuple[Requirement, ...], ...], right: tuple[tuple[Requirement, ...], ...]
 ) -> tuple[tuple[Requirement, ...], ...]:
     """The terms that select the nodes that both select; an empty tuple selects all."""
-    if not (one and other):
-        return one or other
-    return tuple((*first, *second) for first in one for second in other)
+    if not (left and right):
+        return left or right
+    return tuple((*first, *second) for first in left for second in right)
 
 
 def selects(alternatives: tuple[tuple[Requirement, ...], ...], node: Node) -> bool:
     labels = node.labels or {}
-    return any(all(one.holds(labels.get(one.key)) for one in term) for term in alternatives)
+    return any(all(need.holds(labels.get(need.key)) for need in term) for term in alternatives)
 
 
 def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:

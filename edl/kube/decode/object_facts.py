@@ -133,161 +133,161 @@ class OwnedObjectRef(msgspec.Struct, frozen=True, gc=False):
 
 def node(raw: bytes) -> Node:
     """A node without its pods: `used` and `releasing` are empty."""
-    found = _nodes.decode(raw)
-    states = [entry for entry in found.status.conditions or () if entry.type == "Ready"]
+    obj = _nodes.decode(raw)
+    states = [entry for entry in obj.status.conditions or () if entry.type == "Ready"]
     ready = any(entry.status == _TRUE for entry in states)
-    name = intern(found.metadata.name)
-    allocatable = Resources.parse(found.status.allocatable)
-    annotations, taints = found.metadata.annotations, found.spec.taints or ()
+    name = intern(obj.metadata.name)
+    allocatable = Resources.parse(obj.status.allocatable)
+    annotations, taints = obj.metadata.annotations, obj.spec.taints or ()
     return Node(
         name=name,
-        allocatable=allocatable + gpu_sharing.offered(_labels(found.metadata), allocatable),
+        allocatable=allocatable + gpu_sharing.offered(_labels(obj.metadata), allocatable),
         used=Resources(),
         releasing=Resources(),
-        devices=gpu_sharing.devices(_labels(found.metadata), allocatable),
-        cordoned=found.spec.unschedulable,
+        devices=gpu_sharing.devices(_labels(obj.metadata), allocatable),
+        cordoned=obj.spec.unschedulable,
         ready=ready,
         since=NodeStateTimes(
-            cordoned=next((one.time_added for one in taints if one.key == CORDONED), None),
+            cordoned=next((taint.time_added for taint in taints if taint.key == CORDONED), None),
             unready=None if ready or not states else states[0].last_transition_time,
         ),
-        labels={**_labels(found.metadata), NODE_NAME: name},
-        taints=tuple(Taint(one.key, one.value, one.effect) for one in taints),
+        labels={**_labels(obj.metadata), NODE_NAME: name},
+        taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in taints),
         kept=contract.TRUE in (annotations.do_not_disrupt, annotations.scale_down_disabled),
-        uid=found.metadata.uid,
-        created_at=found.metadata.creation_timestamp,
+        uid=obj.metadata.uid,
+        created_at=obj.metadata.creation_timestamp,
     )
 
 
 def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> PodFacts:
     """`unmanaged`: namespaces in which labels mean nothing."""
-    found = _pods.decode(raw)
-    ended = found.status.phase in ("Succeeded", "Failed")
-    leaving = found.metadata.deletion_timestamp is not None
-    owners = found.metadata.owner_references or ()
+    obj = _pods.decode(raw)
+    ended = obj.status.phase in ("Succeeded", "Failed")
+    leaving = obj.metadata.deletion_timestamp is not None
+    owners = obj.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
     job = next((owner.uid for owner in jobs if owner.controller), "")
     # A pod whose managed Job is deleted, or not delivered yet, makes no demand of its own.
-    labels = found.metadata.labels
-    labelled = found.metadata.namespace not in unmanaged and bool(labels.get(contract.FRAMEWORK))
+    labels = obj.metadata.labels
+    labelled = obj.metadata.namespace not in unmanaged and bool(labels.get(contract.FRAMEWORK))
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None
-    provisional = _is_provisional(found) and not (job or alone)
-    identity = shapes.identity(found.metadata.namespace, labels)
-    share, annotations = gpu_sharing.share(labels), found.metadata.annotations
-    shape = shapes.of(_own(found, ours=ours), identity, share, _claims(found))
+    provisional = _is_provisional(obj) and not (job or alone)
+    identity = shapes.identity(obj.metadata.namespace, labels)
+    share, annotations = gpu_sharing.share(labels), obj.metadata.annotations
+    shape = shapes.of(_own(obj, ours=ours), identity, share, _claims(obj))
     hold = gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory)
-    asking = not (found.spec.node_name or ours or provisional or ended or leaving or _unseen(found))
+    asking = not (obj.spec.node_name or ours or provisional or ended or leaving or _unseen(obj))
     return PodFacts(
         namespace=identity.namespace,
-        name=found.metadata.name,
-        node=intern(found.spec.node_name),
+        name=obj.metadata.name,
+        node=intern(obj.spec.node_name),
         shape=shape,
         ended=ended,
         leaving=leaving,
         asking=asking,
-        priority=found.spec.priority or 0,
-        preempts=found.spec.preemption_policy != _NEVER,
-        scheduler=_scheduler(found) if asking else contract.DEFAULT_SCHEDULER,
+        priority=obj.spec.priority or 0,
+        preempts=obj.spec.preemption_policy != _NEVER,
+        scheduler=_scheduler(obj) if asking else contract.DEFAULT_SCHEDULER,
         job=next((owner.uid for owner in jobs), "") if provisional else job,
-        pod=training_pods.pod(found, alone, hold.uuids if hold else ()) if job or alone else None,
+        pod=training_pods.pod(obj, alone, hold.uuids if hold else ()) if job or alone else None,
         bare=alone,
         labels=identity.labels,
         hold=hold,
-        claims=volume_claims.named(identity.namespace, found.spec.volumes) if asking else (),
-        provisional=_provisional(found, shape) if provisional else None,
+        claims=volume_claims.named(identity.namespace, obj.spec.volumes) if asking else (),
+        provisional=_provisional(obj, shape) if provisional else None,
         admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if provisional else b"",
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
     )
 
 
-def _scheduler(found: PodObject) -> str:
+def _scheduler(pod: PodObject) -> str:
     """Cut, as any user may set it and the API server accepts any length."""
-    return intern(found.spec.scheduler_name[:_LONGEST_SCHEDULER])
+    return intern(pod.spec.scheduler_name[:_LONGEST_SCHEDULER])
 
 
-def _is_provisional(found: PodObject) -> bool:
+def _is_provisional(pod: PodObject) -> bool:
     """Whether this is a provisional pod. Any user may set its label, which does not suffice.
 
     With its PriorityClass it has the lowest priority of all: a workload gains nothing by imitating
     it.
     """
-    labels = found.metadata.labels
+    labels = pod.metadata.labels
     ours = contract.is_managed(labels)
-    last = found.spec.priority_class_name == contract.PROVISIONAL_PRIORITY
+    last = pod.spec.priority_class_name == contract.PROVISIONAL_PRIORITY
     return contract.PROVISIONAL in labels and ours and last
 
 
-def _provisional(found: PodObject, shape: Shape) -> ProvisionalPod:
-    metadata = found.metadata
-    ended = found.status.phase in ("Succeeded", "Failed")
+def _provisional(pod: PodObject, shape: Shape) -> ProvisionalPod:
+    metadata = pod.metadata
+    ended = pod.status.phase in ("Succeeded", "Failed")
     return ProvisionalPod(
         name=metadata.name,
         uid=metadata.uid,
         role=metadata.labels.get(contract.PROVISIONAL_ROLE, ""),
-        node=intern(found.spec.node_name),
+        node=intern(pod.spec.node_name),
         created_at=metadata.creation_timestamp,
         requests=shape.requests,
         gone=ended or metadata.deletion_timestamp is not None,
     )
 
 
-def _own(found: PodObject, *, ours: bool) -> PodSpec:
+def _own(pod: PodObject, *, ours: bool) -> PodSpec:
     """The spec with the requests that count; the nodes of our pods are left out of it.
 
     So the pods of a template have one shape on all nodes.
     """
-    spec = counted(found.spec, found.status)
-    node, affinity = found.metadata.annotations.assigned, bytes(spec.affinity)
+    spec = counted(pod.spec, pod.status)
+    node, affinity = pod.metadata.annotations.assigned, bytes(spec.affinity)
     if not ours or not node or _NAMED not in affinity:
         return spec
-    own = node_affinity.widened(msgspec.json.decode(affinity), node)
-    return replace(spec, affinity=msgspec.Raw(msgspec.json.encode(own)))
+    widened = node_affinity.widened(msgspec.json.decode(affinity), node)
+    return replace(spec, affinity=msgspec.Raw(msgspec.json.encode(widened)))
 
 
-def _unseen(found: PodObject) -> bool:
+def _unseen(pod: PodObject) -> bool:
     """Whether gates hide the pod, or its scheduler, not the default one, has yet to find no node.
 
     A scheduler that does not run never does, and free capacity would not help the pod.
     """
-    if found.spec.scheduling_gates:
+    if pod.spec.scheduling_gates:
         return True
     refused = (
-        one.reason == _UNSCHEDULABLE and training_pods.is_refused_by_scheduler(one)
-        for one in found.status.conditions or ()
+        condition.reason == _UNSCHEDULABLE and training_pods.is_refused_by_scheduler(condition)
+        for condition in pod.status.conditions or ()
     )
-    return found.spec.scheduler_name != contract.DEFAULT_SCHEDULER and not any(refused)
+    return pod.spec.scheduler_name != contract.DEFAULT_SCHEDULER and not any(refused)
 
 
-def _claims(found: PodObject) -> tuple[ClaimRef, ...]:
+def _claims(pod: PodObject) -> tuple[ClaimRef, ...]:
     """The pod's claims, without those that its status marks as not needed."""
-    made = {one.name: one for one in found.status.resource_claim_statuses or ()}
+    made = {status.name: status for status in pod.status.resource_claim_statuses or ()}
     refs = (
-        claim_ref(found.metadata.namespace, one)
-        for one in found.spec.resource_claims or ()
-        if one.name not in made or made[one.name].resource_claim_name
+        claim_ref(pod.metadata.namespace, claim)
+        for claim in pod.spec.resource_claims or ()
+        if claim.name not in made or made[claim.name].resource_claim_name
     )
     return tuple(ref for ref in refs if ref)
 
 
 def priority(raw: bytes) -> PriorityClassFacts:
-    found = _classes.decode(raw)
-    preempts = found.preemption_policy != _NEVER
-    return PriorityClassFacts(found.metadata.name, found.value, found.global_default, preempts)
+    obj = _classes.decode(raw)
+    preempts = obj.preemption_policy != _NEVER
+    return PriorityClassFacts(obj.metadata.name, obj.value, obj.global_default, preempts)
 
 
 def namespace(raw: bytes) -> NamespaceFacts:
-    found = _namespaces.decode(raw).metadata
-    labels = _labels(found)
-    policy = namespace_policy.policy(found.name, labels, found.annotations or {})
-    terminating = found.deletion_timestamp is not None
-    return NamespaceFacts(found.name, policy, tuple(sorted(labels.items())), terminating)
+    metadata = _namespaces.decode(raw).metadata
+    labels = _labels(metadata)
+    policy = namespace_policy.policy(metadata.name, labels, metadata.annotations or {})
+    terminating = metadata.deletion_timestamp is not None
+    return NamespaceFacts(metadata.name, policy, tuple(sorted(labels.items())), terminating)
 
 
 def owned_object(kind: str, raw: bytes) -> OwnedObjectRef:
-    found = _tagged.decode(raw).metadata
-    job = _labels(found).get(contract.JOB, "")
-    return OwnedObjectRef(kind, found.namespace, found.name, job, found.uid)
+    metadata = _tagged.decode(raw).metadata
+    job = _labels(metadata).get(contract.JOB, "")
+    return OwnedObjectRef(kind, metadata.namespace, metadata.name, job, metadata.uid)
 
 
 def _labels(metadata: ObjectMeta) -> dict[str, str]:

@@ -41,15 +41,15 @@ NO_IDENTITY: Final = PodIdentity("")
 
 
 def identity(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
-    found = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
-    return PodIdentity(intern(namespace), tuple(sorted(found)))
+    pairs = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
+    return PodIdentity(intern(namespace), tuple(sorted(pairs)))
 
 
 def asked(spec: PodSpec) -> tuple[bytes, ...]:
     """The JSON that contains the rules; empty, which is usual, if there can be none."""
     affinity = bytes(spec.affinity)
     spread = bytes(spec.topology_spread_constraints)
-    ports = [bytes(one.ports) for one in _containers(spec)]
+    ports = [bytes(container.ports) for container in _containers(spec)]
     held = spec.host_network or any(b"hostPort" in text for text in ports)
     if not (held or b"DoNotSchedule" in spread or b"pod" in affinity):
         return ()
@@ -75,11 +75,11 @@ def rules(spec: Json, pod: PodIdentity) -> PodConstraints | None:
 def _spreads(spec: Json, pod: PodIdentity) -> Iterator[TopologySpread]:
     for entry in spec.get("topologySpreadConstraints") or ():
         if entry.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
-            found = _selector(entry, (pod.namespace,), dict(pod.labels))
+            selector = _selector(entry, (pod.namespace,), dict(pod.labels))
             yield TopologySpread(
                 key=entry["topologyKey"],
                 # kube-scheduler counts no pods for an empty selector, although it selects all.
-                selector=found if found.requirements else None,
+                selector=selector if selector.requirements else None,
                 skew=entry["maxSkew"],
                 domains=entry.get("minDomains") or 1,
                 by_affinity=entry.get("nodeAffinityPolicy") != "Ignore",
@@ -101,11 +101,11 @@ def _selector(
     entry: Json, namespaces: tuple[str, ...] | None, labels: Mapping[str, str]
 ) -> Selector:
     """A label selector, with the requirements that `matchLabelKeys` adds at a pod's creation."""
-    found = entry.get("labelSelector")
-    if found is None:
+    selector = entry.get("labelSelector")
+    if selector is None:
         return Selector(namespaces, (_MATCHES_NONE,))
-    named = sorted((found.get("matchLabels") or {}).items())
-    expressions = found.get("matchExpressions") or ()
+    named = sorted((selector.get("matchLabels") or {}).items())
+    expressions = selector.get("matchExpressions") or ()
     return Selector(
         namespaces,
         tuple(

@@ -64,10 +64,10 @@ class ShapeInterner:
         """A pod as selectors see it: one object for all pods of a template."""
         if len(self._identities) >= _MOST_KNOWN:
             self._identities.clear()
-        found = pod_affinity.identity(namespace, labels)
+        identity = pod_affinity.identity(namespace, labels)
         if len(labels) > _MOST_LABELS:
-            return found
-        return self._identities.setdefault(found, found)
+            return identity
+        return self._identities.setdefault(identity, identity)
 
     def of(
         self,
@@ -87,12 +87,12 @@ class ShapeInterner:
     def _beside(self, shape: Shape, spec: PodSpec, identity: PodIdentity, asked: _Key) -> Shape:
         """The shape with its rules about other pods, if it has any."""
         key = (shape, identity, asked)
-        if (known := self._ruled.get(key)) is not None:
-            return known
+        if (cached := self._ruled.get(key)) is not None:
+            return cached
         if len(self._ruled) >= self._most:
             self._ruled.clear()
-        found = pod_affinity.rules(_json(spec), identity)
-        ruled = replace(shape, constraints=found) if found else shape
+        constraints = pod_affinity.rules(_json(spec), identity)
+        ruled = replace(shape, constraints=constraints) if constraints else shape
         if _is_long(asked):
             return ruled
         self._ruled[key] = self._one(ruled)
@@ -100,8 +100,8 @@ class ShapeInterner:
 
     def _alone(self, spec: PodSpec, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
         key = (*_key(spec), _text(share), _text(claims))
-        if (known := self._by_json.get(key)) is not None:
-            return known
+        if (cached := self._by_json.get(key)) is not None:
+            return cached
         shape = _shape(_json(spec), share, claims)
         if _is_long(key):
             return shape
@@ -118,12 +118,12 @@ class ShapeInterner:
         A `nodeName` in it binds pods without kube-scheduler: they can only use that node, whether
         or not it is cordoned or has taints with the effect NoSchedule, which kubelets ignore.
         """
-        found = _specs.decode(msgspec.json.encode(spec))
-        refs = (claim_ref(identity.namespace, claim) for claim in found.resource_claims or ())
-        shape = self.of(found, identity, share, tuple(ref for ref in refs if ref))
-        if not found.node_name:
+        template = _specs.decode(msgspec.json.encode(spec))
+        refs = (claim_ref(identity.namespace, claim) for claim in template.resource_claims or ())
+        shape = self.of(template, identity, share, tuple(ref for ref in refs if ref))
+        if not template.node_name:
             return shape
-        only = ((Requirement(NODE_NAME, "In", (found.node_name,)),),)
+        only = ((Requirement(NODE_NAME, "In", (template.node_name,)),),)
         tolerations = (*shape.tolerations, *_OF_BOUND_PODS)
         bound = replace(shape, affinity=both(shape.affinity, only), tolerations=tolerations)
         return self._one(bound)
@@ -183,10 +183,10 @@ def counted(spec: PodSpec, status: PodStatus) -> PodSpec:
         return spec
     infeasible = (_PENDING, "Infeasible") in ((one.type, one.reason) for one in resizing)
     texts = (status.container_statuses, status.init_container_statuses)
-    known = {one.name: one for text in texts for one in _statuses.decode(text) or ()}
+    states = {one.name: one for text in texts for one in _statuses.decode(text) or ()}
 
     def all_of(containers: Sequence[Container]) -> list[Container]:
-        return [_in_effect(one, known.get(one.name), infeasible=infeasible) for one in containers]
+        return [_in_effect(one, states.get(one.name), infeasible=infeasible) for one in containers]
 
     inits = None if spec.init_containers is None else all_of(spec.init_containers)
     return replace(spec, containers=all_of(spec.containers), init_containers=inits)
@@ -198,12 +198,12 @@ def _in_effect(
     # kube-scheduler counts the spec until the kubelet reports what is in effect.
     if status is None or status.resources is None:
         return container
-    own = _resources.decode(container.resources) or RequestedResources()
-    asked = {} if infeasible else {**(own.limits or {}), **(own.requests or {})}
+    resources = _resources.decode(container.resources) or RequestedResources()
+    asked = {} if infeasible else {**(resources.limits or {}), **(resources.requests or {})}
     amounts = (asked, status.allocated_resources or {}, status.resources.requests or {})
     most = {
-        name: max((one[name] for one in amounts if name in one), key=quantity)
-        for name in sorted({name for one in amounts for name in one})
+        name: max((entry[name] for entry in amounts if name in entry), key=quantity)
+        for name in sorted({name for entry in amounts for name in entry})
     }
     return replace(container, resources=msgspec.Raw(msgspec.json.encode({"requests": most})))
 

@@ -45,58 +45,58 @@ Known: TypeAlias = Mapping[str, RuntimeClassFacts] | None
 
 
 def runtime_class(raw: bytes) -> RuntimeClassFacts:
-    found = _classes.decode(raw)
-    fixed = (found.overhead.pod_fixed if found.overhead else None) or {}
-    scheduling = found.scheduling
+    obj = _classes.decode(raw)
+    fixed = (obj.overhead.pod_fixed if obj.overhead else None) or {}
+    scheduling = obj.scheduling
     selector = (scheduling.node_selector if scheduling else None) or {}
     tolerations = (scheduling.tolerations if scheduling else None) or ()
     return RuntimeClassFacts(
-        name=found.metadata.name,
+        name=obj.metadata.name,
         pod_fixed=tuple(sorted(fixed.items())),
         node_selector=tuple(sorted(selector.items())),
         tolerations=tuple(tolerations),
     )
 
 
-def named(template: RuntimeReference, known: Known) -> RuntimeClassFacts | None:
+def named(template: RuntimeReference, classes: Known) -> RuntimeClassFacts | None:
     """The class of a template's pods; None if it does not exist."""
-    return known.get(template.name) if template.name and known is not None else NO_CLASS
+    return classes.get(template.name) if template.name and classes is not None else NO_CLASS
 
 
-def admitted(shape: Shape, template: RuntimeReference, found: RuntimeClassFacts | None) -> Shape:
+def admitted(shape: Shape, template: RuntimeReference, facts: RuntimeClassFacts | None) -> Shape:
     """The shape of a template's pods after admission; unchanged if they would be refused."""
-    if found is None or found == NO_CLASS or any(refusals(shape, template, found)):
+    if facts is None or facts == NO_CLASS or any(refusals(shape, template, facts)):
         return shape
-    added = [one for one in found.tolerations if one not in shape.tolerations]
+    added = [toleration for toleration in facts.tolerations if toleration not in shape.tolerations]
     return replace(
         shape,
-        requests=shape.requests + found.overhead - template.overhead,
-        node_selector=tuple(sorted({*shape.node_selector, *found.node_selector})),
+        requests=shape.requests + facts.overhead - template.overhead,
+        node_selector=tuple(sorted({*shape.node_selector, *facts.node_selector})),
         tolerations=(*shape.tolerations, *added),
     )
 
 
 def refusals(
-    shape: Shape, template: RuntimeReference, found: RuntimeClassFacts | None
+    shape: Shape, template: RuntimeReference, facts: RuntimeClassFacts | None
 ) -> Iterator[str]:
     """Why no pod of this template is admitted.
 
     `shape` is the template's, before or after `admitted`.
     """
-    if found is None:
+    if facts is None:
         remedy = "create it, or recreate the Jobs with another"
         yield f'RuntimeClass "{template.name}" does not exist: {remedy}'
         return
-    unread = template.name and not found.name
-    if template.overhead and template.overhead != found.overhead and not unread:
+    unread = template.name and not facts.name
+    if template.overhead and template.overhead != facts.overhead and not unread:
         yield (
             "the overhead in its pod template is not the one of its RuntimeClass, which the API "
             "server refuses: remove it"
         )
-    own = dict(shape.node_selector)
-    for key, value in found.node_selector:
-        if own.get(key, value) != value:
+    selector = dict(shape.node_selector)
+    for key, value in facts.node_selector:
+        if selector.get(key, value) != value:
             yield (
-                f'RuntimeClass "{found.name}" refuses its pods: it sets nodeSelector {key}={value},'
-                f" and their template sets {key}={own[key]}"
+                f'RuntimeClass "{facts.name}" refuses its pods: it sets nodeSelector {key}={value},'
+                f" and their template sets {key}={selector[key]}"
             )

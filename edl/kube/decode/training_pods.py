@@ -64,42 +64,42 @@ def bare_pod(raw: bytes) -> BarePod | None:
     )
 
 
-def pod(found: PodObject, alone: BarePod | None, devices: tuple[str, ...]) -> Pod:
-    annotations = found.metadata.annotations
+def pod(obj: PodObject, alone: BarePod | None, devices: tuple[str, ...]) -> Pod:
+    annotations = obj.metadata.annotations
     rank = alone.spec.rank if alone else None
-    conditions = found.status.conditions or ()
+    conditions = obj.status.conditions or ()
     # The condition is outdated once the pod has ended without its kubelet, as on a lost node.
     is_ready = (one for one in conditions if one.type == "Ready" and one.status == _TRUE)
-    ready = next(is_ready, None) if found.status.phase == PodPhase.RUNNING else None
-    gates = tuple(gate.name for gate in found.spec.scheduling_gates or ())
+    ready = next(is_ready, None) if obj.status.phase == PodPhase.RUNNING else None
+    gates = tuple(gate.name for gate in obj.spec.scheduling_gates or ())
     return Pod(
-        name=found.metadata.name,
+        name=obj.metadata.name,
         index=rank if rank is not None else _index(annotations.index),
-        node=intern(found.spec.node_name),
-        phase=PodPhase(found.status.phase),
+        node=intern(obj.spec.node_name),
+        phase=PodPhase(obj.status.phase),
         ready=ready is not None,
-        terminating=found.metadata.deletion_timestamp is not None,
-        created_at=found.metadata.creation_timestamp,
-        version=found.metadata.resource_version,
+        terminating=obj.metadata.deletion_timestamp is not None,
+        created_at=obj.metadata.creation_timestamp,
+        version=obj.metadata.resource_version,
         published=_published(annotations),
-        planned=_planned(found, waits=contract.PLACEMENT_GATE in gates),
-        scheduling=_scheduling(found, gates),
+        planned=_planned(obj, waits=contract.PLACEMENT_GATE in gates),
+        scheduling=_scheduling(obj, gates),
         ready_since=ready.last_transition_time if ready else None,
-        containers=_of_containers(found),
-        deletion=_deletion(found),
+        containers=_of_containers(obj),
+        deletion=_deletion(obj),
         devices=devices,
     )
 
 
-def _deletion(found: PodObject) -> PodDeletion:
-    finalizers = tuple(map(intern, found.metadata.finalizers or ()))
+def _deletion(pod: PodObject) -> PodDeletion:
+    finalizers = tuple(map(intern, pod.metadata.finalizers or ()))
     marks = (
-        DisruptionMark(_CODES[one.reason], one.last_transition_time)
-        for one in found.status.conditions or ()
-        if one.type == DISRUPTION_TARGET and one.status == _TRUE
-        if one.reason in _CODES and one.last_transition_time
+        DisruptionMark(_CODES[condition.reason], condition.last_transition_time)
+        for condition in pod.status.conditions or ()
+        if condition.type == DISRUPTION_TARGET and condition.status == _TRUE
+        if condition.reason in _CODES and condition.last_transition_time
     )
-    return PodDeletion(finalizers, found.metadata.deletion_timestamp, next(marks, None))
+    return PodDeletion(finalizers, pod.metadata.deletion_timestamp, next(marks, None))
 
 
 def _published(annotations: PodAnnotations) -> PublishedHosts:
@@ -112,18 +112,18 @@ def _published(annotations: PodAnnotations) -> PublishedHosts:
     )
 
 
-def _planned(found: PodObject, *, waits: bool) -> PlannedNode:
-    annotations = found.metadata.annotations
+def _planned(pod: PodObject, *, waits: bool) -> PlannedNode:
+    annotations = pod.metadata.annotations
     if waits:
         decides = (annotations.do_not_disrupt, annotations.safe_to_evict) != (None, None)
-        affinity = intern(node_affinity.kept(msgspec.json.decode(found.spec.affinity)))
+        affinity = intern(node_affinity.kept(msgspec.json.decode(pod.spec.affinity)))
         return PlannedNode(node_affinity=affinity, has_disruption_annotation=decides)
     if not is_dns_subdomain(annotations.assigned):
         return PlannedNode()
     return PlannedNode(intern(annotations.assigned), timestamp(annotations.placed_at))
 
 
-def _scheduling(found: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
+def _scheduling(pod: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
     """The gates of a pod, or why its scheduler has not placed it; mostly neither.
 
     Another controller's scheduling gate counts as a refusal.
@@ -132,32 +132,32 @@ def _scheduling(found: PodObject, gates: tuple[str, ...]) -> SchedulingStatus:
         gate = foreign_gate(gates)
         refusal = intern(quoted(f"{SCHEDULING_GATED}: {gate}")) if gate else ""
         return SchedulingStatus(gates, refusal=refusal)
-    if found.spec.node_name:
+    if pod.spec.node_name:
         return _SCHEDULED
-    for one in found.status.conditions or ():
-        if is_refused_by_scheduler(one):
-            return SchedulingStatus(refusal=quoted(one.message))
-    scheduler = found.spec.scheduler_name
+    for condition in pod.status.conditions or ():
+        if is_refused_by_scheduler(condition):
+            return SchedulingStatus(refusal=quoted(condition.message))
+    scheduler = pod.spec.scheduler_name
     if scheduler == contract.DEFAULT_SCHEDULER:
         return _SCHEDULED
     return SchedulingStatus(scheduler=intern(quoted(scheduler)))
 
 
-def is_refused_by_scheduler(found: Condition) -> bool:
+def is_refused_by_scheduler(condition: Condition) -> bool:
     """Whether this condition says that the pod's scheduler found no node for it."""
-    refused = found.type == "PodScheduled" and found.status == "False"
-    return refused and found.reason != SCHEDULING_GATED
+    refused = condition.type == "PodScheduled" and condition.status == "False"
+    return refused and condition.reason != SCHEDULING_GATED
 
 
-def _of_containers(found: PodObject) -> PodContainers:
-    containers = _containers.decode(found.status.container_statuses) or []
-    running = (one.state.running for one in containers if one.restart_count)
-    restarted = max((one.started_at for one in running if one and one.started_at), default=None)
-    over = found.metadata.deletion_timestamp is not None or found.status.phase in _DONE
-    initial = [] if over else _containers.decode(found.status.init_container_statuses) or []
+def _of_containers(pod: PodObject) -> PodContainers:
+    containers = _containers.decode(pod.status.container_statuses) or []
+    running = (status.state.running for status in containers if status.restart_count)
+    restarted = max((run.started_at for run in running if run and run.started_at), default=None)
+    over = pod.metadata.deletion_timestamp is not None or pod.status.phase in _DONE
+    initial = [] if over else _containers.decode(pod.status.init_container_statuses) or []
     wait = None if over else _first_wait([*initial, *containers])
     waits = wait if wait and not wait.usual else None
-    restarts = 0 if over else sum(one.restart_count for one in (*initial, *containers))
+    restarts = 0 if over else sum(status.restart_count for status in (*initial, *containers))
     if restarted or waits or restarts:
         return PodContainers(restarted, waits, restarts)
     return _UNREMARKABLE
@@ -168,28 +168,28 @@ def container_wait(status: Json) -> ContainerWait | None:
     if status.get("phase") in _DONE:
         return None
     kinds = ("initContainerStatuses", "containerStatuses")
-    found = [one for kind in kinds for one in status.get(kind) or ()]
-    return _first_wait(msgspec.convert(found, list[ContainerStatus]))
+    statuses = [entry for kind in kinds for entry in status.get(kind) or ()]
+    return _first_wait(msgspec.convert(statuses, list[ContainerStatus]))
 
 
 def _first_wait(containers: Iterable[ContainerStatus]) -> ContainerWait | None:
-    waits = [wait for one in containers if (wait := _wait(one))]
-    return min(waits, key=lambda one: one.usual, default=None)
+    waits = [wait for container in containers if (wait := _wait(container))]
+    return min(waits, key=lambda wait: wait.usual, default=None)
 
 
-def _wait(found: ContainerStatus) -> ContainerWait | None:
-    waiting, ended = found.state.waiting, found.last_state.terminated
-    failed = found.state.terminated
-    if failed and failed.exit_code and found.restart_count:
+def _wait(container: ContainerStatus) -> ContainerWait | None:
+    waiting, ended = container.state.waiting, container.last_state.terminated
+    failed = container.state.terminated
+    if failed and failed.exit_code and container.restart_count:
         # The kubelet shows the end of the last run for most of the delay before the next one.
         waiting, ended = ContainerWaiting(CRASH_LOOP), failed
     if waiting is None or not waiting.reason:
         return None
     return ContainerWait(
-        container=found.name,
+        container=container.name,
         reason=waiting.reason,
         message=quoted(waiting.message),
-        restarts=found.restart_count,
+        restarts=container.restart_count,
         ended_by=(ended.reason or "Error") if ended else "",
         exit_code=ended.exit_code if ended else 0,
     )

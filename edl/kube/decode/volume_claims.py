@@ -21,10 +21,10 @@ _LOST: Final = "Lost"
 
 def claim(raw: bytes) -> ObjectKey | None:
     """The name of a claim that pods can be placed with; None for other claims."""
-    found = _claims.decode(raw)
-    if found.metadata.deletion_timestamp or found.status.phase == _LOST:
+    obj = _claims.decode(raw)
+    if obj.metadata.deletion_timestamp or obj.status.phase == _LOST:
         return None
-    return ObjectKey(found.metadata.namespace, found.metadata.name)
+    return ObjectKey(obj.metadata.namespace, obj.metadata.name)
 
 
 def named(namespace: str, volumes: RawJson) -> tuple[ObjectKey, ...]:
@@ -39,14 +39,14 @@ def of_template(namespace: str, pod_spec: Json) -> tuple[ObjectKey, ...]:
 
 
 def _named(namespace: str, volumes: Iterable[Volume]) -> tuple[ObjectKey, ...]:
-    sources = (one.persistent_volume_claim for one in volumes)
+    sources = (volume.persistent_volume_claim for volume in volumes)
     return tuple(ObjectKey(namespace, source.claim_name) for source in sources if source)
 
 
 def refusals(missing: Iterable[ObjectKey]) -> Iterator[str]:
     """Why no node takes a pod that names claims with which no pod can be placed."""
-    for one in missing:
+    for key in missing:
         yield (
-            f'PersistentVolumeClaim "{one.name}" does not exist, is being deleted, or has lost its '
+            f'PersistentVolumeClaim "{key.name}" does not exist, is being deleted, or has lost its '
             "volume: create it, or recreate the Jobs with another"
         )

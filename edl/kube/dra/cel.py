@@ -66,18 +66,18 @@ def selector(expression: str) -> Callable[[CelDevice], bool | None]:
 
 
 def _verdict(read: _Read, device: CelDevice) -> bool | None:
-    found = read(device)
-    return None if found is UNKNOWN else found is True
+    value = read(device)
+    return None if value is UNKNOWN else value is True
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    at, text = 0, text.rstrip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    start, text = 0, text.rstrip()
+    while start < len(text):
+        match = _TOKEN.match(text, start)
         if match is None or match.lastgroup is None:
             raise _Unreadable
         yield match.lastgroup, match[match.lastgroup]
-        at = match.end()
+        start = match.end()
 
 
 class _Parser:
@@ -91,18 +91,18 @@ class _Parser:
         self._depth = 0
 
     def whole(self) -> _Read:
-        found = self._either()
+        expression = self._either()
         if self._at < len(self._tokens):
             raise _Unreadable
-        return found
+        return expression
 
     def _next(self) -> tuple[str, str]:
         return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
 
     def _take(self) -> tuple[str, str]:
-        found = self._next()
+        token = self._next()
         self._at += 1
-        return found
+        return token
 
     def _has(self, *texts: str) -> str:
         """Takes and returns the next token if it is one of these; else an empty string."""
@@ -143,8 +143,8 @@ class _Parser:
         negations = 0
         while self._has("!"):
             negations += 1
-        found = self._followed(self._primary())
-        return partial(_negated, found) if negations % 2 else found
+        operand = self._followed(self._primary())
+        return partial(_negated, operand) if negations % 2 else operand
 
     def _primary(self) -> _Read:
         kind, text = self._take()
@@ -155,9 +155,9 @@ class _Parser:
         if kind == "name":
             return self._named(text)
         if text == "(":
-            found = self._either()
+            expression = self._either()
             self._expect(")")
-            return found
+            return expression
         if text == "[":
             return partial(_list, self._items("]"))
         raise _Unreadable
@@ -171,29 +171,29 @@ class _Parser:
         return _device if name == "device" else _unknown
 
     def _items(self, end: str) -> list[_Read]:
-        found: list[_Read] = []
+        items: list[_Read] = []
         while not self._has(end):
-            found.append(self._either())
+            items.append(self._either())
             if not self._has(","):
                 self._expect(end)
                 break
-        return found
+        return items
 
-    def _followed(self, found: _Read) -> _Read:
+    def _followed(self, operand: _Read) -> _Read:
         """The expression with the fields, entries and method calls that follow it."""
         while sign := self._has(".", "["):
             if sign == "[":
-                found = partial(_entry, found, self._either())
+                operand = partial(_entry, operand, self._either())
                 self._expect("]")
                 continue
             kind, name = self._take()
             if kind != "name":
                 raise _Unreadable
             if self._has("("):
-                found = partial(_method, found, name, self._items(")"))
+                operand = partial(_method, operand, name, self._items(")"))
             else:
-                found = partial(_entry, found, _constant(name))
-        return found
+                operand = partial(_entry, operand, _constant(name))
+        return operand
 
 
 def _constant(value: object) -> _Read:
@@ -210,45 +210,45 @@ def _device(device: CelDevice) -> CelDevice:
 
 def _joined(parts: Sequence[_Read], decides: bool, device: CelDevice) -> object:  # noqa: FBT001
     """The value of `||` or `&&`; a part that equals `decides` decides it, in any position."""
-    found = [part(device) for part in parts]
-    if any(one is decides for one in found):
+    values = [part(device) for part in parts]
+    if any(value is decides for value in values):
         return decides
-    if UNKNOWN in found:
+    if UNKNOWN in values:
         return UNKNOWN
     return (
         not decides
-        if all(one is not decides and isinstance(one, bool) for one in found)
+        if all(value is not decides and isinstance(value, bool) for value in values)
         else _ERROR
     )
 
 
 def _negated(read: _Read, device: CelDevice) -> object:
-    found = read(device)
-    if isinstance(found, bool):
-        return not found
-    return UNKNOWN if found is UNKNOWN else _ERROR
+    value = read(device)
+    if isinstance(value, bool):
+        return not value
+    return UNKNOWN if value is UNKNOWN else _ERROR
 
 
 def _compared(left: _Read, sign: str, right: _Read, device: CelDevice) -> object:
-    one, other = left(device), right(device)
-    if one is _ERROR or other is _ERROR:
+    value, other = left(device), right(device)
+    if value is _ERROR or other is _ERROR:
         return _ERROR
-    if one is UNKNOWN or other is UNKNOWN:
+    if value is UNKNOWN or other is UNKNOWN:
         return UNKNOWN
     if sign == "in":
-        return _within(one, other)
-    if type(one) is not type(other):
+        return _within(value, other)
+    if type(value) is not type(other):
         return _ERROR
     if sign in ("==", "!="):
-        return eq(one, other) is (sign == "==")
-    return _ORDERS[sign](one, other) if isinstance(one, int | str) else UNKNOWN
+        return eq(value, other) is (sign == "==")
+    return _ORDERS[sign](value, other) if isinstance(value, int | str) else UNKNOWN
 
 
-def _within(one: object, among: object) -> object:
+def _within(item: object, among: object) -> object:
     if isinstance(among, list) and (UNKNOWN in among or _ERROR in among):
         return UNKNOWN
     if isinstance(among, list | Mapping):
-        return any(type(found) is type(one) and found == one for found in among)
+        return any(type(member) is type(item) and member == item for member in among)
     return _ERROR
 
 
@@ -257,34 +257,34 @@ def _list(items: Sequence[_Read], device: CelDevice) -> list[object]:
 
 
 def _quantity(arguments: Sequence[_Read], device: CelDevice) -> object:
-    found = [argument(device) for argument in arguments]
-    if len(found) != 1 or not isinstance(found[0], str):
+    values = [argument(device) for argument in arguments]
+    if len(values) != 1 or not isinstance(values[0], str):
         return UNKNOWN
     try:
-        return CelQuantity(quantity(found[0]))
+        return CelQuantity(quantity(values[0]))
     except ValueError:
         return _ERROR
 
 
 def _entry(read: _Read, key: _Read, device: CelDevice) -> object:
-    found, name = read(device), key(device)
-    if isinstance(found, _Mark):
-        return found
-    if isinstance(found, Mapping) and isinstance(name, str):
-        return found.get(name, _ERROR)
+    value, name = read(device), key(device)
+    if isinstance(value, _Mark):
+        return value
+    if isinstance(value, Mapping) and isinstance(name, str):
+        return value.get(name, _ERROR)
     return UNKNOWN
 
 
 def _method(read: _Read, name: str, arguments: Sequence[_Read], device: CelDevice) -> object:
     """The value of a method call; only methods of quantities are known."""
-    found, others = read(device), [argument(device) for argument in arguments]
-    if found is _ERROR or _ERROR in others:
+    value, others = read(device), [argument(device) for argument in arguments]
+    if value is _ERROR or _ERROR in others:
         return _ERROR
     if not (
-        isinstance(found, CelQuantity) and len(others) == 1 and isinstance(others[0], CelQuantity)
+        isinstance(value, CelQuantity) and len(others) == 1 and isinstance(others[0], CelQuantity)
     ):
         return UNKNOWN
-    order = (found > others[0]) - (found < others[0])
+    order = (value > others[0]) - (value < others[0])
     return {"compareTo": order, "isGreaterThan": order > 0, "isLessThan": order < 0}.get(
         name, UNKNOWN
     )

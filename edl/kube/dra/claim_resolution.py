@@ -95,29 +95,29 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
     """
     if view is None or not concerned(shape):
         return ResolvedShape(shape)
-    found = _Resolution(view, pods)
+    resolution = _Resolution(view, pods)
     for ref in shape.claims:
-        found.add(ref)
+        resolution.add(ref)
     amounts = {
         name: amount for name, amount in shape.requests.items if name.startswith(DEVICE_CLASS)
     }
     for name, amount in amounts.items():
-        found.count(name, amount)
+        resolution.count(name, amount)
     rest = Resources.of(
         {name: amount for name, amount in shape.requests.items if name not in amounts}
     )
-    both_ways = found.implied.keys() & found.amounts
-    found.amounts.update({name: found.implied.pop(name) for name in both_ways})
+    both_ways = resolution.implied.keys() & resolution.amounts
+    resolution.amounts.update({name: resolution.implied.pop(name) for name in both_ways})
     resolved = replace(
         shape,
-        requests=rest + Resources.of(found.amounts),
-        implied=Resources.of(found.implied),
+        requests=rest + Resources.of(resolution.amounts),
+        implied=Resources.of(resolution.implied),
         claims=(),
     )
-    for nodes in found.nodes:
+    for nodes in resolution.nodes:
         resolved = replace(resolved, affinity=both(resolved.affinity, nodes))
-    caveats = nsmallest(MOST_CAVEATS, set(found.caveats))
-    return ResolvedShape(resolved, tuple(found.problems[:MOST_CAVEATS]), tuple(caveats))
+    caveats = nsmallest(MOST_CAVEATS, set(resolution.caveats))
+    return ResolvedShape(resolved, tuple(resolution.problems[:MOST_CAVEATS]), tuple(caveats))
 
 
 class _Resolution:
@@ -145,30 +145,30 @@ class _Resolution:
             self._claim(ref, self._view.claims.get(name))
 
     def _of_template(self, name: ObjectKey, requested: RequestedDevices) -> _Resolved:
-        known = self._view.resolved
-        if name not in known:
-            found = _Resolution(self._view, self._pods)
-            found._request(name.name, requested)
-            known[name] = _Resolved(found.amounts, found.implied, found.problems, found.caveats)
-        return known[name]
+        resolved = self._view.resolved
+        if name not in resolved:
+            inner = _Resolution(self._view, self._pods)
+            inner._request(name.name, requested)
+            resolved[name] = _Resolved(inner.amounts, inner.implied, inner.problems, inner.caveats)
+        return resolved[name]
 
-    def _take(self, found: _Resolved) -> None:
-        self.amounts.update(found.amounts)
-        self.implied.update(found.implied)
-        self.problems += found.problems
-        self.caveats += found.caveats
+    def _take(self, resolved: _Resolved) -> None:
+        self.amounts.update(resolved.amounts)
+        self.implied.update(resolved.implied)
+        self.problems += resolved.problems
+        self.caveats += resolved.caveats
 
-    def _claim(self, ref: ClaimRef, found: ResourceClaimFacts | None) -> None:
-        if found is None:
+    def _claim(self, ref: ClaimRef, facts: ResourceClaimFacts | None) -> None:
+        if facts is None:
             self.problems.append(_missing("ResourceClaim", ref.name))
-        elif found.leaving:
+        elif facts.leaving:
             self.problems.append(f'the ResourceClaim "{ref.name}" is being deleted')
-        elif found.allocated:
-            self.nodes.append(found.nodes)
+        elif facts.allocated:
+            self.nodes.append(facts.nodes)
         elif self._pods > 1:
             self.caveats.append(Caveat(CaveatCode.SHARED, ref.name))
         else:
-            self._request(ref.name, found.requested)
+            self._request(ref.name, facts.requested)
 
     def _request(self, claim: str, requested: RequestedDevices) -> None:
         if requested.constrained:
@@ -190,7 +190,7 @@ class _Resolution:
 
     def _want(self, wanted: DeviceCount) -> None:
         view, kind = self._view, wanted.kind
-        classes = {one.name: one for one in view.kinds.classes}
+        classes = {entry.name: entry for entry in view.kinds.classes}
         if kind.device_class not in classes:
             self.problems.append(_missing("DeviceClass", kind.device_class))
             self.count(view.kinds.resource(kind), max(wanted.count, 1))
@@ -208,10 +208,10 @@ class _Resolution:
 
     def count(self, name: str, amount: int) -> None:
         """Counts devices under their resource; others in which all of them count are implied."""
-        own = self._view.names.get(name, name)
-        self.amounts[own] += amount
-        for one in {name, *self._view.within.get(name, ())} - {own}:
-            self.implied[one] += amount
+        resource = self._view.names.get(name, name)
+        self.amounts[resource] += amount
+        for other in {name, *self._view.within.get(name, ())} - {resource}:
+            self.implied[other] += amount
 
 
 def _missing(kind: str, name: str) -> str:

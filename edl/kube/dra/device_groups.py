@@ -90,9 +90,9 @@ class DeviceGroups:
         if kinds == self._wanted:
             return False
         self._wanted = kinds
-        self._class_words = _words(one for found in kinds.classes for one in found.selectors)
+        self._class_words = _words(one for entry in kinds.classes for one in entry.selectors)
         self._words = self._class_words | _words(
-            one for found in kinds.asked for one in found.selectors
+            expression for kind in kinds.asked for expression in kind.selectors
         )
         self._various = {name for name in self._various if _own(name) not in self._class_words}
         indistinct = (name for name, distinguishes in self._named.items() if not distinguishes)
@@ -141,10 +141,10 @@ class DeviceGroups:
         self._values.clear()  # some of these values may belong to removed devices
         for traits in self._groups:
             self._note(traits)
-        found = [name for name in self._values if self._is_various(name)]
-        self._named |= dict.fromkeys(found, False)
-        self._various.update(found)
-        return bool(found)
+        names = [name for name in self._values if self._is_various(name)]
+        self._named |= dict.fromkeys(names, False)
+        self._various.update(names)
+        return bool(names)
 
     def _is_various(self, name: str) -> bool:
         return len(self._values[name]) > MOST_VALUES and _own(name) not in self._class_words
@@ -158,10 +158,10 @@ class DeviceGroups:
             self.kinds = kinds
             self._counted = tuple(_parsed(kinds))
             self.unknown.clear()
-        known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        signatures: dict[tuple[str, ...], tuple[str, ...]] = {}
         for group in self._groups.values() if differ else self._new:
-            found = tuple(self._resources(group.traits))
-            group.resources = known.setdefault(found, found)
+            signature = tuple(self._resources(group.traits))
+            group.resources = signatures.setdefault(signature, signature)
         self._new.clear()
         return differ
 
@@ -179,12 +179,12 @@ class DeviceGroups:
                 left -= length(kind)
                 yield kind
 
-    def _traits_of(self, found: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
+    def _traits_of(self, attributes: Mapping[str, _Value]) -> Iterator[tuple[str, _Value | None]]:
         """Attributes with the values that expressions may use.
 
         Of other attributes only the domain is kept.
         """
-        for name, value in found.items():
+        for name, value in attributes.items():
             if name not in self._named:
                 self._named[name] = name not in self._various and _own(name) in self._words
             if self._named[name]:
@@ -194,13 +194,13 @@ class DeviceGroups:
 
     def _resources(self, traits: _Traits) -> Iterator[str]:
         device = _as_device(traits)
-        for one in self._counted:
-            if not all(taint.tolerated(one.kind.tolerations) for taint in traits.taints):
+        for counted in self._counted:
+            if not all(taint.tolerated(counted.kind.tolerations) for taint in traits.taints):
                 continue
-            if self._matches(one, device):
-                yield one.name
-                if one.extended:
-                    yield one.extended
+            if self._matches(counted, device):
+                yield counted.name
+                if counted.extended:
+                    yield counted.extended
 
     def _matches(self, counted: _Counted, device: CelDevice) -> bool:
         verdicts = [(text, matches(device)) for text, matches in counted.selectors]
@@ -211,7 +211,7 @@ class DeviceGroups:
 
 
 def _words(expressions: Iterable[str]) -> frozenset[str]:
-    return frozenset(word for one in expressions for word in _WORD.findall(one))
+    return frozenset(word for text in expressions for word in _WORD.findall(text))
 
 
 def _own(name: str) -> str:
@@ -221,15 +221,15 @@ def _own(name: str) -> str:
 
 def _parsed(kinds: DeviceKinds) -> Iterator[_Counted]:
     extended = {name: other for other, name in kinds.extended().items()}
-    classes = {one.name: one.selectors for one in kinds.classes}
+    classes = {entry.name: entry.selectors for entry in kinds.classes}
     for name, expressions in classes.items():
         kind = DeviceKind(name)
-        parsed = tuple((one, selector(one)) for one in expressions)
+        parsed = tuple((text, selector(text)) for text in expressions)
         yield _Counted(kind, resource(kind), extended.get(name, ""), parsed)
     for kind in kinds.asked:
         if kind.device_class in classes:
             expressions = (*classes[kind.device_class], *kind.selectors)
-            parsed = tuple((one, selector(one)) for one in expressions)
+            parsed = tuple((text, selector(text)) for text in expressions)
             yield _Counted(kind, resource(kind), "", parsed)
 
 
@@ -238,16 +238,16 @@ def _as_device(traits: _Traits) -> CelDevice:
     driver = traits.driver
     attributes: dict[str, dict[str, object]] = {driver: {}}
     for name, value in traits.attributes:
-        domain, own = _qualified(driver, name)
+        domain, short = _qualified(driver, name)
         named = attributes.setdefault(domain, {})
         if value is not None:
-            named[own] = _value(value)
+            named[short] = _value(value)
     capacity: dict[str, dict[str, object]] = {driver: {}}
     for name, amount in traits.capacity:
-        domain, own = _qualified(driver, name)
+        domain, short = _qualified(driver, name)
         amounts = capacity.setdefault(domain, {})
         if amount is not None:
-            amounts[own] = CelQuantity(amount.amount)
+            amounts[short] = CelQuantity(amount.amount)
     return {
         "driver": driver,
         "attributes": attributes,
@@ -257,11 +257,11 @@ def _as_device(traits: _Traits) -> CelDevice:
 
 
 def _qualified(driver: str, name: str) -> tuple[str, str]:
-    domain, slash, own = name.rpartition("/")
-    return (domain, own) if slash else (driver, name)
+    domain, slash, short = name.rpartition("/")
+    return (domain, short) if slash else (driver, name)
 
 
-def _value(found: DeviceAttribute) -> object:
+def _value(attribute: DeviceAttribute) -> object:
     """The value of an attribute; UNKNOWN for a version."""
-    values = (found.text, found.number, found.flag)
+    values = (attribute.text, attribute.number, attribute.flag)
     return next((value for value in values if value is not None), UNKNOWN)

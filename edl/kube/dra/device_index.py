@@ -73,10 +73,10 @@ class DeviceIndex:
 
     def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
         """The devices that a pod requests, without those of named claims, which pods may share."""
-        found = Counter(dict(resolve(shape, self._view, _SEVERAL).shape.counted.items))
+        counts = Counter(dict(resolve(shape, self._view, _SEVERAL).shape.counted.items))
         for name, device_class in self._extended.items():
-            found[DEVICE_CLASS + device_class] += shape.requests.get(name)
-        yield from found.items()
+            counts[DEVICE_CLASS + device_class] += shape.requests.get(name)
+        yield from counts.items()
 
     def apply(self, changes: DeviceChanges) -> set[ObjectKey] | None:
         """Applies changes; returns claims and templates that may resolve differently.
@@ -86,8 +86,8 @@ class DeviceIndex:
         touched = self._note(changes)
         if changes.classes or touched:
             self.inventory.use(self._kinds())
-        for found in changes.slices:
-            self.inventory.slice(found)
+        for change in changes.slices:
+            self.inventory.slice(change)
         if changes.slices or changes.classes or touched:
             self.inventory.settle()
         for claim in changes.claims:
@@ -110,27 +110,27 @@ class DeviceIndex:
 
     def _note(self, changes: DeviceChanges) -> set[ObjectKey]:
         """Stores changes; returns the changed templates, and claims that pods name."""
-        for one in changes.classes:
-            _put(self._classes, one.key.name, one.after)
+        for change in changes.classes:
+            _put(self._classes, change.key.name, change.after)
         for template in changes.templates:
             requested = template.after.requested if template.after else None
             _put(self._templates, template.key, requested)
         named = [one for one in changes.claims if _is_named(one.before) or _is_named(one.after)]
         for claim in named:
             _put(self._named, claim.key, claim.after if _is_named(claim.after) else None)
-        return {one.key for one in changes.templates} | {one.key for one in named}
+        return {change.key for change in changes.templates} | {change.key for change in named}
 
     def _requested(self) -> Iterator[tuple[str, RequestedDevices]]:
         """(namespace, request) of each template and named claim."""
-        yield from ((name.namespace, one) for name, one in self._templates.items())
-        yield from ((name.namespace, one.requested) for name, one in self._named.items())
+        yield from ((name.namespace, request) for name, request in self._templates.items())
+        yield from ((name.namespace, claim.requested) for name, claim in self._named.items())
 
     def _kinds(self) -> DeviceKinds:
         return DeviceKinds.of(self._classes.values(), self._requested())
 
     def _compares(self) -> bool:
         """Whether a request depends on how many devices a node has."""
-        wanted = (wants for _, one in self._requested() for wants in one.requests)
+        wanted = (wants for _, devices in self._requested() for wants in devices.requests)
         return any(len(wants) > 1 or not wants[0].count for wants in wanted)
 
     def _other_names(self) -> Mapping[str, str]:
@@ -167,18 +167,18 @@ def _may_have_devices(pod: PodFacts) -> bool:
     return False
 
 
-def _put(found: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
+def _put(values: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
     """Sets the value of a key; None removes the key."""
     if value is None:
-        found.pop(key, None)
+        values.pop(key, None)
     else:
-        found[key] = value
+        values[key] = value
 
 
 def _within(signatures: Iterable[tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     """For each resource, the others in which every device of it counts too."""
-    found: dict[str, set[str]] = {}
+    shared: dict[str, set[str]] = {}
     for names in signatures:
         for name in names:
-            found[name] = found[name] & set(names) if name in found else set(names)
-    return {name: tuple(sorted(names - {name})) for name, names in sorted(found.items())}
+            shared[name] = shared[name] & set(names) if name in shared else set(names)
+    return {name: tuple(sorted(names - {name})) for name, names in sorted(shared.items())}

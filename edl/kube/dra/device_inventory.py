@@ -83,14 +83,14 @@ class DeviceInventory:
             self._stale = None
 
     def slice(self, change: Delta[ResourceSliceFacts]) -> None:
-        for found, here in ((change.before, False), (change.after, True)):
-            if found is None:
+        for facts, here in ((change.before, False), (change.after, True)):
+            if facts is None:
                 continue
-            pool = (found.driver, found.pool)
+            pool = (facts.driver, facts.pool)
             if here:
-                self._slices[pool][found.name] = found
+                self._slices[pool][facts.name] = facts
             else:
-                self._slices[pool].pop(found.name, None)
+                self._slices[pool].pop(facts.name, None)
         for pool in {(one.driver, one.pool) for one in (change.before, change.after) if one}:
             self._read(pool)
 
@@ -120,7 +120,7 @@ class DeviceInventory:
 
     def _is_covered(self, pod: ObjectKey) -> bool:
         """Whether a claim that was created for the pod is allocated."""
-        return any(self._claims[one].owner for one in self._claims_of.get(pod, ()))
+        return any(self._claims[claim].owner for claim in self._claims_of.get(pod, ()))
 
     def _expect(self, pod: ObjectKey, held: PodClaims, *, comes: bool) -> None:
         """Records whether a bound pod waits for news of its claims' allocation."""
@@ -136,8 +136,8 @@ class DeviceInventory:
 
     def stale(self) -> set[str] | None:
         """The nodes whose devices changed since the last call; None for all of them."""
-        found, self._stale = self._stale, set()
-        return found
+        nodes, self._stale = self._stale, set()
+        return nodes
 
     @property
     def unknown(self) -> frozenset[str]:
@@ -158,12 +158,12 @@ class DeviceInventory:
 
     def on(self, node: Node) -> NodeDevices:
         tally = DeviceTally()
-        for device, found in self._usable(node):
+        for device, entry in self._usable(node):
             claims = map(self._claims.__getitem__, self._held.get(device, ()))
             holders = [claim for claim in claims if not self._is_asked_for(claim)]
             leaves = bool(holders) and all(map(self._leaves, holders))
             pod = self._owner_on(node.name, holders[0]) if len(holders) == 1 else None
-            part = Partition(found.group.resources, found.takes, bool(holders), leaves)
+            part = Partition(entry.group.resources, entry.takes, bool(holders), leaves)
             tally.add(part, pod)
         coming = self._coming.get(node.name, _NO_CLAIMS).values()
         return tally.total(self._counters, (self.wanted(held.shape) for held in coming))
@@ -179,60 +179,60 @@ class DeviceInventory:
 
     def _usable(self, node: Node) -> Iterator[tuple[DeviceId, PoolDevice]]:
         yield from self._local.get(node.name, _NONE).items()
-        for device, found in self._wide.items():
-            if found.reach and (found.reach.everywhere or selects(found.reach.terms, node)):
-                yield device, found
+        for device, entry in self._wide.items():
+            if entry.reach and (entry.reach.everywhere or selects(entry.reach.terms, node)):
+                yield device, entry
 
     # -- slices -------------------------------------------------------------------------------
 
     def _read_again(self) -> None:
         self._groups.clear()
-        for known in (self._pools, self._local, self._wide):
-            known.clear()
+        for table in (self._pools, self._local, self._wide):
+            table.clear()
         self._stale = None
         for pool in list(self._slices):
             self._read(pool)
 
     def _read(self, pool: _Pool) -> None:
         """Reads a pool's devices again: of its newest generation, once all its slices exist."""
-        for device, found in self._pools.pop(pool, _NONE).items():
-            self._forget(device, found)
+        for device, entry in self._pools.pop(pool, _NONE).items():
+            self._forget(device, entry)
         slices = self._slices[pool].values()
-        newest = max((one.generation for one in slices), default=0)
-        current = [one for one in slices if one.generation == newest]
+        newest = max((facts.generation for facts in slices), default=0)
+        current = [facts for facts in slices if facts.generation == newest]
         if not current:
             del self._slices[pool]
         elif len(current) == current[0].slices:
-            for one in current:
-                self._counters.update(one.counters)
+            for facts in current:
+                self._counters.update(facts.counters)
             self._pools[pool] = dict(pool_devices(current, self._groups))
-            for device, found in self._pools[pool].items():
-                self._know(device, found)
+            for device, entry in self._pools[pool].items():
+                self._know(device, entry)
 
-    def _know(self, device: DeviceId, found: PoolDevice) -> None:
-        if found.node:
-            self._local[found.node][device] = found
+    def _know(self, device: DeviceId, entry: PoolDevice) -> None:
+        if entry.node:
+            self._local[entry.node][device] = entry
         else:
-            self._wide[device] = found
-        self._mark(found)
+            self._wide[device] = entry
+        self._mark(entry)
 
-    def _forget(self, device: DeviceId, found: PoolDevice) -> None:
-        self._groups.drop(found.group)
-        for counter, _ in found.takes:
+    def _forget(self, device: DeviceId, entry: PoolDevice) -> None:
+        self._groups.drop(entry.group)
+        for counter, _ in entry.takes:
             self._counters.pop(counter, None)
-        if found.node:
-            del self._local[found.node][device]
-            if not self._local[found.node]:
-                del self._local[found.node]
+        if entry.node:
+            del self._local[entry.node][device]
+            if not self._local[entry.node]:
+                del self._local[entry.node]
         else:
             del self._wide[device]
-        self._mark(found)
+        self._mark(entry)
 
-    def _mark(self, found: PoolDevice) -> None:
-        if not found.node:
+    def _mark(self, entry: PoolDevice) -> None:
+        if not entry.node:
             self._stale = None
         else:
-            self._mark_node(found.node)
+            self._mark_node(entry.node)
 
     def _mark_node(self, node: str) -> None:
         if self._stale is not None:
@@ -270,8 +270,8 @@ class DeviceInventory:
 
     def _touch(self, devices: Iterable[DeviceId]) -> None:
         for device in devices:
-            if found := self._pools.get((device.driver, device.pool), _NONE).get(device):
-                self._mark(found)
+            if entry := self._pools.get((device.driver, device.pool), _NONE).get(device):
+                self._mark(entry)
 
     def _is_asked_for(self, claim: ResourceClaimFacts) -> bool:
         """Whether the pod of the claim is unbound, and so requests these devices itself."""

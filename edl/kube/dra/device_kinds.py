@@ -12,6 +12,7 @@ from itertools import islice, zip_longest
 from typing import Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from edl.kube.dra.dra_facts import DeviceClassFacts, DeviceKind, RequestedDevices
 from edl.quantities import DEVICE_CLASS
@@ -39,11 +40,11 @@ class DeviceKinds(msgspec.Struct, frozen=True):
         Namespaces take turns to have kinds counted.
         """
         asked: defaultdict[str, set[DeviceKind]] = defaultdict(set)
-        for namespace, one in requested:
-            wanted = (wanted.kind for wants in one.requests for wanted in wants)
+        for namespace, devices in requested:
+            wanted = (wanted.kind for wants in devices.requests for wanted in wants)
             asked[namespace].update(filter(_countable, wanted))
         ordered = tuple(islice(_in_turn(asked), MOST))
-        return cls(tuple(sorted(classes, key=lambda found: found.name)), ordered)
+        return cls(tuple(sorted(classes, key=lambda entry: entry.name)), ordered)
 
     def resource(self, kind: DeviceKind) -> str:
         """The resource of a kind; that of its class if the kind itself is not counted."""
@@ -54,12 +55,12 @@ class DeviceKinds(msgspec.Struct, frozen=True):
 
         The newest of several wins, then the first by name.
         """
-        found: dict[str, DeviceClassFacts] = {}
-        for one in sorted(self.classes, key=lambda one: one.name, reverse=True):
-            last = found.get(one.extended)
-            if one.extended and (last is None or one.created_at >= last.created_at):
-                found[one.extended] = one
-        return {name: one.name for name, one in found.items()}
+        classes: dict[str, DeviceClassFacts] = {}
+        for entry in sorted(self.classes, key=lambda entry: entry.name, reverse=True):
+            last = classes.get(entry.extended)
+            if entry.extended and (last is None or entry.created_at >= last.created_at):
+                classes[entry.extended] = entry
+        return {name: entry.name for name, entry in classes.items()}
 
 
 def length(kind: DeviceKind) -> int:
@@ -91,7 +92,7 @@ def _in_turn(asked: Mapping[str, Iterable[DeviceKind]]) -> Iterator[DeviceKind]:
 
 def _order(kind: DeviceKind) -> tuple[object, ...]:
     tolerations = tuple(
-        (one.key, one.operator, one.value, one.effect, -1 if one.seconds is None else one.seconds)
-        for one in kind.tolerations
+        tuple(-1 if value is None else value for value in astuple(toleration))
+        for toleration in kind.tolerations
     )
     return kind.device_class, kind.selectors, tolerations

@@ -40,11 +40,11 @@ class PartitionCounts(NamedTuple):
     leaving: Tally[str]
 
 
-def amounts(driver: str, pool: str, found: Iterable[CounterSet] | None) -> CounterAmounts:
+def amounts(driver: str, pool: str, sets: Iterable[CounterSet] | None) -> CounterAmounts:
     return tuple(
-        ((driver, pool, one.counter_set or one.name, name), counter.amount)
-        for one in found or ()
-        for name, counter in sorted((one.counters or {}).items())
+        ((driver, pool, counters.counter_set or counters.name, name), counter.amount)
+        for counters in sets or ()
+        for name, counter in sorted((counters.counters or {}).items())
     )
 
 
@@ -54,11 +54,11 @@ def count(parts: Sequence[Partition], shared: Mapping[CounterName, Decimal]) -> 
     for alike in _apart(parts):
         names = sorted({name for part in alike for name, _ in part.takes})
         local = {name: number for number, name in enumerate(names)}
-        found = _counted(
+        figures = _counted(
             tuple(_local(part, local) for part in alike),
             tuple(shared.get(name, _NONE) for name in names),
         )
-        for resource, has, used, leaving in found:
+        for resource, has, used, leaving in figures:
             total.has[resource] += has
             total.used[resource] += used
             total.leaving[resource] += leaving
@@ -99,25 +99,25 @@ def _counted(parts: tuple[_Part, ...], shared: tuple[Decimal, ...]) -> tuple[_Fi
         if held:
             _take(now, takes)
             _take(stay, [] if leaving else takes)
-    found = []
+    figures = []
     for name in sorted({name for part in parts for name in part[0]}):
         has, left, later = (
             _fitting(name, among, state)
             for among, state in ((parts, whole), (free, now), (back, stay))
         )
         used = max(has - left, 0)
-        found.append((name, has, used, min(max(later - left, 0), used)))
-    return tuple(found)
+        figures.append((name, has, used, min(max(later - left, 0), used)))
+    return tuple(figures)
 
 
 def _fitting(name: str, parts: Iterable[_Part], left: Sequence[Decimal]) -> int:
     """How many partitions of one kind can be allocated together from these counters."""
-    left, found = list(left), 0
+    left, count = list(left), 0
     for resources, takes, _, _ in parts:
         if name in resources and all(left[number] >= amount for number, amount in takes):
             _take(left, takes)
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 def _take(left: list[Decimal], takes: Iterable[tuple[int, Decimal]]) -> None:

@@ -120,18 +120,18 @@ class ClaimTemplateFacts(msgspec.Struct, frozen=True, gc=False):
 
 def resource_slice(raw: bytes) -> ResourceSliceFacts:
     decoded = _slices.decode(raw)
-    found = decoded.spec
-    local = found.node_name or found.per_device_node_selection
+    spec = decoded.spec
+    local = spec.node_name or spec.per_device_node_selection
     return ResourceSliceFacts(
         name=decoded.metadata.name,
-        driver=intern(found.driver),
-        pool=intern(found.pool.name),
-        generation=found.pool.generation,
-        slices=found.pool.resource_slice_count,
-        node=intern(found.node_name),
-        reach=None if local else reach(found.node_selector, everywhere=found.all_nodes),
-        devices=bytes(found.devices),
-        counters=amounts(found.driver, found.pool.name, found.shared_counters),
+        driver=intern(spec.driver),
+        pool=intern(spec.pool.name),
+        generation=spec.pool.generation,
+        slices=spec.pool.resource_slice_count,
+        node=intern(spec.node_name),
+        reach=None if local else reach(spec.node_selector, everywhere=spec.all_nodes),
+        devices=bytes(spec.devices),
+        counters=amounts(spec.driver, spec.pool.name, spec.shared_counters),
     )
 
 
@@ -140,50 +140,48 @@ def reach(selector: RawJson, *, everywhere: bool) -> DeviceReach:
 
 
 def device_class(raw: bytes) -> DeviceClassFacts:
-    found = _classes.decode(raw)
+    obj = _classes.decode(raw)
     return DeviceClassFacts(
-        name=found.metadata.name,
-        created_at=found.metadata.creation_timestamp,
-        selectors=_selectors(found.spec.selectors),
-        extended=found.spec.extended_resource_name,
+        name=obj.metadata.name,
+        created_at=obj.metadata.creation_timestamp,
+        selectors=_selectors(obj.spec.selectors),
+        extended=obj.spec.extended_resource_name,
     )
 
 
 def resource_claim(raw: bytes) -> ResourceClaimFacts:
-    found = _claims.decode(raw)
-    owners = found.metadata.owner_references or ()
-    owner = next((one.name for one in owners if one.kind == "Pod" and one.controller), "")
-    allocation = found.status.allocation
+    obj = _claims.decode(raw)
+    owners = obj.metadata.owner_references or ()
+    owner = next((owner.name for owner in owners if owner.kind == "Pod" and owner.controller), "")
+    allocation = obj.status.allocation
     results = (allocation.devices.results if allocation else None) or ()
     return ResourceClaimFacts(
-        namespace=found.metadata.namespace,
-        name=found.metadata.name,
+        namespace=obj.metadata.namespace,
+        name=obj.metadata.name,
         owner=owner,
-        requested=RequestedDevices() if owner else requested(found.spec),
+        requested=RequestedDevices() if owner else requested(obj.spec),
         allocated=allocation is not None,
         devices=tuple(
-            DeviceId(intern(one.driver), intern(one.pool), intern(one.device))
-            for one in results
-            if not one.admin_access
+            DeviceId(intern(result.driver), intern(result.pool), intern(result.device))
+            for result in results
+            if not result.admin_access
         ),
         nodes=() if owner or allocation is None else _terms(allocation.node_selector),
-        pods=tuple(one.name for one in found.status.reserved_for or () if one.resource == "pods"),
-        leaving=found.metadata.deletion_timestamp is not None,
+        pods=tuple(one.name for one in obj.status.reserved_for or () if one.resource == "pods"),
+        leaving=obj.metadata.deletion_timestamp is not None,
     )
 
 
 def template(raw: bytes) -> ClaimTemplateFacts:
-    found = _templates.decode(raw)
-    return ClaimTemplateFacts(
-        found.metadata.namespace, found.metadata.name, requested(found.spec.spec)
-    )
+    obj = _templates.decode(raw)
+    return ClaimTemplateFacts(obj.metadata.namespace, obj.metadata.name, requested(obj.spec.spec))
 
 
 def requested(spec: ResourceClaimSpec) -> RequestedDevices:
     """What a claim with this spec requests. Requests with adminAccess hold no device."""
     choices = (
-        [one.exactly] if one.exactly else one.first_available or []
-        for one in spec.devices.requests or ()
+        [request.exactly] if request.exactly else request.first_available or []
+        for request in spec.devices.requests or ()
     )
     return RequestedDevices(
         tuple(
@@ -201,13 +199,13 @@ def _wanted(request: ExactDeviceRequest) -> DeviceCount:
     return DeviceCount(kind, 0 if request.allocation_mode == _ALL else request.count)
 
 
-def _selectors(found: list[DeviceSelector] | None) -> tuple[str, ...]:
-    return tuple(one.cel.expression for one in found or ())
+def _selectors(selectors: list[DeviceSelector] | None) -> tuple[str, ...]:
+    return tuple(selector.cel.expression for selector in selectors or ())
 
 
 def _terms(selector: RawJson) -> Affinity:
-    found: Any = msgspec.json.decode(selector)
-    return terms(found) if found else ()
+    node_selector: Any = msgspec.json.decode(selector)
+    return terms(node_selector) if node_selector else ()
 
 
 def holders_of(claim: ResourceClaimFacts) -> set[ObjectKey]:
@@ -216,5 +214,5 @@ def holders_of(claim: ResourceClaimFacts) -> set[ObjectKey]:
     return {ObjectKey(claim.namespace, name) for name in names}
 
 
-def name_of(found: ResourceClaimFacts | ClaimTemplateFacts) -> ObjectKey:
-    return ObjectKey(found.namespace, found.name)
+def name_of(facts: ResourceClaimFacts | ClaimTemplateFacts) -> ObjectKey:
+    return ObjectKey(facts.namespace, facts.name)

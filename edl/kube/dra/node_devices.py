@@ -42,17 +42,17 @@ class DeviceTally:
         self._kinds: set[tuple[str, ...]] = set()
         self._held: defaultdict[ObjectKey, Tally[str]] = defaultdict(Tally)
 
-    def add(self, found: Partition, pod: ObjectKey | None) -> None:
+    def add(self, partition: Partition, pod: ObjectKey | None) -> None:
         """Counts a device; `pod` is the only pod that holds it, by a claim of its own."""
-        self._kinds.add(found.resources)
+        self._kinds.add(partition.resources)
         if pod:
-            self._held[pod].update(found.resources)
-        if found.takes:
-            self._parts.append(found)
+            self._held[pod].update(partition.resources)
+        if partition.takes:
+            self._parts.append(partition)
             return
-        self._has.update(found.resources)
-        self._used.update(found.resources if found.held else ())
-        self._leaving.update(found.resources if found.leaving else ())
+        self._has.update(partition.resources)
+        self._used.update(partition.resources if partition.held else ())
+        self._leaving.update(partition.resources if partition.leaving else ())
 
     def total(
         self,

@@ -30,21 +30,21 @@ def pool_devices(
     slices: Iterable[ResourceSliceFacts], groups: DeviceGroups
 ) -> Iterator[tuple[DeviceId, PoolDevice]]:
     """Each device with its group, in which `groups` counts it."""
-    for one in slices:
-        for device in _listed(one):
-            where = one.reach
-            node = one.node or device.node_name
+    for facts in slices:
+        for device in _listed(facts):
+            where = facts.reach
+            node = facts.node or device.node_name
             if not node and where is None:
                 where = reach(device.node_selector, everywhere=device.all_nodes)
-            takes = device_partitions.amounts(one.driver, one.pool, device.consumes_counters)
-            found = PoolDevice(node, where, groups.add(one.driver, device), takes)
-            yield DeviceId(one.driver, one.pool, device.name), found
+            takes = device_partitions.amounts(facts.driver, facts.pool, device.consumes_counters)
+            pool_device = PoolDevice(node, where, groups.add(facts.driver, device), takes)
+            yield DeviceId(facts.driver, facts.pool, device.name), pool_device
 
 
-def _listed(one: ResourceSliceFacts) -> Sequence[DeviceObject]:
+def _listed(facts: ResourceSliceFacts) -> Sequence[DeviceObject]:
     """The devices of a slice; none if they cannot be decoded, so that all others count."""
     try:
-        return _devices.decode(one.devices) or ()
+        return _devices.decode(facts.devices) or ()
     except msgspec.DecodeError as error:
-        _log.warning("cannot decode devices of %s, ignoring them: %s", one.driver, error)
+        _log.warning("cannot decode devices of %s, ignoring them: %s", facts.driver, error)
         return ()

@@ -42,22 +42,22 @@ _decoder: Final = msgspec.json.Decoder(_NodePool)
 def node_pool(raw: bytes) -> NodePoolFacts:
     """A limit that cannot be read, or whose usage cannot be read, does not count."""
     try:
-        found = _decoder.decode(raw)
+        pool = _decoder.decode(raw)
     except msgspec.ValidationError:
         return NodePoolFacts()
-    limits, resources = _readable(found.spec.limits), found.status.resources or {}
+    limits, resources = _readable(pool.spec.limits), pool.status.resources or {}
     used = _readable(resources)
     unknown = resources.keys() - used.keys()
     counted = ((name, limit) for name, limit in sorted(limits.items()) if name not in unknown)
-    return NodePoolFacts(found.metadata.name, tuple(counted), Resources.of(used))
+    return NodePoolFacts(pool.metadata.name, tuple(counted), Resources.of(used))
 
 
-def _readable(found: _Amounts | None) -> dict[str, int]:
-    return dict(_amounts(found or {}))
+def _readable(amounts: _Amounts | None) -> dict[str, int]:
+    return dict(_amounts(amounts or {}))
 
 
-def _amounts(found: _Amounts) -> Iterator[tuple[str, int]]:
-    for name, text in found.items():
+def _amounts(amounts: _Amounts) -> Iterator[tuple[str, int]]:
+    for name, text in amounts.items():
         try:
             yield name, Resources.parse({name: text}).get(name)
         except ValueError:

@@ -62,22 +62,22 @@ _decoder: Final = msgspec.json.Decoder(_Request)
 
 def capacity_request(raw: bytes) -> CapacityRequestFacts:
     """Decodes a request; one that is being deleted has no `request`."""
-    found = _decoder.decode(raw)
-    metadata = found.metadata
+    obj = _decoder.decode(raw)
+    metadata = obj.metadata
     labels = metadata.labels or {}
     facts = CapacityRequestFacts(metadata.namespace, metadata.name)
     ours = contract.is_managed(labels)
     if metadata.deletion_timestamp or not (ours and contract.PROVISIONAL in labels):
         return facts
     owners = metadata.owner_references or ()
-    job = next((one.uid for one in owners if (one.api_version, one.kind) == JOB_TYPE), "")
-    conditions = {one.type: one for one in found.status.conditions or ()}
+    job = next((owner.uid for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE), "")
+    conditions = {condition.type: condition for condition in obj.status.conditions or ()}
     request = CapacityRequest(
         name=metadata.name,
         uid=metadata.uid,
-        provisioning_class=found.spec.provisioning_class_name,
+        provisioning_class=obj.spec.provisioning_class_name,
         created_at=metadata.creation_timestamp,
-        pod_sets=min(len(found.spec.pod_sets or ()), _MOST_POD_SETS),
+        pod_sets=min(len(obj.spec.pod_sets or ()), _MOST_POD_SETS),
         state=_state({one.type for one in conditions.values() if one.status == _TRUE}),
         message=_message([conditions[name] for name in _SAY if name in conditions]),
     )

@@ -63,10 +63,10 @@ class AffinityIndex:
         """The selectors of anti-affinity, as of the last `jobs`."""
         return self._rules.repelling
 
-    def demands(self, found: tuple[Demand, ...]) -> tuple[Demand, ...]:
+    def demands(self, demands: tuple[Demand, ...]) -> tuple[Demand, ...]:
         """The demands of the state: their shapes have labels where `repelling` matches them."""
-        self._rules.demands(found)
-        return found
+        self._rules.demands(demands)
+        return demands
 
     def _count(self, change: Delta[TrainingJob]) -> None:
         self._rules.job(change)
@@ -77,12 +77,12 @@ class AffinityIndex:
                 self._ours.difference_update(uids)
 
     def _label(self, key: JobKey, job: TrainingJob | None) -> None:
-        found = job and _with_labels(job, self._rules.selectors) if self._rules.selectors else job
-        if found is job:
+        after = job and _with_labels(job, self._rules.selectors) if self._rules.selectors else job
+        if after is job:
             self._labelled.discard(key)
         else:
             self._labelled.add(key)
-        self._jobs.put(key, found)
+        self._jobs.put(key, after)
 
     def foreign_pods(
         self,
@@ -111,7 +111,7 @@ class AffinityIndex:
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
     """The jobs, with constraints (labels) on the shapes that any job's selectors match."""
     rules = dict.fromkeys(constraints_of(jobs))
-    asked = Selectors(found for one in rules for found in one.selectors)
+    asked = Selectors(selector for constraints in rules for selector in constraints.selectors)
     return tuple(_with_labels(job, asked) for job in jobs) if asked else jobs
 
 

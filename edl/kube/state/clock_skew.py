@@ -55,9 +55,9 @@ def _own_times(job: TrainingJob) -> Iterator[float]:
         yield job.started_at.timestamp()
     for role in job.roles:
         record, scaling = role.record, role.request.scaling
-        for at in (record.resized_at, record.resumed_at, scaling and scaling.since):
-            if at:
-                yield at.timestamp()
+        for time in (record.resized_at, record.resumed_at, scaling and scaling.since):
+            if time:
+                yield time.timestamp()
         if record.delayed_until:
             yield record.delayed_until.timestamp() - LONGEST_BACKOFF.total_seconds()
         for pod in role.status.pods if role.template.gated else ():

@@ -17,9 +17,9 @@ class SelectorCounts:
         self._distinct: frozenset[Selector] | None = frozenset()
 
     def add(self, selector: Selector, sign: int) -> None:
-        known = selector in self._counts
+        present = selector in self._counts
         self._counts.add(selector, sign)
-        if (selector in self._counts) != known:
+        if (selector in self._counts) != present:
             self._distinct = None
 
     @property
@@ -84,10 +84,10 @@ class ConstraintSelectors:
     def demands(self, demands: tuple[Demand, ...]) -> None:
         """Sets the demands, of which `renew` reads the selectors."""
         self._demands = demands
-        found = [one.shape.constraints for one in demands if one.shape.constraints]
-        self._constrained_demands = found
-        self._of_demands = frozenset(chain.from_iterable(one.selectors for one in found))
-        terms = chain.from_iterable(one.anti_affinity for one in found)
+        constrained = [demand.shape.constraints for demand in demands if demand.shape.constraints]
+        self._constrained_demands = constrained
+        self._of_demands = frozenset(chain.from_iterable(one.selectors for one in constrained))
+        terms = chain.from_iterable(constraints.anti_affinity for constraints in constrained)
         self._demands_repel = frozenset(term.selector for term in terms)
 
 

@@ -61,18 +61,18 @@ class ForeignPodIndex:
     def values(self) -> tuple[ForeignPods, ...]:
         for group in self._stale:
             count, leaving = self._pods[group], self._leaving[group]
-            found = ForeignPods(*group, count, leaving) if count else None
-            self._made.put((group[0], repr(group[1])), found)
+            pods = ForeignPods(*group, count, leaving) if count else None
+            self._made.put((group[0], repr(group[1])), pods)
         self._stale.clear()
         return self._made.values()
 
 
 def _counted(pod: PodFacts, asked: Selectors) -> PodConstraints | None:
     """The part of a pod that constraints can count; None if none counts it."""
-    own = pod.shape.constraints
-    if own and (own.anti_affinity or own.ports):
+    rules = pod.shape.constraints
+    if rules and (rules.anti_affinity or rules.ports):
         return PodConstraints(
-            pod.namespace, pod.labels, anti_affinity=own.anti_affinity, ports=own.ports
+            pod.namespace, pod.labels, anti_affinity=rules.anti_affinity, ports=rules.ports
         )
     seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
     return PodConstraints(pod.namespace, pod.labels) if seen else None

@@ -41,9 +41,9 @@ class IncrementalState:
             requests=() if stores.takes_requests else None,
             node_pools=stores.pools.values(),
         )
-        found = index.state(now, seen, stores.pods.last_read)
+        state = index.state(now, seen, stores.pods.last_read)
         self._index = index  # an error leaves None: the next call rebuilds the index
-        return found
+        return state
 
     def _apply(self, index: ClusterIndex, *, whole: bool) -> None:
         stores = self._stores
@@ -59,9 +59,9 @@ class IncrementalState:
                 claims=stores.claims.changes(whole=whole),
                 claims_read=stores.claims.synced,
                 owned_objects=[
-                    one
+                    ref
                     for store in stores.owned_objects.values()
-                    for one in store.changes(whole=whole)
+                    for ref in store.changes(whole=whole)
                 ],
                 namespaces=namespaces,
                 quotas=quotas,

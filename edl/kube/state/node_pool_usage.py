@@ -29,7 +29,7 @@ class NodePoolUsage:
 
     def headroom(self, pools: Iterable[NodePoolFacts]) -> tuple[NodePoolHeadroom, ...]:
         """What may be added to each pool, sorted."""
-        return tuple(sorted(NodePoolHeadroom(tuple(self._left(one)), one.name) for one in pools))
+        return tuple(sorted(NodePoolHeadroom(tuple(self._left(pool)), pool.name) for pool in pools))
 
     def _left(self, pool: NodePoolFacts) -> Iterator[tuple[str, int]]:
         for name, limit in pool.limits:

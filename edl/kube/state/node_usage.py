@@ -58,10 +58,10 @@ class NodeUsageIndex:
 
     def devices(self, inventory: DeviceInventory | None) -> None:
         """Set the devices of nodes; None if devices are not read."""
-        known = inventory is self._devices
+        same = inventory is self._devices
         self._devices = inventory
         changed = inventory.stale() if inventory else set()
-        self._stale |= self._nodes.keys() if changed is None or not known else changed
+        self._stale |= self._nodes.keys() if changed is None or not same else changed
 
     def pod(self, pod: PodFacts, sign: int) -> None:
         """Adds a pod that holds room, or subtracts it if `sign` is -1."""

@@ -119,15 +119,15 @@ class ClusterIndex:
                 self._nodes.devices(None)
                 self._jobs.devices(None, None)
             return
-        found = self._devices = self._devices or DeviceIndex()
+        index = self._devices = self._devices or DeviceIndex()
         for node in nodes:
-            found.node(node)
+            index.node(node)
         for pod in pods:
-            found.pod(pod)
-        changed = found.apply(changes)
+            index.pod(pod)
+        changed = index.apply(changes)
         if changed is None or changed:
-            self._jobs.devices(found.view, changed)
-        self._nodes.devices(found.inventory)
+            self._jobs.devices(index.view, changed)
+        self._nodes.devices(index.inventory)
 
     def state(
         self, now: datetime, seen: ClusterFacts, pods: Callable[[], Iterable[Delta[PodFacts]]]
@@ -178,21 +178,22 @@ class ClusterIndex:
 
 def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     """The cluster state of these objects."""
-    nodes = [Delta(ObjectKey("", one.name), None, one) for one in objects.nodes]
+    nodes = [Delta(ObjectKey("", node.name), None, node) for node in objects.nodes]
     pods = _added(objects.pods)
     index = ClusterIndex()
     index.apply(
         ClusterChanges(
             nodes=nodes,
             pods=pods,
-            jobs=[Delta(ObjectKey(one.key.namespace, one.name), None, one) for one in objects.jobs],
+            jobs=[Delta(ObjectKey(job.key.namespace, job.name), None, job) for job in objects.jobs],
             requests=_added(objects.requests or ()),
-            claims=[Delta(one, None, one) for one in objects.claims or ()],
+            claims=[Delta(key, None, key) for key in objects.claims or ()],
             claims_read=objects.claims is not None,
             owned_objects=_added(objects.owned_objects),
             namespaces=[Delta(ObjectKey("", one.name), None, one) for one in objects.namespaces],
             quotas=[
-                Delta(ObjectKey(one.namespace, one.rule.name), None, one) for one in objects.quotas
+                Delta(ObjectKey(quota.namespace, quota.rule.name), None, quota)
+                for quota in objects.quotas
             ],
             scope=ClusterScope.of(
                 objects.namespaces,
@@ -207,22 +208,22 @@ def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
     return index.state(now, objects, lambda: pods)
 
 
-def _added(found: Iterable[_Named]) -> list[Delta[_Named]]:
-    return [Delta(ObjectKey(one.namespace, one.name), None, one) for one in found]
+def _added(objects: Iterable[_Named]) -> list[Delta[_Named]]:
+    return [Delta(ObjectKey(facts.namespace, facts.name), None, facts) for facts in objects]
 
 
 def _orphans(
     pods: Iterable[PodFacts], requests: Iterable[CapacityRequestFacts]
 ) -> tuple[tuple[ObjectRef, str], ...]:
     """(object, uid) of our provisional pods and requests that no training job owns."""
-    found = [
+    orphans = [
         (ObjectRef("Pod", pod.namespace, pod.name), pod.provisional.uid)
         for pod in pods
         if pod.provisional and not pod.leaving
     ]
-    found += [
-        (ObjectRef("ProvisioningRequest", one.namespace, one.name), one.request.uid)
-        for one in requests
-        if one.request
+    orphans += [
+        (ObjectRef("ProvisioningRequest", facts.namespace, facts.name), facts.request.uid)
+        for facts in requests
+        if facts.request
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(orphans))

@@ -43,12 +43,12 @@ class QuotaIndex:
 
     def quota(self, change: Delta[QuotaFacts]) -> None:
         namespace = change.key.namespace
-        found = self._quotas[namespace]
+        quotas = self._quotas[namespace]
         if change.after:
-            found[change.key] = change.after
+            quotas[change.key] = change.after
         else:
-            found.pop(change.key, None)
-        if not found:
+            quotas.pop(change.key, None)
+        if not quotas:
             del self._quotas[namespace]
         self._stale.add(namespace)
 
@@ -121,7 +121,7 @@ def lacking_pods(job: TrainingJob, now: datetime) -> dict[str, int]:
 
 def _is_settled(job: TrainingJob, role: Role, now: datetime) -> bool:
     changes = job.started_at, role.record.resized_at, role.reported_at
-    return all(now - at >= _SETTLED_AFTER for at in changes if at)
+    return all(now - time >= _SETTLED_AFTER for time in changes if time)
 
 
 def _lacking_pods(role: Role) -> int:
@@ -143,13 +143,13 @@ def _refused(
     if not exceeded:
         return job
     # A refusal names one quota, as the API server's does.
-    named = [one for one in exceeded if one.budget.source == exceeded[0].budget.source]
+    named = [usage for usage in exceeded if usage.budget.source == exceeded[0].budget.source]
     first, *more = named[:MOST_EXCEEDED]
     why = reasons.insufficient_quota(first.budget, first.needs, first.used, *more)
     refused = {
         role.name
         for role in job.live
-        if role.name in lacking and any(charge(role, one.budget) for one in named)
+        if role.name in lacking and any(charge(role, usage.budget) for usage in named)
     }
     roles = (
         replace(role, refused_pods=why) if role.name in refused else role for role in job.roles
@@ -185,10 +185,10 @@ def charge(role: Role, quota: Quota) -> int:
 
 def charged(jobs: Iterable[TrainingJob]) -> Mapping[_Key, int]:
     """Quota usage of the training jobs' pods that have not ended."""
-    found: Counter[_Key] = Counter()
+    usage: Counter[_Key] = Counter()
     for key, amount in chain.from_iterable(map(_charges, jobs)):
-        found[key] += amount
-    return found
+        usage[key] += amount
+    return usage
 
 
 def _charges(job: TrainingJob) -> Iterator[tuple[_Key, int]]:

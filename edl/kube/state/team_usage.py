@@ -45,13 +45,13 @@ class NamespaceTeams:
             return None
         stale = self._stale if teams == self._teams else self._labels.keys() | self._found.keys()
         self._teams, self._stale = teams, set()
-        found = {
+        changed = {
             name: teams.team_of(name, dict(self._labels[name])) if name in self._labels else None
             for name in stale
         }
-        if any(self._found.get(name) != team for name, team in found.items()):
-            known = (self._found | found).items()
-            self._found = {name: team for name, team in known if team is not None}
+        if any(self._found.get(name) != team for name, team in changed.items()):
+            entries = (self._found | changed).items()
+            self._found = {name: team for name, team in entries if team is not None}
         return self._found
 
 
@@ -163,10 +163,10 @@ class TeamUsageIndex:
                 self._totals[team].add(amounts, 1)
                 self._counted[key] = team, amounts
                 touched.add(team)
-        found = {team: Resources.of(self._totals[team].amounts) for team in touched}
+        usage = {team: Resources.of(self._totals[team].amounts) for team in touched}
         if any(
-            self._totals[team].owners == 0 or found[team] != self._made.get(team)
+            self._totals[team].owners == 0 or usage[team] != self._made.get(team)
             for team in touched
         ):
-            known = sorted((self._made | found).items())
-            self._made = {team: used for team, used in known if self._totals[team].owners}
+            usages = sorted((self._made | usage).items())
+            self._made = {team: used for team, used in usages if self._totals[team].owners}

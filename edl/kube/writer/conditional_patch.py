@@ -29,15 +29,15 @@ def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
             tries -= 1
             if write.unless_changed is None or not tries:
                 raise
-            known = cluster.get(write.target)
-            if write.optional and _ends(known):
+            current = cluster.get(write.target)
+            if write.optional and _ends(current):
                 raise NotFound(f"{write.target.name} ends") from None
-            if not still_fits(write, known):
+            if not still_fits(write, current):
                 raise
-            version = known["metadata"]["resourceVersion"]
+            version = current["metadata"]["resourceVersion"]
 
 
-def check_stored(write: Patch, found: Json) -> None:
+def check_stored(write: Patch, answer: Json) -> None:
     """Raises Invalid if a mutating webhook has replaced a size or a suspension of a Job.
 
     It would do so in every round, as the plan is the same again. A start may get another size, with
@@ -45,22 +45,22 @@ def check_stored(write: Patch, found: Json) -> None:
     """
     asked = write.body.get("spec", {}) if write.target.kind == "Job" else {}
     for name in _DECIDED if asked.get("suspend", True) else _DECIDED[:1]:
-        stored = found.get("spec", {}).get(name)
+        stored = answer.get("spec", {}).get(name)
         if name in asked and stored != asked[name]:
             raise Invalid(
                 f"an admission webhook sets spec.{name} to {stored} instead of {asked[name]}"
             )
 
 
-def still_fits(write: Patch, known: Json) -> bool:
+def still_fits(write: Patch, current: Json) -> bool:
     """Whether the object, in a newer version, has the values on which the patch relies."""
-    return write.unless_changed is not None and merged(known, write.unless_changed) == known
+    return write.unless_changed is not None and merged(current, write.unless_changed) == current
 
 
-def _ends(known: Json) -> bool:
+def _ends(current: Json) -> bool:
     """Whether the object is being deleted, or is a pod whose containers have ended."""
-    phase = known.get("status", {}).get("phase")
-    return bool(known["metadata"].get("deletionTimestamp")) or phase in _ENDED
+    phase = current.get("status", {}).get("phase")
+    return bool(current["metadata"].get("deletionTimestamp")) or phase in _ENDED
 
 
 def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:

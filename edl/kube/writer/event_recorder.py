@@ -84,10 +84,10 @@ def write_event(cluster: Cluster, event: JobEvent, now: datetime) -> None:
     try:
         cluster.create(target, fresh)
     except AlreadyExists:
-        known = cluster.get(target)
+        current = cluster.get(target)
         body = {
-            "metadata": {"resourceVersion": known["metadata"]["resourceVersion"]},
-            "count": known.get("count", 1) + 1,
+            "metadata": {"resourceVersion": current["metadata"]["resourceVersion"]},
+            "count": current.get("count", 1) + 1,
             "lastTimestamp": fresh["lastTimestamp"],
         }
         cluster.patch(target, body)

@@ -120,8 +120,8 @@ class ClusterWriter:
         outcomes = [outcome for _, outcome in taken]
         bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
         return StepReport(
-            done=tuple(one.step for one in outcomes if not one.error),
-            existing=tuple(one.step for one in outcomes if one.existing),
+            done=tuple(outcome.step for outcome in outcomes if not outcome.error),
+            existing=tuple(outcome.step for outcome in outcomes if outcome.existing),
             conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
             failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
             left=tuple(step for _, step in waiting),
@@ -174,9 +174,9 @@ class ClusterWriter:
 
     def _write_next(self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
         """Performs one chain after the other until none is left."""
-        for found in _taken(waiting, never):
+        for writes in _taken(waiting, never):
             try:
-                self._write_chain(found, ours)
+                self._write_chain(writes, ours)
             except BaseException:
                 waiting.clear()
                 raise
@@ -220,12 +220,12 @@ def _taken(waiting: deque[_Work], enough: Callable[[], bool]) -> Iterator[_Work]
 
 def _at_once(writes: Iterable[Write]) -> Iterator[Sequence[Sequence[Write]]]:
     """Groups in order: consecutive writes to pods, by pod; each other write by itself."""
-    for of_pods, found in groupby(writes, key=lambda write: write.target.kind == "Pod"):
+    for of_pods, group in groupby(writes, key=lambda write: write.target.kind == "Pod"):
         if not of_pods:
-            yield from ([[write]] for write in found)
+            yield from ([[write]] for write in group)
             continue
         by_pod = defaultdict[ObjectRef, list[Write]](list)
-        for write in found:
+        for write in group:
             by_pod[write.target].append(write)
         yield [*by_pod.values()]
 
@@ -244,9 +244,9 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
     """
     match write:
         case Patch():
-            found = patched(cluster, write, version)
-            check_stored(write, found)
-            return None if write.dry_run else found
+            stored = patched(cluster, write, version)
+            check_stored(write, stored)
+            return None if write.dry_run else stored
         case Create():
             return _create(cluster, write.target, write.manifest)
         case CreateKeys():

@@ -46,7 +46,7 @@ def bare_training_job(
         queued_at=min(pod.pod.created_at for pod in pods if pod.pod),
         problem=scope.rules.get(key.namespace, NO_RULES).problem((), denied),
         mode=first.mode,
-        existing_dependents={one.target: one.uid for one in owned_objects if one.job == key.name},
+        existing_dependents={ref.target: ref.uid for ref in owned_objects if ref.job == key.name},
         pods=tuple(Owner("v1", "Pod", pod.name, pod.bare.uid) for pod in pods if pod.bare),
     )
 

@@ -36,7 +36,7 @@ def conflicting_jobs(
         else:
             whole.append(job)
     left_out = (_left_out(key, job, cause, whole) for job, cause in causes)
-    return tuple(sorted(left_out, key=lambda one: not one.fills))  # only the first are shown
+    return tuple(sorted(left_out, key=lambda job: not job.fills))  # only the first are shown
 
 
 class _Conflict(NamedTuple):
@@ -66,8 +66,8 @@ def _left_out(
         remedy = ""
     text = f"Job {job.name} is left out of {key.name}: {conflict.cause}{remedy}"
     reason = reasons.quoted(Code.JOB_CONFLICT, text)
-    own = JobKey(key.namespace, f"{key.name}/{job.name}")
-    return ConflictingJob(own, job.name, job.uid, reason, job.role, fills)
+    left_out_key = JobKey(key.namespace, f"{key.name}/{job.name}")
+    return ConflictingJob(left_out_key, job.name, job.uid, reason, job.role, fills)
 
 
 def _filled(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> str:
@@ -84,14 +84,14 @@ def _conflict(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> _Confli
     """Why a Job that never started does not join these; None if it does."""
     if job.problem or job.spec is None:
         return _Conflict(job.problem, remedied=True)
-    for other in (one.spec for one in others if one.spec):
+    for other in (facts.spec for facts in others if facts.spec):
         if other.role == job.spec.role and other.framework == job.spec.framework:
             return _Conflict(f"Job {other.name} is the {other.role} of {key.name}")
         for name, value in _SAME.items():
-            own, theirs = value(job.spec), value(other)
-            optional = name == _EITHER_TOPOLOGY and not (own and theirs)
-            if own != theirs and not optional:
-                on = f"{own or 'none'} on {job.name}, {theirs or 'none'} on {other.name}"
+            ours, theirs = value(job.spec), value(other)
+            optional = name == _EITHER_TOPOLOGY and not (ours and theirs)
+            if ours != theirs and not optional:
+                on = f"{ours or 'none'} on {job.name}, {theirs or 'none'} on {other.name}"
                 return _Conflict(f"they disagree on {name}: {on}", f"{name} as {other.name}")
     return None
 
@@ -106,8 +106,8 @@ def disagreements(jobs: Sequence[JobFacts], specs: Sequence[JobSpec]) -> Iterato
             same_role = [job.name for job in jobs if job.spec and job.spec.role == name]
             yield f"several Jobs are its {name}: {', '.join(same_role)}; delete all but one"
         return
-    if found := [*_differing(contract.ROLES, specs, again)]:
-        yield from found
+    if problems := [*_differing(contract.ROLES, specs, again)]:
+        yield from problems
         return
     near = [spec for spec in specs if spec.scheduling.topology]
     yield from _differing(_EITHER_TOPOLOGY, near, f"{same} that has one")
@@ -136,9 +136,9 @@ def _roles_text(spec: JobSpec) -> str:
 
 def _topology_text(spec: JobSpec) -> str:
     """The topology as in the annotations: `rack`, `worker=rack`."""
-    found = spec.scheduling.topology
-    required = (f"{role}={label}" if role else label for role, label in found.required)
-    return ",".join((*required, *found.preferred))
+    topology = spec.scheduling.topology
+    required = (f"{role}={label}" if role else label for role, label in topology.required)
+    return ",".join((*required, *topology.preferred))
 
 
 _SAME: Final[dict[str, Callable[[JobSpec], str]]] = {

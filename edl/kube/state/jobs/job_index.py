@@ -101,8 +101,8 @@ class JobIndex:
         self._touch_dependants([ANY_VOLUME] if everything else touched)
 
     def _touch_dependants(self, changed: Iterable[TemplateInput]) -> None:
-        for one in changed:
-            self._stale.update(job.key for job in self._depending.of(one).values())
+        for template_input in changed:
+            self._stale.update(job.key for job in self._depending.of(template_input).values())
 
     def owned_object(self, change: Delta[OwnedObjectRef]) -> None:
         before, after = change.before, change.after
@@ -117,12 +117,12 @@ class JobIndex:
                 self._owned_objects.setdefault(key, []).append(after)
                 self._stale.add(key)
 
-    def scope(self, found: ClusterScope) -> None:
+    def scope(self, scope: ClusterScope) -> None:
         """Set facts that many jobs depend on; jobs that may depend on a change are recomputed."""
-        before, self._scope = self._scope, found
-        everywhere = _for_all(before) != _for_all(found)
-        changed = before.kubexec ^ found.kubexec
-        changed |= {name for name, _ in before.rules.items() ^ found.rules.items()}
+        before, self._scope = self._scope, scope
+        everywhere = _for_all(before) != _for_all(scope)
+        changed = before.kubexec ^ scope.kubexec
+        changed |= {name for name, _ in before.rules.items() ^ scope.rules.items()}
         for key in chain(self._jobs, self._pods.bare) if everywhere or changed else ():
             if everywhere or key.namespace in changed:
                 self._stale.add(key)
@@ -151,7 +151,7 @@ class JobIndex:
         conflicting: tuple[ConflictingJob, ...] = ()
         try:
             conflicting = conflicting_jobs(key, jobs, partial(self._refusal, key))
-            left_out = {found.uid for found in conflicting}
+            left_out = {conflict.uid for conflict in conflicting}
             jobs = staying([job for job in jobs if job.uid not in left_out])
             return gather(key, self._inputs(key, jobs, conflicting)) if jobs else None
         except Exception as error:  # noqa: BLE001 - one job must not hide all others
@@ -248,7 +248,7 @@ class JobIndex:
 
 def _within(key: JobKey, owned: Mapping[ObjectKey, _Facts]) -> list[_Facts]:
     """The objects in the job's own namespace: objects elsewhere could carry any owner's uid."""
-    return [found for name, found in owned.items() if name.namespace == key.namespace]
+    return [facts for name, facts in owned.items() if name.namespace == key.namespace]
 
 
 def _for_all(scope: ClusterScope) -> tuple[object, ...]:

@@ -41,17 +41,17 @@ class JobPods:
         }
 
     def previous(
-        self, key: JobKey, jobs: Sequence[JobFacts], known: Mapping[str, JobKey]
+        self, key: JobKey, jobs: Sequence[JobFacts], labelled: Mapping[str, JobKey]
     ) -> Iterator[PodFacts]:
         """Pods of deleted Jobs of a training job, which are terminating, or will be at once.
 
         A pod without owner stays until it terminates, as does one of a Job of another name.
         `jobs`: the Jobs of the training job; `known`: the uids of all labelled Jobs.
         """
-        kept, names = {job.uid for job in jobs}, {key.name, *(job.name for job in jobs)}
+        remaining, names = {job.uid for job in jobs}, {key.name, *(job.name for job in jobs)}
         for pod in self._labelled.of(key).values():
-            deleted = pod.leaving or (pod.job and pod.job not in known)
-            if not (deleted and pod.holds_room and pod.job not in kept):
+            deleted = pod.leaving or (pod.job and pod.job not in labelled)
+            if not (deleted and pod.holds_room and pod.job not in remaining):
                 continue
             labels = dict(pod.labels)
             names.add(f"{key.name}-{labels.get(contract.ROLE, '')}")

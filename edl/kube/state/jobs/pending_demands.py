@@ -106,10 +106,10 @@ class PendingDemands:
         self._devices = view
         self._made = None
 
-    def teams(self, found: Mapping[str, str] | None) -> None:
+    def teams(self, teams: Mapping[str, str] | None) -> None:
         """Set the teams by namespace; None if no teams are configured."""
-        if found is not self._teams:
-            self._teams = found
+        if teams is not self._teams:
+            self._teams = teams
             self._made = None
 
     def repelled_by(self, selectors: Selectors) -> None:
@@ -160,16 +160,16 @@ class PendingDemands:
 
     def values(self) -> tuple[Demand, ...]:
         if self._made is None:
-            found = sorted(self._demands(), key=lambda demand: (-demand.priority, demand.example))
-            self._made = tuple(found)
+            demands = sorted(self._demands(), key=lambda demand: (-demand.priority, demand.example))
+            self._made = tuple(demands)
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
-        found: defaultdict[_DemandKey, list[_Group]] = defaultdict(list)
+        groups_of: defaultdict[_DemandKey, list[_Group]] = defaultdict(list)
         for key, group in self._groups.items():
             team = "" if self._teams is None else self._teams.get(key.namespace, DEFAULT_TEAM)
-            found[key._replace(namespace=team)].append(group)
-        for (shape, priority, preempts, scheduler, team), groups in found.items():
+            groups_of[key._replace(namespace=team)].append(group)
+        for (shape, priority, preempts, scheduler, team), groups in groups_of.items():
             count = sum(len(group.names) for group in groups)
             first, *others = sorted(group.first() for group in groups)
             names = (first, team, tuple(others))
@@ -182,16 +182,16 @@ def _asked(demand: Demand, devices: DeviceView | None) -> Iterator[Demand]:
 
     Pods that share a claim share its devices, so only one of them requests these.
     """
-    found = resolve(demand.shape, devices, demand.count)
-    if found.problems:
+    resolved = resolve(demand.shape, devices, demand.count)
+    if resolved.problems:
         return
-    shared = any(caveat.code is CaveatCode.SHARED for caveat in found.caveats)
+    shared = any(caveat.code is CaveatCode.SHARED for caveat in resolved.caveats)
     if not shared:
-        yield replace(demand, shape=found.shape)
+        yield replace(demand, shape=resolved.shape)
         return
     first = resolve(demand.shape, devices, 1)
     yield replace(demand, shape=first.shape, count=1)
-    yield replace(demand, shape=found.shape, count=demand.count - 1)
+    yield replace(demand, shape=resolved.shape, count=demand.count - 1)
 
 
 def _example(pod: PodFacts) -> str:

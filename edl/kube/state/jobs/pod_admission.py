@@ -54,8 +54,8 @@ def admit(
 
     `share`: its share of a GPU, in thousandths. `overhead`: of its RuntimeClass, as quantities.
     """
-    found = _known if len(template) <= _KEPT else _admitted
-    return found(template, rules, share, overhead)
+    admission = _known if len(template) <= _KEPT else _admitted
+    return admission(template, rules, share, overhead)
 
 
 def _admitted(
@@ -64,12 +64,12 @@ def _admitted(
     pod = _with_limits_as_requests(msgspec.json.decode(template))
     if overhead:
         pod = pod | {"overhead": dict(overhead)}
-    for found in rules.ranges:
-        pod = _with_defaults(pod, found)
+    for limit_range in rules.ranges:
+        pod = _with_defaults(pod, limit_range)
     requests = pod_requests(pod) + Resources.of({SHARED_GPU: share})
     matching = [rule for rule in rules.quotas if _matches(rule, pod, rules.default_class)]
     refusals = [
-        *(text for found in rules.ranges for text in _out_of_range(found, pod)),
+        *(text for limit_range in rules.ranges for text in _out_of_range(limit_range, pod)),
         *(text for rule in matching for text in _unnamed(rule, pod)),
     ]
     limits = pod_limits(pod)
@@ -116,18 +116,18 @@ def _changed(pod: Json, requests: Mapping[str, str], limits: Mapping[str, str], 
     """The pod with defaults on each container; `copied`: limits also default its requests."""
     return pod | {
         group: [
-            one
+            container
             | {
                 "resources": {
-                    "limits": (own := {**limits, **_amounts(one, "limits")}),
+                    "limits": (merged := {**limits, **_amounts(container, "limits")}),
                     "requests": {
                         **requests,
-                        **(own if copied else {}),
-                        **_amounts(one, "requests"),
+                        **(merged if copied else {}),
+                        **_amounts(container, "requests"),
                     },
                 }
             }
-            for one in pod.get(group) or ()
+            for container in pod.get(group) or ()
         ]
         for group in ("containers", "initContainers")
     }
@@ -138,9 +138,9 @@ def _with_limits_as_requests(pod: Json) -> Json:
     return _changed(pod, {}, {}, copied=True)
 
 
-def _with_defaults(pod: Json, found: LimitRangeFacts) -> Json:
-    requests = dict(pair for bounds in found.bounds for pair in bounds.requests)
-    limits = dict(pair for bounds in found.bounds for pair in bounds.limits)
+def _with_defaults(pod: Json, limit_range: LimitRangeFacts) -> Json:
+    requests = dict(pair for bounds in limit_range.bounds for pair in bounds.requests)
+    limits = dict(pair for bounds in limit_range.bounds for pair in bounds.limits)
     return _changed(pod, requests, limits, copied=False)
 
 
@@ -155,11 +155,11 @@ class _Owner(NamedTuple):
     limits: Resources
 
 
-def _out_of_range(found: LimitRangeFacts, pod: Json) -> Iterator[str]:
-    for bounds in found.bounds:
+def _out_of_range(limit_range: LimitRangeFacts, pod: Json) -> Iterator[str]:
+    for bounds in limit_range.bounds:
         for owner in _owners(bounds, pod):
             for text in _beyond(bounds, owner):
-                yield f"{found} refuses its pods: {owner.name}{text}"
+                yield f"{limit_range} refuses its pods: {owner.name}{text}"
 
 
 def _owners(bounds: LimitRangeItem, pod: Json) -> Iterator[_Owner]:
@@ -167,9 +167,9 @@ def _owners(bounds: LimitRangeItem, pod: Json) -> Iterator[_Owner]:
         bare = {name: part for name, part in pod.items() if name != "overhead"}
         yield _Owner("", pod_requests(bare), pod_limits(bare))
         return
-    for one in _each(pod):
-        requests, limits = (_amounts(one, kind) for kind in ("requests", "limits"))
-        name = f'container "{one.get("name", "")}": '
+    for container in _each(pod):
+        requests, limits = (_amounts(container, kind) for kind in ("requests", "limits"))
+        name = f'container "{container.get("name", "")}": '
         yield _Owner(name, Resources.parse(requests), Resources.parse(limits))
 
 
@@ -221,10 +221,10 @@ def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
     Kubernetes calls this a mistake, and keeps it for compatibility.
     """
     lacking: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for one in _each(pod):
+    for container in _each(pod):
         unnamed = (f"{kind}.{name}" for kind, name in _asked(rule, pod)
-                   if name not in _amounts(one, kind))  # fmt: skip
-        lacking[tuple(dict.fromkeys(unnamed))].append(f'"{one.get("name", "")}"')
+                   if name not in _amounts(container, kind))  # fmt: skip
+        lacking[tuple(dict.fromkeys(unnamed))].append(f'"{container.get("name", "")}"')
     for resources, names in lacking.items():
         if resources:
             *some, last = names

@@ -45,8 +45,8 @@ def _marked(role: Role, made: dict[int, datetime]) -> Role:
     return role.changed(pods=pods)
 
 
-def _restarted(pod: Pod, at: datetime) -> Pod:
-    return replace(pod, containers=replace(pod.containers, restarted_at=pod.restarted_at or at))
+def _restarted(pod: Pod, time: datetime) -> Pod:
+    return replace(pod, containers=replace(pod.containers, restarted_at=pod.restarted_at or time))
 
 
 def _late(job: TrainingJob) -> Iterator[Pod]:

@@ -91,7 +91,7 @@ class ClusterScope(msgspec.Struct, frozen=True):
             priorities={entry.name: entry for entry in priorities},
             default=next((entry for entry in priorities if entry.default), WITHOUT_CLASS),
             rules=_rules_of(namespaces, priorities, quotas, ranges),
-            runtimes=None if runtimes is None else {found.name: found for found in runtimes},
+            runtimes=None if runtimes is None else {runtime.name: runtime for runtime in runtimes},
         )
 
     def priority(self, job: JobFacts) -> PriorityClassFacts | None:
@@ -109,16 +109,16 @@ def _rules_of(
     for quota in quotas:
         by_quota[quota.namespace].append(quota)
     by_range: defaultdict[str, list[LimitRangeFacts]] = defaultdict(list)
-    for found in ranges:
-        by_range[found.namespace].append(found)
+    for limit_range in ranges:
+        by_range[limit_range.namespace].append(limit_range)
     budgeted = {one.name for one in namespaces if one.policy.gpu_budget is not None}
-    terminating = {one.name for one in namespaces if one.terminating}
-    defaults = {one.name: one.policy.default_priority for one in namespaces}
+    terminating = {namespace.name for namespace in namespaces if namespace.terminating}
+    defaults = {namespace.name: namespace.policy.default_priority for namespace in namespaces}
     prioritised = {name for name, default in defaults.items() if default}
     named = next((entry.name for entry in priorities if entry.default), "")
     return {
         name: NamespaceConstraints(
-            quotas=tuple(sorted(one.rule for one in by_quota.get(name, ()))),
+            quotas=tuple(sorted(quota.rule for quota in by_quota.get(name, ()))),
             ranges=tuple(sorted(by_range.get(name, ()))),
             gpu_budget=name in budgeted,
             default_class=named,
@@ -173,8 +173,8 @@ def refusals(around: TrainingJobInputs) -> Iterator[str]:
             yield from resolution(job.role, job.key.namespace, around.devices).problems
             yield from _unclaimed(job)
         if around.rules != NO_RULES:
-            found = pod_admission.admit(job.template, around.rules, share(job)).refusals
-            yield from (f"{job.role.name if job.role else job.name}: {one}" for one in found)
+            texts = pod_admission.admit(job.template, around.rules, share(job)).refusals
+            yield from (f"{job.role.name if job.role else job.name}: {text}" for text in texts)
     yield from volume_claims.refusals(around.missing_claims)
 
 

@@ -36,14 +36,14 @@ ANY_DEVICE: Final = ("ResourceClaim", ObjectKey("", ""))
 
 def template_inputs(job: JobFacts) -> tuple[TemplateInput, ...]:
     """The claims that a Job's pod template names, and whether it depends on any."""
-    found: set[TemplateInput] = {("PersistentVolumeClaim", claim) for claim in job.claims}
-    if found:
-        found.add(ANY_VOLUME)
+    inputs: set[TemplateInput] = {("PersistentVolumeClaim", claim) for claim in job.claims}
+    if inputs:
+        inputs.add(ANY_VOLUME)
     if job.role and concerned(job.role.template.shape):
         claims = job.role.template.shape.claims
-        found |= {("ResourceClaim", ObjectKey(ref.namespace, ref.name)) for ref in claims}
-        found.add(ANY_DEVICE)
-    return tuple(found)
+        inputs |= {("ResourceClaim", ObjectKey(ref.namespace, ref.name)) for ref in claims}
+        inputs.add(ANY_DEVICE)
+    return tuple(inputs)
 
 
 def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
@@ -58,11 +58,11 @@ def staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     An ended Job under deletion (a short TTL) is kept while others run, because it tells how the
     training job ended; not while others are queued, since these were recreated.
     """
-    kept = [job for job in jobs if not job.leaving]
-    if any(job.role is None or job.role.status.suspended for job in kept):
-        return kept
+    alive = [job for job in jobs if not job.leaving]
+    if any(job.role is None or job.role.status.suspended for job in alive):
+        return alive
     return [
-        job for job in jobs if not job.leaving or (kept and job.role and job.role.status.ending)
+        job for job in jobs if not job.leaving or (alive and job.role and job.role.status.ending)
     ]
 
 
@@ -71,7 +71,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
     all_roles = [bounds.role for bounds in specs[0].all_roles] if specs else []
     roles = _roles(around, all_roles)
-    found = TrainingJob(
+    job = TrainingJob(
         key=key,
         framework=first.framework,
         roles=roles,
@@ -84,12 +84,12 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         provisioning=_provisioning(around, specs),
         mode=specs[0].mode if specs else "",
         existing_dependents={
-            one.target: one.uid for one in around.owned_objects if one.job == key.name
+            ref.target: ref.uid for ref in around.owned_objects if ref.job == key.name
         }
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
         conflicting=around.conflicting,
     )
-    return replaced_pods.with_replacements(write_refusals.with_refusals(found))
+    return replaced_pods.with_replacements(write_refusals.with_refusals(job))
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:
@@ -106,7 +106,7 @@ def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provis
         if pod.provisional
     )
     requests = sorted(
-        (one.request for one in around.requests if one.request),
+        (facts.request for facts in around.requests if facts.request),
         key=attrgetter("created_at", "name"),
     )
     failures = (job.unprovisioned for job in around.jobs if job.unprovisioned and job.awaits_start)
@@ -131,11 +131,11 @@ def _templates(
     key: JobKey, roles: Sequence[Role], devices: DeviceView | None
 ) -> Iterator[ObjectRef]:
     """The existing ResourceClaimTemplates of its roles."""
-    known = devices.templates if devices else {}
+    templates = devices.templates if devices else {}
     for role in roles:
-        found = role.template.device_template
-        if found and ObjectKey(key.namespace, found.name) in known:
-            yield ObjectRef("ResourceClaimTemplate", key.namespace, found.name)
+        template = role.template.device_template
+        if template and ObjectKey(key.namespace, template.name) in templates:
+            yield ObjectRef("ResourceClaimTemplate", key.namespace, template.name)
 
 
 def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, ...]:
@@ -178,19 +178,19 @@ def _staffed(
 ) -> Role:
     """The role with its pods, and with the shape and preemption policy of future pods."""
     shape = runtime_classes.admitted(role.template.shape, job.runtime, of)
-    known = [priority] if priority else pods
-    preempts = all(one.preempts for one in known)
+    sources = [priority] if priority else pods
+    preempts = all(source.preempts for source in sources)
     missing = "" if priority else job.priority_class
-    found = role.changed(pods=_pods(pods), shape=shape, preempts=preempts, missing_class=missing)
-    return found.changed(shape=_shape(shape, pods)) if _shows_requests(found) else found
+    changed = role.changed(pods=_pods(pods), shape=shape, preempts=preempts, missing_class=missing)
+    return changed.changed(shape=_shape(shape, pods)) if _shows_requests(changed) else changed
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
     """The role with its pods' claims resolved to devices."""
     if not concerned(role.template.shape):
         return role
-    found = resolution(role, namespace, devices)
-    return role.changed(shape=found.shape, caveats=found.caveats)
+    resolved = resolution(role, namespace, devices)
+    return role.changed(shape=resolved.shape, caveats=resolved.caveats)
 
 
 def _ruled(
@@ -239,8 +239,8 @@ def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
 
 
 def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
-    found = [facts.pod for facts in pods if facts.pod]
-    return tuple(sorted(found, key=lambda pod: (pod.index, pod.created_at, pod.name)))
+    known_pods = [facts.pod for facts in pods if facts.pod]
+    return tuple(sorted(known_pods, key=lambda pod: (pod.index, pod.created_at, pod.name)))
 
 
 def _priorities(around: TrainingJobInputs) -> Iterator[int]:
