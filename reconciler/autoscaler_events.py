@@ -48,10 +48,10 @@ class AutoscalerEvents:
     def lead(self) -> float:
         """Reads the messages again; if one cannot be read, the last message stays."""
         messages = self._messages
-        found = {
+        texts = {
             key: self._words(key, pod) or messages.get(key, "") for key, pod in self._asking.items()
         }
-        self._messages = {key: text for key, text in found.items() if text}
+        self._messages = {key: text for key, text in texts.items() if text}
         if self._messages != messages:
             self._changed()
         return PAUSE
@@ -75,7 +75,7 @@ class AutoscalerEvents:
 
 def words(events: Iterable[EventFacts], uid: str) -> str:
     """The message of the newest Event of an autoscaler about an object; empty if there is none."""
-    mine = [one for one in events if one.uid == uid and one.source not in _OTHERS]
+    mine = [event for event in events if event.uid == uid and event.source not in _OTHERS]
     return failed_attempts.quoted(mine[-1].message) if mine else ""
 
 

@@ -149,14 +149,14 @@ class ReconcilerOptions(msgspec.Struct, frozen=True):
 def main(**given: Any) -> None:  # noqa: ANN401 - click's own
     """Queue, start and resize the training jobs of a cluster."""
     options = ReconcilerOptions(**given)
-    own = options.process
-    process_logging.log_to_stderr(own.log_level, own.log_format)
+    flags = options.process
+    process_logging.log_to_stderr(flags.log_level, flags.log_format)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     # Blocked before any thread starts, so that `sigwait` gets all signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
     try:
         process = _process(options)
-        process.start(ProbeAddress(own.metrics_host, own.metrics_port, debug=own.debug_plan))
+        process.start(ProbeAddress(flags.metrics_host, flags.metrics_port, debug=flags.debug_plan))
         signal.sigwait(_ENDINGS)
     except (EdlError, ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
@@ -178,8 +178,8 @@ def _process(options: ReconcilerOptions) -> Manager:
     elector = _elector(options, api, clocks) if options.process.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: published_settings.render(settings)})
-    known = UnservedRequestsWarning(settings.limits)
-    process = Manager(api, known.wrap_decide(plan), clocks, elector, place.ignored_namespace)
+    warning = UnservedRequestsWarning(settings.limits)
+    process = Manager(api, warning.wrap_decide(plan), clocks, elector, place.ignored_namespace)
     rights = needed(settings.limits.autoscaler, frozenset(map(ModeRight, place.withheld_right)))
     process.add_background_task("rights", _rights(rights, api, process, clocks, elector))
     queue = _queue(settings, process.leader_only(api), process, elector)
@@ -187,8 +187,8 @@ def _process(options: ReconcilerOptions) -> Manager:
     process.add_background_task("teams", _teams(process.leader_only(api), process))
     gauges = CertificateMetrics(process.metrics.registry)
     if options.certificates.certificates:
-        kept = _certificates(options, api, clocks, process, gauges)
-        process.add_background_task("certificates", kept)
+        certificates = _certificates(options, api, clocks, process, gauges)
+        process.add_background_task("certificates", certificates)
     return process
 
 
@@ -248,11 +248,11 @@ def _rights(
 
 def _elector(options: ReconcilerOptions, api: ApiClient, clocks: Clocks) -> LeaderElector:
     """The elector. Its requests time out early enough to retry before the leadership expires."""
-    own = options.process
-    settings = LeaseSettings(own.lease_duration, own.renew_deadline, own.retry_period)
+    flags = options.process
+    settings = LeaseSettings(flags.lease_duration, flags.renew_deadline, flags.retry_period)
     lease = ObjectRef("Lease", options.installation.namespace, contract.RECONCILER_LEASE)
     one_of_two = api.once(settings.renew_deadline / 2)
-    return LeaderElector(one_of_two, lease, holder_identity(own.identity), clocks, settings)
+    return LeaderElector(one_of_two, lease, holder_identity(flags.identity), clocks, settings)
 
 
 def holder_identity(name: str | None) -> str:

@@ -151,10 +151,10 @@ class Controller:
     def _leave_out(self, broken: Sequence[StepError]) -> None:
         """Jobs whose steps could not be computed back off; each attempt is logged."""
         now = self._clocks.monotonic()
-        for found in broken:
-            if not self._backoff.is_backing_off(found.job, now):
-                self._backoff.back_off(found.job, AFTER_FAILURE, now)
-                self._decisions.left_out(found)
+        for error in broken:
+            if not self._backoff.is_backing_off(error.job, now):
+                self._backoff.back_off(error.job, AFTER_FAILURE, now)
+                self._decisions.left_out(error)
 
     def _guarded_round(self, ended: Callable[[], bool]) -> float:
         try:
@@ -198,10 +198,10 @@ class Controller:
         refused = []
         for job, failures in failed.items():
             lasting = self._backoff.is_lasting(job, now)
-            found = [one for one in failures if lasting or is_refusal(one.error)]
-            if not self._refusals.remember(job, found, self._clocks.now()):
+            lasting_failures = [one for one in failures if lasting or is_refusal(one.error)]
+            if not self._refusals.remember(job, lasting_failures, self._clocks.now()):
                 self._backoff.failed(job, now)
-            refused += found
+            refused += lasting_failures
         return refused
 
 
@@ -210,13 +210,13 @@ def _written(state: ClusterState) -> Mapping[JobKey, str]:
     return (
         {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
         | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
-        | {found.key: found.uid for job in state.jobs for found in job.conflicting}
+        | {conflict.key: conflict.uid for job in state.jobs for conflict in job.conflicting}
     )
 
 
 def _without_lost_lead(report: StepReport) -> StepReport:
     """The report with steps that the loss of the leadership ended as left, not as failed."""
-    lost = [one.step for one in report.failed if isinstance(one.error, NotLeading)]
+    lost = [failure.step for failure in report.failed if isinstance(failure.error, NotLeading)]
     failed = tuple(one for one in report.failed if not isinstance(one.error, NotLeading))
     return replace(report, failed=failed, left=(*report.left, *lost))
 

@@ -12,9 +12,9 @@ from reconciler.metrics.state_metrics import LastDecision
 
 def last_plan(decided: LastDecision | None) -> bytes:
     """The plan and when it was decided; `plan` is null while another process leads."""
-    at = decided.state.observed_at.isoformat(timespec="milliseconds") if decided else None
+    decided_at = decided.state.observed_at.isoformat(timespec="milliseconds") if decided else None
     plan = _plain(decided.plan) if decided else None
-    document = msgspec.json.encode({"decidedAt": at, "plan": plan})
+    document = msgspec.json.encode({"decidedAt": decided_at, "plan": plan})
     return msgspec.json.format(document) + b"\n"
 
 
@@ -27,7 +27,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is what comes out
     if isinstance(value, msgspec.Struct):
         return _plain(msgspec.structs.asdict(value))
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     return value

@@ -65,7 +65,7 @@ def _option(setting: Setting) -> Decorator:
 
 def _type(setting: Setting) -> click.ParamType[Any] | None:
     if setting.choices:
-        return click.Choice([str(one) for one in setting.choices])
+        return click.Choice([str(choice) for choice in setting.choices])
     if setting.is_duration:
         return DurationRange(LONGEST)
     if setting.kind is float:

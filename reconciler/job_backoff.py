@@ -38,10 +38,8 @@ class JobBackoff:
 
     def keep(self, jobs: Mapping[JobKey, str]) -> None:
         """Forgets all but these jobs, and those that were created again, with another uid."""
-        known = self._uids
-        for job in [
-            job for job in self._failures if job not in jobs or jobs[job] != known.get(job)
-        ]:
+        uids = self._uids
+        for job in [job for job in self._failures if job not in jobs or jobs[job] != uids.get(job)]:
             self.forget(job)
         self._uids = jobs
 

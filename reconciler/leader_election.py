@@ -188,8 +188,8 @@ class LeaderElector:
 
     def _try_acquire_or_renew(self, now: float) -> float:
         """Until when this process leads, counted from before the request: answers may be late."""
-        known, self._known = self._known, False
-        if not known:
+        is_known, self._known = self._known, False
+        if not is_known:
             self._read_lease()
         if self._seen is None:
             annotations = {name: text for name, text in self._published.items() if text is not None}
@@ -219,11 +219,11 @@ class LeaderElector:
 
         Another holder's time counts from this answer on: it may have renewed the Lease just now.
         """
-        found = find(self._cluster, self._lease)
-        if found is None:
+        lease = find(self._cluster, self._lease)
+        if lease is None:
             self._seen = None
-        elif self._seen is None or _version(found) != _version(self._seen):
-            self._seen, self._seen_at = found, self._clocks.monotonic()
+        elif self._seen is None or _version(lease) != _version(self._seen):
+            self._seen, self._seen_at = lease, self._clocks.monotonic()
 
     def _is_free(self, now: float) -> bool:
         """Whether the Lease was released, or not renewed for the duration that it states."""

@@ -151,9 +151,9 @@ class Manager:
         self, decide: Callable[[ClusterState], Plan], autoscaler: AutoscalerEvents
     ) -> DecisionPipeline:
         unneeded_nodes = UnneededNodesRecord(self._leadership)
-        known = IncrementalState(self._stores, self.team_source.teams)
+        incremental_state = IncrementalState(self._stores, self.team_source.teams)
         return DecisionPipeline(
-            unneeded_nodes.wrap_observe(lambda now: autoscaler.seen(known.state(now))),
+            unneeded_nodes.wrap_observe(lambda now: autoscaler.seen(incremental_state.state(now))),
             unneeded_nodes.wrap_decide(decide),
             partial(_steps, unchanged=UnchangedJobs()),
             self.team_source.forget,

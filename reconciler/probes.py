@@ -135,13 +135,13 @@ class _Server(ThreadingHTTPServer):
 
 def serve(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
     """Serves from a thread of its own until `shutdown`; port 0 takes a free port."""
-    known = Page(f"{' '.join(pages)}\n".encode(), HTTPStatus.NOT_FOUND)
+    index = Page(f"{' '.join(pages)}\n".encode(), HTTPStatus.NOT_FOUND)
 
     class Handler(BaseHTTPRequestHandler):
         timeout = _IDLE_SECONDS
 
         def do_GET(self) -> None:
-            page = pages.get(self.path, lambda: known)()
+            page = pages.get(self.path, lambda: index)()
             self.send_response(page.status)
             self.send_header("Content-Type", page.content_type)
             self.send_header("Content-Length", str(len(page.body)))

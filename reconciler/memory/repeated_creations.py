@@ -27,12 +27,12 @@ class RepeatedCreations:
 
     def due(self, steps: Iterable[Step], now: float) -> tuple[Step, ...]:
         """All steps but those that back off; forgets creations that no step asks for."""
-        found = [(step, _creations(step)) for step in steps]
-        asked = {creations for _, creations in found}
+        pairs = [(step, _creations(step)) for step in steps]
+        asked = {creations for _, creations in pairs}
         self._until = {key: entry for key, entry in self._until.items() if key in asked}
         return tuple(
             step
-            for step, creations in found
+            for step, creations in pairs
             if creations is None or self._until.get(creations, (0, now))[1] <= now
         )
 

@@ -66,4 +66,4 @@ class UnneededNodesRecord:
             self._read = annotations
             names = {node.uid: node.name for node in state.nodes}
             record = unneeded_nodes.read(annotations.get(contract.UNNEEDED_NODES, ""), now)
-            self._since = tuple(sorted((names[uid], at) for uid, at in record if uid in names))
+            self._since = tuple(sorted((names[uid], time) for uid, time in record if uid in names))

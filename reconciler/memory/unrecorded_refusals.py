@@ -46,28 +46,28 @@ class UnrecordedRefusals:
         job = self._jobs.get(key)
         if job is None:
             return False
-        found = {
-            refusal.kind: replace(refusal, usage=_usage(one, key.namespace))
-            for one in refused
+        refusals = {
+            refusal.kind: replace(refusal, usage=_usage(failure, key.namespace))
+            for failure in refused
             for refusal in write_refusals.refused(
-                job, one.step.sizes, str(one.error), now, starts=one.step.starts
+                job, failure.step.sizes, str(failure.error), now, starts=failure.step.starts
             )
         }
-        if not found:
+        if not refusals:
             return False
-        self._known[_id(job)] = (*job.refused_writes, *found.values())
+        self._known[_id(job)] = (*job.refused_writes, *refusals.values())
         self.has_unseen = True
         return True
 
     def forget_start(self, key: JobKey) -> None:
         """Forgets that the start was refused: it has been made, or a dry run of it."""
         job = self._jobs.get(key)
-        if job and (known := self._known.pop(_id(job), ())):
-            self._known[_id(job)] = tuple(one for one in known if one.size)
+        if job and (refusals := self._known.pop(_id(job), ())):
+            self._known[_id(job)] = tuple(refusal for refusal in refusals if refusal.size)
 
     def _with_refusals(self, job: TrainingJob) -> TrainingJob:
-        known = self._known.get(_id(job))
-        return write_refusals.with_refusals(job, known) if known else job
+        refusals = self._known.get(_id(job))
+        return write_refusals.with_refusals(job, refusals) if refusals else job
 
 
 def _usage(refused: StepFailure, namespace: str) -> Usage | None:

@@ -146,23 +146,23 @@ class DecisionLog:
         late = sum((key, Action.WAITING) in done for key in decided.plan.unprovisioned)
         self._metrics.decided.provisioning_failures.inc(late)
         jobs = {job.key: job for job in decided.state.jobs}
-        for found in _decisions(decided.plan):
-            if (found.job, _ACTIONS[found.word]) in done:
-                self._metrics.decided.decisions.labels(found.word).inc()
-                self._measure(found, jobs.get(found.job), decided.state.observed_at)
-                fields = {"job": str(found.job), **found.facts}
-                _log.info(found.word, extra={"fields": fields})
+        for decision in _decisions(decided.plan):
+            if (decision.job, _ACTIONS[decision.word]) in done:
+                self._metrics.decided.decisions.labels(decision.word).inc()
+                self._measure(decision, jobs.get(decision.job), decided.state.observed_at)
+                fields = {"job": str(decision.job), **decision.facts}
+                _log.info(decision.word, extra={"fields": fields})
 
-    def _measure(self, found: _Decision, job: TrainingJob | None, now: datetime) -> None:
-        if found.replicas:
-            self._metrics.decided.replicas.labels(found.word).inc(found.replicas)
-        if found.word in RESIZES:
-            self._stalls.begin(found.job, found.word, found.role, self._monotonic())
+    def _measure(self, decision: _Decision, job: TrainingJob | None, now: datetime) -> None:
+        if decision.replicas:
+            self._metrics.decided.replicas.labels(decision.word).inc(decision.replicas)
+        if decision.word in RESIZES:
+            self._stalls.begin(decision.job, decision.word, decision.role, self._monotonic())
         # Only the first start counts: later waits are not queue time.
-        if found.word == "admitted" and job is not None and job.started_at is None:
+        if decision.word == "admitted" and job is not None and job.started_at is None:
             waited = (now - job.queued_at).total_seconds()
             self._metrics.decided.queue_wait_seconds.observe(waited)
-        since = job.provisioning.since if job and found.word == "admitted" else None
+        since = job.provisioning.since if job and decision.word == "admitted" else None
         if since is not None:
             self._metrics.decided.provisioning_seconds.observe((now - since).total_seconds())
 
@@ -182,10 +182,10 @@ def _decisions(plan: Plan) -> Iterator[_Decision]:
     for drain in plan.drains:
         facts = {"role": drain.role, "pods": drain.pods, **_why(drain.reason)}
         yield _Decision("evacuated", drain.job, facts, drain.role, len(drain.pods))
-    for one in plan.node_assignments:
-        if one.replaced_pods:
-            facts = {"role": one.role, "pods": one.replaced_pods}
-            yield _Decision("replaced", one.job, facts, one.role, len(one.replaced_pods))
+    for entry in plan.node_assignments:
+        if entry.replaced_pods:
+            facts = {"role": entry.role, "pods": entry.replaced_pods}
+            yield _Decision("replaced", entry.job, facts, entry.role, len(entry.replaced_pods))
 
 
 def _why(reason: Reason) -> dict[str, str]:

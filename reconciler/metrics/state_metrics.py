@@ -77,9 +77,9 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     yield _by("edl_replicas", "Replicas of started jobs.", "bound", _replicas(state.jobs))
 
 
-def _counted(found: Mapping[W, int], words: Iterable[W]) -> dict[str, float]:
+def _counted(counts: Mapping[W, int], words: Iterable[W]) -> dict[str, float]:
     """Zero values are exported too: alerts need a continuous series."""
-    return {str(word): float(found.get(word, 0)) for word in words}
+    return {str(word): float(counts.get(word, 0)) for word in words}
 
 
 def _replicas(jobs: Iterable[TrainingJob]) -> dict[str, float]:

@@ -16,7 +16,7 @@ def team_gauges(
     state: ClusterState, waiting: Iterable[JobKey], resources: Mapping[str, tuple[str, float]]
 ) -> Iterator[GaugeMetricFamily]:
     """`resources` maps our names to a label and the factor to cores, bytes or units."""
-    figures = sorted(team_figures(state, waiting), key=lambda one: (one.level, one.team.name))
+    figures = sorted(team_figures(state, waiting), key=lambda team: (team.level, team.team.name))
     amounts = GaugeMetricFamily(
         "edl_team_resources",
         "Resources that a team is guaranteed, uses, borrows and lends, in cores, bytes and units.",
@@ -25,25 +25,25 @@ def team_gauges(
     queued = GaugeMetricFamily(
         "edl_team_queued_jobs", "Queued training jobs of a team.", labels=["team"]
     )
-    for one in figures[:MOST]:
-        queued.add_metric([one.team.name], one.waiting)
-        for labels, value in _amounts(one, resources):
-            amounts.add_metric([one.team.name, *labels], value)
+    for team in figures[:MOST]:
+        queued.add_metric([team.team.name], team.waiting)
+        for labels, value in _amounts(team, resources):
+            amounts.add_metric([team.team.name, *labels], value)
     yield amounts
     yield queued
 
 
 def _amounts(
-    one: TeamFigures, resources: Mapping[str, tuple[str, float]]
+    team: TeamFigures, resources: Mapping[str, tuple[str, float]]
 ) -> Iterator[tuple[tuple[str, str], float]]:
     """Each resource that the team is guaranteed or uses; zeros keep the series continuous."""
     parts = {
-        "guaranteed": one.guaranteed,
-        "used": one.used,
-        "borrowed": one.borrowed,
-        "lent": one.lent,
+        "guaranteed": team.guaranteed,
+        "used": team.used,
+        "borrowed": team.borrowed,
+        "lent": team.lent,
     }
     for name, (label, scale) in resources.items():
-        if one.guaranteed.get(name) or one.used.get(name):
+        if team.guaranteed.get(name) or team.used.get(name):
             for state, amounts in parts.items():
                 yield (label, state), amounts.get(name) * scale

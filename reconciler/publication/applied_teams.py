@@ -54,17 +54,17 @@ class AppliedTeams:
         self._written = None
 
     def _write(self, reading: TeamsReading) -> None:
-        found = find(self._cluster, self._ref)
-        before = (found or {}).get("data") or {}
+        config_map = find(self._cluster, self._ref)
+        before = (config_map or {}).get("data") or {}
         if before == reading.data:
             return
-        if found is None:
+        if config_map is None:
             metadata = {"name": self._ref.name, "namespace": self._ref.namespace, "labels": _LABELS}
             manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
             self._cluster.create(self._ref, manifest | {"data": dict(reading.data)})
             return
         gone = dict.fromkeys(before.keys() - reading.data.keys())
-        version = found["metadata"]["resourceVersion"]
+        version = config_map["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "data": {**gone, **reading.data}}
         self._cluster.patch(self._ref, body)
 

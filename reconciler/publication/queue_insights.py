@@ -48,7 +48,7 @@ class QueueInsights:
             self._explain(decided, waiting, begun + 2 * LONGEST)
             ended = self._monotonic()
             self._rested = ended + (ended - begun) / PART
-        return {one.job: self._known(one.job) for one in waiting}
+        return {held.job: self._known(held.job) for held in waiting}
 
     def _known(self, key: JobKey) -> Insight:
         start = self._starts.get(key)
@@ -56,7 +56,7 @@ class QueueInsights:
 
     def _forget(self, waiting: Sequence[Held]) -> None:
         """Drops insights of jobs that no longer wait, or that wait for another reason."""
-        reasons = {one.job: one.reason for one in waiting}
+        reasons = {held.job: held.reason for held in waiting}
         self._estimates = {key: one for key, one in self._estimates.items() if key in reasons}
         self._starts = {key: one for key, one in self._starts.items() if reasons.get(key) == one[0]}
 
@@ -68,24 +68,24 @@ class QueueInsights:
             late = late or self._monotonic() > until
             return late
 
-        asked = [one.job for one in waiting]
-        found = forecast(decided.state, self._settings, asked, enough, decided.plan).starts
+        asked = [held.job for held in waiting]
+        starts = forecast(decided.state, self._settings, asked, enough, decided.plan).starts
         if late:  # what is unknown then may be so for lack of time
-            found = {key: one for key, one in found.items() if one.certainty is not _UNKNOWN}
-        self._estimates = dict(found)
+            starts = {key: one for key, one in starts.items() if one.certainty is not _UNKNOWN}
+        self._estimates = dict(starts)
 
     def _explain(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
         """Explains jobs without an explanation first, then those with the oldest; at least one."""
         situation = DecisionInput(
             decided.state, self._settings.policy_to_apply(), self._settings.limits
         )
-        reasons = {one.job: one.reason for one in waiting}
+        reasons = {held.job: held.reason for held in waiting}
         new = [key for key in reasons if key not in self._starts]
         for key in (*new, *tuple(self._starts)):
             self._starts.pop(key, None)
-            found = explain(situation, key)
-            if found and found.start_blockers:
-                self._starts[key] = (reasons[key], found.start_blockers)
+            explanation = explain(situation, key)
+            if explanation and explanation.start_blockers:
+                self._starts[key] = (reasons[key], explanation.start_blockers)
             if self._monotonic() > until:
                 return
 

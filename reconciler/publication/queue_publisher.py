@@ -103,9 +103,9 @@ class QueuePublisher:
         now = self._monotonic()
         if self._published is None or now >= self._listed + RELIST:
             listed = map(config_map, self._cluster.list(_EVERY).items)
-            found = [one for one in listed if one.name.namespace not in self._never_in]
-            self._foreign = frozenset(one.name.namespace for one in found if not one.managed)
-            self._published = {one.name.namespace: _read(one) for one in found if one.managed}
+            maps = [one for one in listed if one.name.namespace not in self._never_in]
+            self._foreign = frozenset(one.name.namespace for one in maps if not one.managed)
+            self._published = {one.name.namespace: _read(one) for one in maps if one.managed}
             self._listed = now
         return self._published
 
@@ -146,8 +146,8 @@ class QueuePublisher:
         return error.status < _SERVER_ERROR or self._errors > MOST_ERRORS
 
 
-def _read(found: ConfigMapFacts) -> PublishedQueue:
+def _read(facts: ConfigMapFacts) -> PublishedQueue:
     try:
-        return PublishedQueue(found.version, parse(found.data.get(KEY, "")))
+        return PublishedQueue(facts.version, parse(facts.data.get(KEY, "")))
     except ValueError:
-        return PublishedQueue(found.version, None)
+        return PublishedQueue(facts.version, None)
