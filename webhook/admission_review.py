@@ -144,8 +144,8 @@ def decode(body: bytes) -> Review:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadReview(f"the body is not an {KIND}: {error}") from error
     if (envelope.api_version, envelope.kind) != (API_VERSION, KIND):
-        found = f'"{envelope.kind}" of "{envelope.api_version}"'
-        raise BadReview(f"the body is not {API_VERSION} {KIND} but {found}")
+        given = f'"{envelope.kind}" of "{envelope.api_version}"'
+        raise BadReview(f"the body is not {API_VERSION} {KIND} but {given}")
     if (request := envelope.request) is None:
         raise BadReview(f"the {KIND} has no request")
     _check_namespace(request)

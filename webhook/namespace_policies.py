@@ -83,8 +83,8 @@ class WatchedPolicies:
         self._informer.stop()
 
     def known(self, namespace: str) -> NamespacePolicy | None:
-        found = self._store.get(ObjectKey("", namespace))
-        return found.policy if found else None
+        item = self._store.get(ObjectKey("", namespace))
+        return item.policy if item else None
 
     def fetch(self, namespace: str) -> NamespacePolicy:
         """Reads the namespace, unless it has become known meanwhile.

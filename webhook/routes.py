@@ -78,8 +78,8 @@ def create_app(routes: RouteContext, *parts: Callable[[Flask, RouteContext], Non
 
 def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
     if request.mimetype != _JSON:
-        found = request.mimetype or "no content type"
-        raise BadReview(f"{found} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        mimetype = request.mimetype or "no content type"
+        raise BadReview(f"{mimetype} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     deferred: _Deferred | None = request.environ.get(DEFERRED_CALL)
     started = routes.clock()
     review = deferred.review if deferred else _decoded()
@@ -110,8 +110,8 @@ class _Deferred(msgspec.Struct, frozen=True):
 def _decoded() -> Review:
     """The review in the body. Its values are counted before it is decoded, to bound the memory."""
     body = request.get_data(cache=False)
-    if (found := values(body)) > MOST_VALUES:
-        what = f"the body has {found} values, more than {MOST_VALUES}"
+    if (count := values(body)) > MOST_VALUES:
+        what = f"the body has {count} values, more than {MOST_VALUES}"
         raise BadReview(what, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     return decode(body)
 
@@ -123,13 +123,13 @@ def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
     """
     if review.kind in _WITHOUT_POLICY:
         return SILENT
-    known = routes.policies.known(review.namespace)
+    policy = routes.policies.known(review.namespace)
     if request.path == ADVISE:
-        return known or SILENT
-    if known is None:
+        return policy or SILENT
+    if policy is None:
         fetch = partial(routes.policies.fetch, review.namespace)
         request.environ[DEFERRED_CALL] = _Deferred(review, PolicyFetch(fetch))
-    return known
+    return policy
 
 
 def _tell(review: Review, result: ReviewResult) -> None:

@@ -45,9 +45,9 @@ class ConnectionTable:
         return self._size
 
     def enter(self, connection: TrackedConnection) -> None:
-        own = self._by_client.get(connection.client, OrderedDict())
-        if len(own) >= self._each:
-            self._make_room(own)
+        group = self._by_client.get(connection.client, OrderedDict())
+        if len(group) >= self._each:
+            self._make_room(group)
         elif self._size >= self._most:
             self._make_room(max(self._by_client.values(), key=len))
         self._by_client.setdefault(connection.client, OrderedDict())[connection] = None
@@ -55,22 +55,22 @@ class ConnectionTable:
 
     def speaks(self, connection: TrackedConnection) -> None:
         """Records that the connection sent the head of a request, or received an answer."""
-        if connection in (own := self._by_client.get(connection.client, OrderedDict())):
-            own.move_to_end(connection)
+        if connection in (group := self._by_client.get(connection.client, OrderedDict())):
+            group.move_to_end(connection)
 
     def leave(self, connection: TrackedConnection) -> None:
-        own = self._by_client.get(connection.client, OrderedDict())
-        if connection in own:
-            del own[connection]
+        group = self._by_client.get(connection.client, OrderedDict())
+        if connection in group:
+            del group[connection]
             self._size -= 1
-        if not own:
+        if not group:
             self._by_client.pop(connection.client, None)
 
     def connections(self) -> tuple[TrackedConnection, ...]:
-        return tuple(connection for own in self._by_client.values() for connection in own)
+        return tuple(connection for group in self._by_client.values() for connection in group)
 
-    def _make_room(self, own: OrderedDict[TrackedConnection, None]) -> None:
+    def _make_room(self, group: OrderedDict[TrackedConnection, None]) -> None:
         # If all are busy, the one that began first is closed: a review takes a millisecond.
-        longest = next((connection for connection in own if not connection.busy), next(iter(own)))
+        longest = next((peer for peer in group if not peer.busy), next(iter(group)))
         self.leave(longest)
         longest.expel()

@@ -44,11 +44,11 @@ class ClientAuthority:
 
     def problem(self, certificate: PeerCertificate) -> str:
         """Why the holder of a certificate may not send reviews; empty if it may."""
-        found = names_of(certificate)
-        if not self._names or self._names & {*found}:
+        names = names_of(certificate)
+        if not self._names or self._names & {*names}:
             return ""
         return (
-            f"the client certificate of {', '.join(found) or '(no name)'} is not one of "
+            f"the client certificate of {', '.join(names) or '(no name)'} is not one of "
             f"{', '.join(sorted(self._names))} (--client-name)"
         )
 
