@@ -106,8 +106,8 @@ def _require(files: Mapping[str, bytes], names: Iterable[str]) -> None:
 
 def first_certificate(chain: bytes) -> bytes:
     """The first of several concatenated certificates, or all of a text that holds none."""
-    head, found, _ = chain.partition(_END)
-    return head + found
+    head, end, _ = chain.partition(_END)
+    return head + end
 
 
 def each_certificate(chain: bytes) -> tuple[bytes, ...]:

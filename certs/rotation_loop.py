@@ -72,8 +72,8 @@ class CertificateRotation:
         installed = ensure(self._cluster, self._installation, now, lifetimes, progress)
         authority, pair = installed.issuer.authority.certificate, installed.pair
         self._published.see(authority)
-        own = pair is not None and is_signed_by(pair.certificate, authority)
-        self._served.see(authority if own else b"")
+        signed = pair is not None and is_signed_by(pair.certificate, authority)
+        self._served.see(authority if signed else b"")
         self._absent.see(" ".join(target.kind for target in installed.absent).encode())
         return installed
 

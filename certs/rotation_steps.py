@@ -95,10 +95,10 @@ def renewed_pair(
     None if there is no pair that clients trust until the issuer's authority is `settled`.
     """
     good = pair if pair and is_good(pair, issuer.trust, order) else None
-    own = good is not None and is_signed_by(good.certificate, issuer.authority.certificate)
-    if own and good and not is_due(good.certificate, order.now):
+    signed = good is not None and is_signed_by(good.certificate, issuer.authority.certificate)
+    if signed and good and not is_due(good.certificate, order.now):
         return good
-    if own or not issuer.overlaps or settled == issuer.authority.certificate:
+    if signed or not issuer.overlaps or settled == issuer.authority.certificate:
         return issue_pair(issuer.authority, order.names, order.now, order.lifetimes.serving)
     return good
 

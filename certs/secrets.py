@@ -125,14 +125,14 @@ def ensure(
     """
     order = CertificateRequest(installation.names, now, lifetimes)
 
-    def issuer(found: Issuer | None, believed: bytes) -> Issuer:
-        return renewed(found, order, believed, progress.served)
+    def issuer(stored: Issuer | None, believed: bytes) -> Issuer:
+        return renewed(stored, order, believed, progress.served)
 
-    def pair(found: KeyPair | None, chosen: Installed) -> KeyPair | None:
+    def pair(stored: KeyPair | None, chosen: Installed) -> KeyPair | None:
         waits = chosen.absent and not progress.alone
-        if waits and not (found and is_good(found, chosen.issuer.trust, order)):
+        if waits and not (stored and is_good(stored, chosen.issuer.trust, order)):
             return None  # the webhook gets no traffic before the API server knows its CA
-        return renewed_pair(found, chosen.issuer, order, progress.settled)
+        return renewed_pair(stored, chosen.issuer, order, progress.settled)
 
     return _agreed(cluster, installation, _Choice(issuer, pair))
 
@@ -142,7 +142,7 @@ def rotate(
 ) -> Installed:
     """Publishes a new authority; the old one stays trusted, and its certificate is served."""
     order = CertificateRequest(installation.names, now, lifetimes)
-    choice = _Choice(lambda found, believed: succeeded(found, order, believed), _as_found)
+    choice = _Choice(lambda stored, believed: succeeded(stored, order, believed), _as_found)
     return _agreed(cluster, installation, choice)
 
 
@@ -155,14 +155,14 @@ def renew(
     """
     order = CertificateRequest(installation.names, now, lifetimes)
 
-    def pair(found: KeyPair | None, chosen: Installed) -> KeyPair | None:
+    def pair(stored: KeyPair | None, chosen: Installed) -> KeyPair | None:
         authority = chosen.issuer.authority
-        own = found is not None and is_signed_by(found.certificate, authority.certificate)
-        if chosen.issuer.overlaps and not own:
-            return found
+        signed = stored is not None and is_signed_by(stored.certificate, authority.certificate)
+        if chosen.issuer.overlaps and not signed:
+            return stored
         return issue_pair(authority, order.names, now, lifetimes.serving)
 
-    choice = _Choice(lambda found, believed: renewed(found, order, believed), pair)
+    choice = _Choice(lambda stored, believed: renewed(stored, order, believed), pair)
     return _agreed(cluster, installation, choice)
 
 
@@ -174,8 +174,8 @@ class _Choice:
     pair: Callable[[KeyPair | None, Installed], KeyPair | None]
 
 
-def _as_found(found: KeyPair | None, _chosen: Installed) -> KeyPair | None:
-    return found
+def _as_found(stored: KeyPair | None, _chosen: Installed) -> KeyPair | None:
+    return stored
 
 
 def _agreed(cluster: Cluster, installation: Installation, choice: _Choice) -> Installed:
@@ -195,9 +195,9 @@ def _attempt(cluster: Cluster, installation: Installation, choice: _Choice) -> I
     configurations = {target: find(cluster, target) for target in _CONFIGURATIONS}
     believed = b"".join(map(trusted, filter(None, configurations.values())))
     secret = _secret(cluster, installation.authority)
-    found = _parsed(secret, issuer_from)
-    issuer = choice.issuer(found, believed)
-    if issuer != found:
+    stored = _parsed(secret, issuer_from)
+    issuer = choice.issuer(stored, believed)
+    if issuer != stored:
         _write(cluster, installation.authority, secret, issuer_files(issuer))
     for target, configuration in configurations.items():
         if configuration is not None:
@@ -210,10 +210,10 @@ def _serve(
     cluster: Cluster, installation: Installation, choice: _Choice, chosen: Installed
 ) -> Installed:
     secret = _secret(cluster, installation.serving)
-    found = _parsed(secret, pair_from)
-    pair = choice.pair(found, chosen)
+    stored = _parsed(secret, pair_from)
+    pair = choice.pair(stored, chosen)
     former = any(name in (secret.get("data") or {}) for name in _FORMER)
-    if former or (pair is not None and pair != found):
+    if former or (pair is not None and pair != stored):
         # The CA key of a former release is removed as soon as its successor's is stored.
         files: dict[str, bytes | None] = dict.fromkeys(_FORMER)
         files |= pair_files(pair) if pair else {}

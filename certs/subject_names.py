@@ -42,5 +42,5 @@ def is_host(name: str) -> bool:
     Go parses no CA that is constrained to anything else.
     """
     labels = name.lower().split(".")
-    known = name.isascii() and len(name) <= _LONGEST and all(map(is_dns_label, labels))
-    return known and not labels[-1].isdigit()
+    valid = name.isascii() and len(name) <= _LONGEST and all(map(is_dns_label, labels))
+    return valid and not labels[-1].isdigit()

@@ -119,10 +119,10 @@ def _is_valid(certificate: bytes, now: datetime) -> bool:
 def _constraint_problem(authority: x509.Certificate, names: SubjectNames) -> str:
     """The names that the authority may not sign for; without constraints it may sign for all."""
     try:
-        found = authority.extensions.get_extension_for_class(x509.NameConstraints).value
+        constraints = authority.extensions.get_extension_for_class(x509.NameConstraints).value
     except x509.ExtensionNotFound:
         return ""
-    permitted = found.permitted_subtrees or ()
+    permitted = constraints.permitted_subtrees or ()
     hosts = [each.value for each in permitted if isinstance(each, x509.DNSName)]
     values = [each.value for each in permitted if isinstance(each, x509.IPAddress)]
     networks = [each for each in values if isinstance(each, _NETWORKS)]
@@ -157,5 +157,5 @@ def _names(certificate: x509.Certificate) -> SubjectNames:
 
 
 def _common_name(name: x509.Name) -> str:
-    found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(found[0].value) if found else name.rfc4514_string()
+    attributes = name.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(attributes[0].value) if attributes else name.rfc4514_string()

@@ -22,6 +22,7 @@ NAMED_BINDINGS = (
     "edl/kube",
     "reconciler",
     "webhook",
+    "certs",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}
