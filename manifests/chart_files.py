@@ -80,18 +80,18 @@ the reason. `kubectl edl install` takes the same values.
 
 def schema() -> Json:
     """values.schema.json, with which Helm rejects wrong values."""
-    found = msgspec.json.schema(Values)
+    document = msgspec.json.schema(Values)
     # Helm hands `global` to every chart that is part of another one.
-    found["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
-    found["$defs"]["Values"] |= _UNFENCED
-    found["$defs"]["Webhook"] |= _ONE_PORT
+    document["$defs"]["Values"]["properties"]["global"] = {"type": "object"}
+    document["$defs"]["Values"] |= _UNFENCED
+    document["$defs"]["Webhook"] |= _ONE_PORT
     for name in DURATIONS.values():
         short = {"not": {"exclusiveMinimum": 0, "exclusiveMaximum": LEAST}}
-        found["$defs"]["Planning"]["properties"][name] |= short
+        document["$defs"]["Planning"]["properties"][name] |= short
     # Without an image the templates fail, with a reason.
     image = {"pattern": rf"^({IMAGE_NAME})?\Z", "default": ""}
-    found["$defs"]["Values"]["properties"]["image"] |= image
-    return {"$schema": _DIALECT, **found}
+    document["$defs"]["Values"]["properties"]["image"] |= image
+    return {"$schema": _DIALECT, **document}
 
 
 def schema_text() -> str:
@@ -134,7 +134,7 @@ def _lines(properties: Json, defaults: Json, indent: str) -> Iterator[str]:
             subsequent_indent=f"{indent}# ",
         )
         inner = _inner(about)
-        if inner and all(one in defaults.get(name, {}) for one in inner):
+        if inner and all(key in defaults.get(name, {}) for key in inner):
             yield f"{indent}{name}:"
             yield from _lines(inner, defaults[name], f"{indent}  ")
         elif inner:
@@ -163,8 +163,8 @@ def _inner(about: Json) -> Json:
 
 
 def _properties(name: str) -> Json:
-    found: Json = msgspec.json.schema(Values)["$defs"][name]["properties"]
-    return found
+    properties: Json = msgspec.json.schema(Values)["$defs"][name]["properties"]
+    return properties
 
 
 @cache
@@ -174,10 +174,10 @@ def templates() -> dict[str, str]:
     The Namespace is left out, because Helm creates the release's.
     """
     printer = HelmPrinter(plain(DEFAULTS))
-    found = [one for one in installation.template() if one.tree["kind"] != installation.NAMESPACE]
-    names = dict.fromkeys(one.source for one in found)
+    docs = [doc for doc in installation.template() if doc.tree["kind"] != installation.NAMESPACE]
+    names = dict.fromkeys(doc.source for doc in docs)
     return {
-        name: _TEMPLATE + printer.text(one for one in found if one.source == name) for name in names
+        name: _TEMPLATE + printer.text(doc for doc in docs if doc.source == name) for name in names
     }
 
 

@@ -33,7 +33,7 @@ def _built(folder: Path) -> Path:
     "--platform",
     "platforms",
     multiple=True,
-    type=click.Choice([one.name for one in PLATFORMS]),
+    type=click.Choice([platform.name for platform in PLATFORMS]),
     help="Only the archive of this platform; may be repeated.",
 )
 @click.option(
@@ -60,10 +60,10 @@ def dist(
     """Write what a release publishes."""
     output.mkdir(parents=True, exist_ok=True)
     release, wheel = version("kubectl-edl"), _built(output)
-    chosen = [one for one in PLATFORMS if not platforms or one.name in platforms]
-    archives = [krew_archive.build(wheel, one, pythons or PYTHONS) for one in chosen]
-    for one in archives:
-        (output / one.file_name(release)).write_bytes(one.packed)
+    chosen = [platform for platform in PLATFORMS if not platforms or platform.name in platforms]
+    archives = [krew_archive.build(wheel, platform, pythons or PYTHONS) for platform in chosen]
+    for archive in archives:
+        (output / archive.file_name(release)).write_bytes(archive.packed)
     text = krew_archive.manifest(release, homepage, url, archives)
     (output / "edl.yaml").write_text(text)
     (output / "sbom.json").write_text(sbom.text())

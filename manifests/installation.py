@@ -77,24 +77,24 @@ def documents(values: Values = DEFAULTS, namespace: str = contract.SYSTEM_NAMESP
 
     If the namespace is not `edl-system`, its Namespace is left out: the user has to create it.
     """
-    found = filled(template(), plain(values), namespace)
+    docs = filled(template(), plain(values), namespace)
     if namespace == contract.SYSTEM_NAMESPACE:
-        return found
-    return tuple(one for one in found if one["kind"] != NAMESPACE)
+        return docs
+    return tuple(doc for doc in docs if doc["kind"] != NAMESPACE)
 
 
 @cache
 def template() -> tuple[TemplateDocument, ...]:
     """The base and all components, with places for values; callers must not change it."""
-    found: tuple[TemplateDocument, ...] = tuple(
+    docs: tuple[TemplateDocument, ...] = tuple(
         TemplateDocument(path.stem, tree) for path, tree in by_file(BASE)
     )
     for name, condition in SWITCHES.items():
-        found = with_component(found, name, condition)
-    for one in found:
-        if adjust := _ADJUST.get(one.tree["kind"]):
-            adjust(one.tree)
-    return found
+        docs = with_component(docs, name, condition)
+    for doc in docs:
+        if adjust := _ADJUST.get(doc.tree["kind"]):
+            adjust(doc.tree)
+    return docs
 
 
 def _deployment(document: Json) -> None:
@@ -116,15 +116,15 @@ def _deployment(document: Json) -> None:
         _listen(document["spec"], container)
     for variable in container["env"]:
         if variable["name"] == IMAGE_VARIABLE:
-            own = "launcherImage"
-            variable["value"] = Choice(Filled(own), Value(own), _IMAGE)
+            path = "launcherImage"
+            variable["value"] = Choice(Filled(path), Value(path), _IMAGE)
 
 
 def _listen(deployment: Json, container: Json) -> None:
     """The webhook's ports and network. In a node's network a port is free for one pod per node."""
     container["args"] = [
-        Word(_PORTS[one]) if isinstance(one, str) and one in _PORTS else one
-        for one in container["args"]
+        Word(_PORTS[word]) if isinstance(word, str) and word in _PORTS else word
+        for word in container["args"]
     ]
     for port in container["ports"]:
         number = Value(_PORTS[str(port["containerPort"])])
@@ -149,7 +149,7 @@ def _namespace(document: Json) -> None:
 def _reconciler_flags() -> list[Tree]:
     """The options of the reconciler that values set, sorted by name."""
     ignored = Each("ignoredNamespaces", ("--ignored-namespace", Element()))
-    return [ignored, *map(_flag, sorted(OPTIONS, key=lambda one: one.name))]
+    return [ignored, *map(_flag, sorted(OPTIONS, key=lambda option: option.name))]
 
 
 def _flag(option: Setting) -> Items:
@@ -169,9 +169,9 @@ def _with_client_names(words: list[Tree]) -> list[Tree]:
     flag = Items(condition, (_CLIENT_NAME,))
     if flag not in words:
         return words
-    at = words.index(flag)
+    index = words.index(flag)
     names = Each("webhook.clientCertificate.names", (_CLIENT_NAME, Element()))
-    return [*words[:at], Items(condition, (names,)), *words[at + 2 :]]
+    return [*words[:index], Items(condition, (names,)), *words[index + 2 :]]
 
 
 def _place(pod: Json) -> None:

@@ -105,11 +105,11 @@ def _install(target: Path, *words: str) -> None:
 
 def _locked() -> Iterator[str]:
     """The lines of requirements.lock, without the packages that only servers need."""
-    kept = True
+    needed = True
     for line in LOCK.read_text().splitlines(keepends=True):
         if not line.startswith((" ", "#")):
-            kept = line.partition("==")[0] not in _SERVERS
-        if kept:
+            needed = line.partition("==")[0] not in _SERVERS
+        if needed:
             yield line
 
 
@@ -124,9 +124,9 @@ def packed(lib: Path) -> bytes:
     found_files = (path for path in lib.rglob("*") if path.is_file())
     files = [(path, f"lib/{path.relative_to(lib).as_posix()}") for path in found_files]
     files += [(KREW / "kubectl-edl", "kubectl-edl"), (ROOT / "LICENSE", "LICENSE")]
-    found = io.BytesIO()
+    archive = io.BytesIO()
     with (
-        gzip.GzipFile(fileobj=found, mode="wb", mtime=0, compresslevel=6) as stream,
+        gzip.GzipFile(fileobj=archive, mode="wb", mtime=0, compresslevel=6) as stream,
         tarfile.open(fileobj=stream, mode="w") as tar,
     ):
         for path, name in sorted(files, key=lambda pair: pair[1]):
@@ -135,14 +135,14 @@ def packed(lib: Path) -> bytes:
             member.mode = _EXECUTABLE if name == "kubectl-edl" else _READABLE
             with path.open("rb") as content:
                 tar.addfile(member, content)
-    return found.getvalue()
+    return archive.getvalue()
 
 
 def manifest(release: str, homepage: str, folder: str, archives: Iterable[KrewArchive]) -> str:
     """The manifest for krew, `edl.yaml`; the archives are downloaded from the URL `folder`."""
     _, _, text = (KREW / "edl.yaml").read_text().partition("\n")
     before = yaml.safe_load(text)
-    platforms = [_platform(release, folder, one) for one in archives]
+    platforms = [_platform(release, folder, archive) for archive in archives]
     added = {"version": f"v{release}", "homepage": homepage, "platforms": platforms}
     return edited(text, before, before | {"spec": before["spec"] | added})
 

@@ -50,14 +50,14 @@ def bill(dpkg_status: str = "") -> Bom:
 
 def closure() -> dict[str, Distribution]:
     """The distributions that kubectl-edl requires, also indirectly, by canonical name."""
-    found: dict[str, Distribution] = {}
+    packages: dict[str, Distribution] = {}
     open_names = [*_needed(PROJECT)]
     while open_names:
         name = open_names.pop()
-        if name not in found:
-            found[name] = distribution(name)
+        if name not in packages:
+            packages[name] = distribution(name)
             open_names += _needed(name)
-    return dict(sorted(found.items()))
+    return dict(sorted(packages.items()))
 
 
 def text(dpkg_status: str = "") -> str:
@@ -72,13 +72,13 @@ def _needed(name: str) -> Iterator[str]:
             yield canonicalize_name(requirement.name)
 
 
-def _component(found: Distribution, kind: ComponentType) -> Component:
-    name = canonicalize_name(found.metadata["Name"])
-    expression = found.metadata["License-Expression"]
-    purl = PackageURL("pypi", name=name, version=found.version)
+def _component(package: Distribution, kind: ComponentType) -> Component:
+    name = canonicalize_name(package.metadata["Name"])
+    expression = package.metadata["License-Expression"]
+    purl = PackageURL("pypi", name=name, version=package.version)
     return Component(
         name=name,
-        version=found.version,
+        version=package.version,
         type=kind,
         purl=purl,
         bom_ref=str(purl),
@@ -117,13 +117,13 @@ def _kubectl() -> Component:
 def sbom(output: Path, dpkg_status: TextIO | None) -> None:
     """Write the bill of Python packages and kubectl, and of an image's Debian packages."""
     try:
-        found = text(dpkg_status.read() if dpkg_status else "")
+        document = text(dpkg_status.read() if dpkg_status else "")
     except ValueError as error:
         raise click.ClickException(f"--dpkg-status: {error}") from error
     if str(output) != "-":
         output.parent.mkdir(parents=True, exist_ok=True)
     with click.open_file(str(output), "w") as stream:
-        stream.write(found)
+        stream.write(document)
 
 
 _INSTALLED: Final = " ok installed"
@@ -137,10 +137,10 @@ def debian_components(status: str) -> Iterator[Component]:
     Raises ValueError if there is none, or if one lacks its name, version or architecture.
     """
     every = _paragraphs(status)
-    found = [fields for fields in every if fields.get("Status", "").endswith(_INSTALLED)]
-    if not found:
+    packages = [fields for fields in every if fields.get("Status", "").endswith(_INSTALLED)]
+    if not packages:
         raise ValueError("no package is installed according to it: is it /var/lib/dpkg/status?")
-    for fields in found:
+    for fields in packages:
         if missing := [name for name in _NEEDED if name not in fields]:
             raise ValueError(f"{fields.get('Package', 'a package')} has no {missing[0]}")
         qualifiers = {"arch": fields["Architecture"]}

@@ -202,31 +202,31 @@ class ValuesError(EdlError):
 def read(given: Json) -> Values:
     """The given values, with defaults for all others, merged as by Helm. Raises ValuesError."""
     try:
-        found = msgspec.convert(merged(plain(DEFAULTS), given), Values)
+        values = msgspec.convert(merged(plain(DEFAULTS), given), Values)
     except msgspec.ValidationError as error:
         raise ValuesError(_taught(str(error))) from None
-    if not found.fence.enabled and found.reconciler.planning.autoscaler not in (UNSET, "none"):
+    if not values.fence.enabled and values.reconciler.planning.autoscaler not in (UNSET, "none"):
         raise ValuesError(_UNFENCED)
-    if found.webhook.port == found.webhook.probe_port:
+    if values.webhook.port == values.webhook.probe_port:
         raise ValuesError("webhook.probePort: must differ from webhook.port")
     for option, name in DURATIONS.items():
-        seconds = getattr(found.reconciler.planning, option)
+        seconds = getattr(values.reconciler.planning, option)
         if seconds is not UNSET and 0 < seconds < LEAST:
             raise ValuesError(f"reconciler.planning.{name}: 0, or at least {LEAST} seconds")
-    return found
+    return values
 
 
 def unknown(names: Sequence[str]) -> str:
     """An error text for a path that names no value: `a.b: one of …`; empty if the path exists."""
-    found: type[msgspec.Struct] | None = Values
+    struct: type[msgspec.Struct] | None = Values
     for place, name in enumerate(names):
-        if found is None:
+        if struct is None:
             return ""
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(found)}
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
         if name not in fields:
             return f"{'.'.join(names[: place + 1])}: one of {', '.join(fields)}"
-        structs = (one for one in _kinds(fields[name]) if issubclass(one, msgspec.Struct))
-        found = next(structs, None)
+        structs = (kind for kind in _kinds(fields[name]) if issubclass(kind, msgspec.Struct))
+        struct = next(structs, None)
     return ""
 
 
@@ -247,8 +247,8 @@ def _is_switch(names: Sequence[str]) -> bool:
     """Whether the value at this path is true or false."""
     kinds: list[type] = [Values]
     for name in names:
-        structs = (one for one in kinds if issubclass(one, msgspec.Struct))
-        fields = [field for one in structs for field in msgspec.structs.fields(one)]
+        structs = (kind for kind in kinds if issubclass(kind, msgspec.Struct))
+        fields = [field for struct in structs for field in msgspec.structs.fields(struct)]
         kinds = [one for field in fields if field.encode_name == name for one in _kinds(field.type)]
     return bool in kinds
 

@@ -23,6 +23,7 @@ NAMED_BINDINGS = (
     "reconciler",
     "webhook",
     "certs",
+    "manifests",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -31,11 +31,11 @@ def with_component(
     """The documents with a component of `manifests/components` applied under the condition."""
     folder = FOLDER / name
     added = (TemplateDocument(name, tree, condition) for tree in load(folder))
-    found = (*documents, *added)
+    patched = (*documents, *added)
     for patch in _kustomization(folder).get("patches", ()):
         (change,) = read(folder / patch["path"])
-        found = tuple(_changed(found, patch["target"], change, condition))
-    return found
+        patched = tuple(_changed(patched, patch["target"], change, condition))
+    return patched
 
 
 def _changed(
@@ -44,19 +44,19 @@ def _changed(
     change: list[Json] | Json,
     condition: ValueCondition,
 ) -> Iterator[TemplateDocument]:
-    for one in documents:
-        if (one.tree["kind"], one.tree["metadata"]["name"]) != (target["kind"], target["name"]):
-            yield one
+    for doc in documents:
+        if (doc.tree["kind"], doc.tree["metadata"]["name"]) != (target["kind"], target["name"]):
+            yield doc
         elif isinstance(change, list):
             for operation in change:
-                _apply(one.tree, operation, condition)
-            yield one
+                _apply(doc.tree, operation, condition)
+            yield doc
         elif (
             change.get("$patch") == "delete"
-            and one.condition is None
+            and doc.condition is None
             and isinstance(condition, Enabled)
         ):
-            yield replace(one, condition=replace(condition, negated=not condition.negated))
+            yield replace(doc, condition=replace(condition, negated=not condition.negated))
         else:
             raise ValueError(f"{target['kind']} {target['name']}: no patch that is applied here")
 
@@ -109,14 +109,14 @@ def _apply_to_map(place: Json, last: str, operation: Json, condition: ValueCondi
             raise ValueError(f"{operation['path']}: {other} is not applied here")
 
 
-def _test(found: Tree, operation: Json, condition: ValueCondition) -> None:
+def _test(tree: Tree, operation: Json, condition: ValueCondition) -> None:
     """Compare the operation's value with the value that is in place if the component is enabled."""
-    while isinstance(found, Items) and found.condition == condition:
-        (found,) = found.then or found.otherwise
-    if found != operation["value"]:
-        raise ValueError(f"{operation['path']}: {found!r} is not {operation['value']!r}")
+    while isinstance(tree, Items) and tree.condition == condition:
+        (tree,) = tree.then or tree.otherwise
+    if tree != operation["value"]:
+        raise ValueError(f"{operation['path']}: {tree!r} is not {operation['value']!r}")
 
 
 def _kustomization(folder: Path) -> Json:
-    (found,) = read(folder / "kustomization.yaml")
-    return found
+    (document,) = read(folder / "kustomization.yaml")
+    return document

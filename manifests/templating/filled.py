@@ -21,22 +21,22 @@ class _Context(Struct, frozen=True):
 
     def at(self, path: str) -> Any:  # noqa: ANN401 - JSON
         """The value at this path; None if it is neither set nor has a default."""
-        found: Any = self.values
+        value: Any = self.values
         for name in path.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
 
     def holds(self, condition: nodes.ValueCondition) -> bool:
-        found = self.at(condition.path)
+        value = self.at(condition.path)
         match condition:
             case nodes.Enabled():
-                return bool(found) is not condition.negated
+                return bool(value) is not condition.negated
             case nodes.Filled():
-                return bool(found)
+                return bool(value)
             case nodes.Given():
-                return found is not None
+                return value is not None
             case nodes.Differs():
-                return bool(found != condition.default)
+                return bool(value != condition.default)
 
 
 def filled(
@@ -45,9 +45,9 @@ def filled(
     """The documents whose conditions hold, in order, with values filled in, in `namespace`."""
     context = _Context(values, namespace)
     return tuple(
-        _tree(one.tree, context)
-        for one in documents
-        if one.condition is None or context.holds(one.condition)
+        _tree(document.tree, context)
+        for document in documents
+        if document.condition is None or context.holds(document.condition)
     )
 
 
@@ -55,7 +55,7 @@ def _tree(tree: nodes.Tree, context: _Context) -> Any:  # noqa: ANN401 - JSON
     if isinstance(tree, dict):
         return {key: _tree(value, context) for key, value in _entries(tree, context)}
     if isinstance(tree, list):
-        return [one for item in tree for one in _items(item, context)]
+        return [element for item in tree for element in _items(item, context)]
     if isinstance(tree, str):
         return tree.replace(contract.SYSTEM_NAMESPACE, context.namespace)
     fill = _PLACES.get(type(tree))
@@ -74,19 +74,19 @@ def _entries(tree: Mapping[str, nodes.Tree], context: _Context) -> Iterator[tupl
 def _items(item: nodes.Tree, context: _Context) -> Iterator[Any]:
     match item:
         case nodes.Items():
-            for one in item.then if context.holds(item.condition) else item.otherwise:
-                yield from _items(one, context)
+            for part in item.then if context.holds(item.condition) else item.otherwise:
+                yield from _items(part, context)
         case nodes.Each():
             for element in _elements(context.at(item.path)):
                 inner = _Context(context.values, context.namespace, element)
-                for one in item.items:
-                    yield from _items(one, inner)
+                for part in item.items:
+                    yield from _items(part, inner)
         case _:
             yield _tree(item, context)
 
 
-def _elements(found: Any) -> list[Any]:  # noqa: ANN401 - a list, or a map's pairs
-    return sorted(found.items()) if isinstance(found, Mapping) else list(found or ())
+def _elements(value: Any) -> list[Any]:  # noqa: ANN401 - a list, or a map's pairs
+    return sorted(value.items()) if isinstance(value, Mapping) else list(value or ())
 
 
 def _text(value: object) -> str:

@@ -33,8 +33,8 @@ class HelmPrinter(Struct, frozen=True):
         """The text of one file."""
         lines: list[str] = []
         for condition, group in groupby(documents, attrgetter("condition")):
-            found = [line for one in group for line in ("---", *self._map(one.tree, ""))]
-            lines += found if condition is None else _when(condition, "", found, [])
+            block = [line for document in group for line in ("---", *self._map(document.tree, ""))]
+            lines += block if condition is None else _when(condition, "", block, [])
         return "\n".join(lines) + "\n"
 
     def _map(self, tree: Mapping[str, nodes.Tree], indent: str) -> Iterator[str]:
@@ -63,12 +63,12 @@ class HelmPrinter(Struct, frozen=True):
     def _list(self, items: Iterable[nodes.Tree], indent: str) -> Iterator[str]:
         """Print the items; neighbours with the same condition are put under one `if`."""
         for condition, group in groupby(items, lambda item: getattr(item, "condition", None)):
-            found = list(group)
+            entries = list(group)
             if condition is not None:
-                then = tuple(one for item in found for one in item.then)
-                otherwise = tuple(one for item in found for one in item.otherwise)
-                found = [nodes.Items(condition, then, otherwise)]
-            for item in found:
+                then = tuple(part for item in entries for part in item.then)
+                otherwise = tuple(part for item in entries for part in item.otherwise)
+                entries = [nodes.Items(condition, then, otherwise)]
+            for item in entries:
                 yield from self._item(item, indent)
 
     def _item(self, item: nodes.Tree, indent: str) -> Iterator[str]:
@@ -79,7 +79,7 @@ class HelmPrinter(Struct, frozen=True):
                     item.condition, indent, then, list(self._list(item.otherwise, indent))
                 )
             case nodes.Each():
-                pairs = any(isinstance(one, nodes.Pair) for one in item.items)
+                pairs = any(isinstance(part, nodes.Pair) for part in item.items)
                 loop = f"$key, $value := .Values.{item.path}" if pairs else f".Values.{item.path}"
                 yield f"{indent}{{{{- range {loop} }}}}"
                 yield from self._list(item.items, indent)
@@ -97,7 +97,7 @@ class HelmPrinter(Struct, frozen=True):
     def _block(self, value: nodes.Tree) -> str | None:
         """The expression for a map or list on lines of its own; None for other values."""
         if isinstance(value, nodes.Merged):
-            base = " ".join(f"{json.dumps(one)} {json.dumps(to)}" for one, to in value.base.items())
+            base = " ".join(f"{json.dumps(key)} {json.dumps(to)}" for key, to in value.base.items())
             return f"(merge (dict) .Values.{value.path} (dict {base}))"
         if isinstance(value, nodes.Value) and isinstance(self._default(value.path), dict | list):
             return f".Values.{value.path}"
@@ -121,10 +121,10 @@ class HelmPrinter(Struct, frozen=True):
                 return _scalar(value)
 
     def _default(self, path: str) -> object:
-        found: object = self.defaults
+        value: object = self.defaults
         for name in path.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
 
 
 def _when(
