@@ -24,6 +24,7 @@ NAMED_BINDINGS = (
     "webhook",
     "certs",
     "manifests",
+    "edl/convert",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -79,23 +79,23 @@ def _source_of(api: tuple[str, str], document: Json) -> SourceKind | None:
 
 
 def _unknown(source: SourceKind, group: str, version: str) -> Remark:
-    known = ", ".join(f"{group}/{one}" for one in source.versions)
+    versions = ", ".join(f"{group}/{name}" for name in source.versions)
     what = f"unknown version {version}: left as it is"
-    return Remark(("apiVersion",), what, f"known: {known}")
+    return Remark(("apiVersion",), what, f"known: {versions}")
 
 
 def _unversioned(kind: str) -> Remark | None:
     """The remark on a document without apiVersion; None for a kind that Kubernetes itself has."""
-    known = [
+    versions = [
         f"{group}/{version}"
         for source in SOURCES
         for group, name in source.apis
         if group and name == kind
         for version in source.versions
     ]
-    if not known:
+    if not versions:
         return None
-    ways = ", ".join(dict.fromkeys(known))
+    ways = ", ".join(dict.fromkeys(versions))
     return Remark(("apiVersion",), "is missing: left as it is", f"known of {kind}: {ways}")
 
 

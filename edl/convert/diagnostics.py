@@ -41,7 +41,7 @@ class Remark(msgspec.Struct, frozen=True):
 def refusals(manifest: Json, check: Callable[[Json], object]) -> Iterator[Remark]:
     """Remarks on a converted Job: the findings with which `check` refuses it."""
     name = manifest["metadata"].get("name", "")
-    return (Remark((), f"as Job {name}: {one}") for one in findings_of(check, manifest))
+    return (Remark((), f"as Job {name}: {finding}") for finding in findings_of(check, manifest))
 
 
 class Malformed(EdlError):

@@ -16,18 +16,18 @@ _KEY: Final = "such as team or example.com/team, with at most 63 characters afte
 _VALUE: Final = "at most 63 letters, digits, -, _ and .; the first and the last a letter or digit"
 
 
-def labels(found: Mapping[str, str], place: FieldPath) -> Iterator[Remark]:
+def labels(texts: Mapping[str, str], place: FieldPath) -> Iterator[Remark]:
     """Remarks on labels, or a node selector, that the API server would refuse."""
-    for key, value in found.items():
+    for key, value in texts.items():
         if not is_label_key(key):
             yield Remark((*place, key), "is not a key of a label", _KEY)
         elif not is_label_value(value or ""):  # null reads as empty
             yield Remark((*place, key), f'"{value}" is not a value of a label', _VALUE)
 
 
-def annotations(found: Mapping[str, str], place: FieldPath) -> Iterator[Remark]:
+def annotations(texts: Mapping[str, str], place: FieldPath) -> Iterator[Remark]:
     """Remarks on annotations that the API server would refuse; it takes A-Z in their domains."""
-    for key in found:
+    for key in texts:
         if not is_label_key(key.lower()):
             yield Remark((*place, key), "is not a key of an annotation", _KEY)
 
@@ -75,8 +75,8 @@ def misfits(value: object, shape: FieldShape, place: FieldPath) -> Iterator[Rema
     """Remarks on values of the wrong type; null counts as absent."""
     if isinstance(shape, tuple):
         inner, rule = shape
-        found = tuple(misfits(value, inner, place))
-        yield from found or rule(value or {}, place)
+        remarks = tuple(misfits(value, inner, place))
+        yield from remarks or rule(value or {}, place)
         return
     kind = shape if isinstance(shape, type) else type(shape)
     if value is None:

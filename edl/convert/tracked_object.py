@@ -34,11 +34,11 @@ class Fields:
     """One object of a document. A value of the wrong type is reported and reads as absent."""
 
     def __init__(
-        self, found: Mapping[str, Any], place: FieldPath, report: ConversionReport
+        self, fields: Mapping[str, Any], place: FieldPath, report: ConversionReport
     ) -> None:
         self.place: Final = place
-        self._found: Final = found
-        self._left: Final = {name: None for name, value in found.items() if value is not None}
+        self._found: Final = fields
+        self._left: Final = {name: None for name, value in fields.items() if value is not None}
         self._report: Final = report
         report.opened.append(self)
 
@@ -89,10 +89,10 @@ class Fields:
 
     def shaped(self, name: str, shape: FieldShape) -> Any:  # noqa: ANN401 - JSON
         """Take a whole field; None if absent, or if a part has the wrong type (reported)."""
-        found = self.value(name)
-        misfits = tuple(template_schema.misfits(found, shape, (*self.place, name)))
+        value = self.value(name)
+        misfits = tuple(template_schema.misfits(value, shape, (*self.place, name)))
         self._report.wrong.extend(misfits)
-        return None if misfits else found
+        return None if misfits else value
 
     def fields(self, name: str) -> "Fields":
         """Take an object, to be read field by field."""

@@ -62,7 +62,7 @@ def on_template(template: Json) -> tuple[Json, ShareLabels]:
     share = of(words, "kubeshare")
     if share.rest == words:
         return template, share
-    kept = {name: value for name, value in metadata(template).items() if name != "annotations"}
-    kept |= {"annotations": dict(share.rest)} if share.rest else {}
+    fields = {name: value for name, value in metadata(template).items() if name != "annotations"}
+    fields |= {"annotations": dict(share.rest)} if share.rest else {}
     bare = {name: value for name, value in template.items() if name != "metadata"}
-    return ({"metadata": kept} if kept else {}) | bare, share
+    return ({"metadata": fields} if fields else {}) | bare, share

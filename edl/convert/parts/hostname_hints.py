@@ -24,7 +24,7 @@ def remarks(name: str, manifests: Sequence[Json]) -> Iterator[Remark]:
     pattern = rf"\b{re.escape(name)}-(?:{'|'.join(_ROLES)})-[0-9]+\b(?!\.{re.escape(name)}\b)"
     templated = (manifest["spec"]["template"] for manifest in manifests)
     texts = (text for template in templated for text in pod_templates.texts(template))
-    for host in dict.fromkeys(found for text in texts for found in re.findall(pattern, text)):
+    for host in dict.fromkeys(host for text in texts for host in re.findall(pattern, text)):
         what = f'a template says "{host}", as replicas were called there'
         yield Remark(
             (), what, f"a host is JOB-INDEX.{name} here: let the program ask its variables"

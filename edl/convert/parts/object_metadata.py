@@ -36,7 +36,7 @@ class SourceMetadata(msgspec.Struct, frozen=True):
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     others: Mapping[str, Any]
-    own: Mapping[str, str]
+    interpreted: Mapping[str, str]
     """Annotations that the source kind's module interprets; the Jobs do not inherit them."""
     annotated: Fields
     """The annotations, for reporting remarks at their paths."""
@@ -45,21 +45,21 @@ class SourceMetadata(msgspec.Struct, frozen=True):
 
     def of(self, name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
         """A Job's metadata: the source's, with these labels and annotations added."""
-        own: Json = {"name": name} if name else {}
+        fields: Json = {"name": name} if name else {}
         if self.namespace:
-            own["namespace"] = self.namespace
-        own |= self.others
+            fields["namespace"] = self.namespace
+        fields |= self.others
         for place, values in (
             ("labels", {**self.labels, **labels}),
             ("annotations", {**self.annotations, **annotations}),
         ):
             if values:
-                own[place] = values
-        return own
+                fields[place] = values
+        return fields
 
 
-def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
-    """Read the object's metadata; `own` names annotations that the source kind's module interprets.
+def read(document: Fields, interpreted: Sequence[str] = ()) -> SourceMetadata:
+    """Read the object's metadata; `interpreted`: annotations that the source's module reads.
 
     The status describes the old object, so it is left out, which is reported.
     """
@@ -74,14 +74,14 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
     metadata.drop("finalizers", instead="they belong to the old operator")
     annotated = metadata.fields("annotations")
     _leave_out(annotated, (contract.LAST_APPLIED,), "written by kubectl apply")
-    # `own` annotations are taken first: each Job inherits the rest.
-    kept = {name: annotated.text(name) for name in own if name in annotated.names()}
+    # `interpreted` annotations are taken first: each Job inherits the rest.
+    texts = {name: annotated.text(name) for name in interpreted if name in annotated.names()}
     _drop_queues(annotated)
     return SourceMetadata(
         name=metadata.text("name"),
         namespace=metadata.text("namespace"),
         labels=_labels(metadata.fields("labels")),
-        own=kept,
+        interpreted=texts,
         annotations=_checked(annotated, template_schema.annotations),
         annotated=annotated,
         fields=metadata,
@@ -95,21 +95,21 @@ def read(document: Fields, own: Sequence[str] = ()) -> SourceMetadata:
 
 def _end(status: Any) -> str:  # noqa: ANN401 - JSON
     """The status word by which the old object ended; empty if it has not ended."""
-    found = status if isinstance(status, dict) else {}
-    conditions = found.get("conditions")
-    states = [found.get("phase"), found.get("state"), found.get("launcherStatus")]
+    entries = status if isinstance(status, dict) else {}
+    conditions = entries.get("conditions")
+    states = [entries.get("phase"), entries.get("state"), entries.get("launcherStatus")]
     states += [
-        one.get("type")
-        for one in (conditions if isinstance(conditions, list) else ())
-        if isinstance(one, dict) and one.get("status") == "True"
+        condition.get("type")
+        for condition in (conditions if isinstance(conditions, list) else ())
+        if isinstance(condition, dict) and condition.get("status") == "True"
     ]
     return next((str(word) for word in states if str(word).lower() in _ENDS), "")
 
 
 def _leave_out(fields: Fields, names: Sequence[str], why: str) -> None:
-    found = [name for name in names if fields.value(name) is not None]
-    if found:
-        fields.note("", f"left out {', '.join(found)}: {why}")
+    present = [name for name in names if fields.value(name) is not None]
+    if present:
+        fields.note("", f"left out {', '.join(present)}: {why}")
 
 
 def _labels(fields: Fields) -> Mapping[str, str]:
@@ -133,7 +133,7 @@ def _checked(
     fields: Fields, rule: Callable[[Mapping[str, str], FieldPath], Iterator[Remark]]
 ) -> Mapping[str, str]:
     """Texts by name, after reporting what the API server would refuse."""
-    found = {name: fields.text(name) for name in fields.names()}
-    for remark in rule(found, fields.place):
+    texts = {name: fields.text(name) for name in fields.names()}
+    for remark in rule(texts, fields.place):
         fields.wrong_at(remark.place, remark.what, remark.instead)
-    return found
+    return texts

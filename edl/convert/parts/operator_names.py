@@ -46,10 +46,10 @@ _PREFIXED: Final = re.compile(rf"{re.escape(_KUBEFLOW)}[a-z-]+")
 
 def report(fields: Fields, name: str, template: Json) -> None:
     """Report what the template in field `name` refers to, and its pods do not have here."""
-    known = labels(template)
+    existing = labels(template)
     reported = set()
     for place, label in _labels(template.get("spec"), (name, "spec")):
-        if label not in reported and label not in known:
+        if label not in reported and label not in existing:
             what = f'the operator set the label "{label}", and pods do not have it here'
             fields.lose_at(place, what, _OPERATORS[label])
         reported.add(label)
@@ -86,5 +86,5 @@ def _in_text(text: str, *, selects: bool) -> Iterator[str]:
     """A name without prefix, such as `job-role`, is a label only where one must be."""
     field = _FIELD.fullmatch(text)
     whole = field[1] if field else text
-    found = [whole] if field or selects else _PREFIXED.findall(text)
-    return (label for label in found if label in _OPERATORS)
+    candidates = [whole] if field or selects else _PREFIXED.findall(text)
+    return (label for label in candidates if label in _OPERATORS)

@@ -60,8 +60,8 @@ _SETTINGS: Final[Mapping[str, _Setting]] = {
 
 def lost(name: str, value: str) -> _Setting | None:
     """What a label or annotation of a pod loses; None if nothing."""
-    found = _SETTINGS.get(name)
-    return found._replace(instead=_instead(found, value)) if found and found.is_lost else None
+    entry = _SETTINGS.get(name)
+    return entry._replace(instead=_instead(entry, value)) if entry and entry.is_lost else None
 
 
 def _instead(setting: _Setting, value: object) -> str:
@@ -90,10 +90,10 @@ def of_template(template: Any, place: FieldPath = ()) -> Iterator[OtherSetting]:
 def of_metadata(part: Any, place: FieldPath = ()) -> Iterator[OtherSetting]:  # noqa: ANN401 - JSON
     """Settings among the labels and annotations of an object or template."""
     for kind in ("labels", "annotations"):
-        found = _object(_object(_object(part).get("metadata")).get(kind))
-        for name in found:
+        texts = _object(_object(_object(part).get("metadata")).get(kind))
+        for name in texts:
             if setting := _SETTINGS.get(name):
-                instead = _instead(setting, found[name])
+                instead = _instead(setting, texts[name])
                 remark = Remark((*place, "metadata", kind, name), setting.what, instead)
                 yield OtherSetting(remark, setting.is_lost)
 
@@ -105,13 +105,13 @@ def of_workload(manifest: Json) -> Iterator[Remark]:
     if manifest.get("kind") == "CronJob":
         place = ("spec", "jobTemplate")
         job = _object(_object(manifest.get("spec")).get("jobTemplate"))
-        yield from (one.remark for one in of_metadata(manifest))
+        yield from (setting.remark for setting in of_metadata(manifest))
     if manifest.get("kind") == "Pod":
-        yield from (one.remark for one in of_template(manifest))
+        yield from (setting.remark for setting in of_template(manifest))
         return
-    yield from (one.remark for one in of_metadata(job, place))
+    yield from (setting.remark for setting in of_metadata(job, place))
     pods = _object(job.get("spec")).get("template")
-    yield from (one.remark for one in of_template(pods, (*place, "spec", "template")))
+    yield from (setting.remark for setting in of_template(pods, (*place, "spec", "template")))
 
 
 def _object(value: Any) -> Json:  # noqa: ANN401 - JSON

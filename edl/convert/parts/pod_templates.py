@@ -77,14 +77,14 @@ def without(part: Json, name: str) -> Json:
 
 
 def containers(template: Json) -> list[Json]:
-    found: list[Json] = template["spec"]["containers"]
-    return found
+    entries: list[Json] = template["spec"]["containers"]
+    return entries
 
 
 def main_container(template: Json, name: str) -> Json:
     """The container with that name, or else the first container."""
-    found = containers(template)
-    return next((one for one in found if one.get("name") == name), found[0] if found else {})
+    entries = containers(template)
+    return next((one for one in entries if one.get("name") == name), entries[0] if entries else {})
 
 
 def port_named(container: Json, name: str) -> int | None:
@@ -97,10 +97,10 @@ def port_named(container: Json, name: str) -> int | None:
 def with_default(fields: Fields, template: Json, field: str, value: str) -> Json:
     """Set a default from the training job's spec; a value in the template wins, which is noted."""
     spec = template["spec"]
-    own = spec.get(field)
-    if own and value and own != value:
-        fields.note("", f'{field} "{own}" of the template wins over "{value}"')
-    return template if own or not value else template | {"spec": spec | {field: value}}
+    given = spec.get(field)
+    if given and value and given != value:
+        fields.note("", f'{field} "{given}" of the template wins over "{value}"')
+    return template if given or not value else template | {"spec": spec | {field: value}}
 
 
 def with_restart(template: Json, policy: str) -> Json:
@@ -123,7 +123,7 @@ def with_env(template: Json, env: Mapping[str, str | Json]) -> Json:
 
 def env_names(template: Json) -> frozenset[str]:
     """Names of the variables in the containers' `env`."""
-    entries = (entry for one in containers(template) for entry in one.get("env") or ())
+    entries = (entry for container in containers(template) for entry in container.get("env") or ())
     return frozenset(str(entry.get("name")) for entry in entries)
 
 
@@ -145,8 +145,8 @@ def with_volume(template: Json, volume: Json, mount: Json) -> Json:
 def annotated(template: Json, annotations: Mapping[str, str]) -> Json:
     """Add annotations to the pods; existing values win."""
     metadata = template.get("metadata") or {}
-    own = metadata.get("annotations") or {}
-    return {"metadata": metadata | {"annotations": {**annotations, **own}}} | without(
+    given = metadata.get("annotations") or {}
+    return {"metadata": metadata | {"annotations": {**annotations, **given}}} | without(
         template, "metadata"
     )
 
@@ -189,13 +189,13 @@ def _replaced(part: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     return part
 
 
-def differences(one: Any, other: Any) -> Iterator[FieldPath]:  # noqa: ANN401 - JSON
-    """Paths at which `one` has a value and `other` does not have the same value."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name, inner in one.items():
+def differences(value: Any, other: Any) -> Iterator[FieldPath]:  # noqa: ANN401 - JSON
+    """Paths at which `value` has a value that differs from that of `other`."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        for name, inner in value.items():
             yield from ((name, *place) for place in differences(inner, other.get(name)))
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for index, inner in enumerate(one):
+    elif isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
+        for index, inner in enumerate(value):
             yield from ((index, *place) for place in differences(inner, other[index]))
-    elif one != other and one is not None:
+    elif value != other and value is not None:
         yield ()

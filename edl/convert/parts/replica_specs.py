@@ -27,10 +27,10 @@ def with_template(replica: Replica, template: Json) -> Replica:
 
 
 def with_templates(
-    found: Sequence[Replica], change: Callable[[Replica], Json]
+    replicas: Sequence[Replica], change: Callable[[Replica], Json]
 ) -> tuple[Replica, ...]:
     """The roles, each with the template that `change` makes of it."""
-    return tuple(replace(one, template=change(one)) for one in found)
+    return tuple(replace(replica, template=change(replica)) for replica in replicas)
 
 
 def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[Replica, ...]:
@@ -38,7 +38,7 @@ def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[R
 
     Roles with 0 replicas are dropped.
     """
-    found = []
+    replicas = []
     for name in specs.names():
         role = roles.get(name.lower())
         if role is None:
@@ -49,14 +49,14 @@ def read(specs: Fields, roles: Mapping[str, str], usual_restart: str) -> tuple[R
         if size == 0:
             _drop(specs, name, fields)
             continue
-        found.append(one(fields, role, 1 if size is None else size, usual_restart))
-    if not found:
+        replicas.append(by_policy(fields, role, 1 if size is None else size, usual_restart))
+    if not replicas:
         specs.wrong("", "has no replicas", "at least one role with one replica")
-    _check_once(specs, found)
-    return tuple(found)
+    _check_once(specs, replicas)
+    return tuple(replicas)
 
 
-def one(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
+def by_policy(fields: Fields, role: str, size: int, usual_restart: str) -> Replica:
     """One role's replica spec; its restart policy wins over the template's, as in the operators."""
     template = pod_templates.read(fields)
     stated = fields.choice("restartPolicy", restart_policy.POLICIES)
@@ -79,9 +79,9 @@ def _drop(specs: Fields, name: str, fields: Fields) -> None:
     specs.lose(name, "0 replicas make no Job", "a role that shall exist has at least one")
 
 
-def _check_once(specs: Fields, found: Sequence[Replica]) -> None:
+def _check_once(specs: Fields, replicas: Sequence[Replica]) -> None:
     seen = set()
-    for replica in found:
+    for replica in replicas:
         if replica.role in seen:
             specs.wrong("", f"two roles are a {replica.role} here", "keep one of them")
         seen.add(replica.role)
@@ -110,11 +110,11 @@ class RendezvousPort(msgspec.Struct, frozen=True):
         changed = [bare if one is main else one for one in pod_templates.containers(template)]
         return template | {"spec": template["spec"] | {"containers": changed}}
 
-    def annotations(self, found: Sequence[Replica]) -> dict[str, str]:
+    def annotations(self, replicas: Sequence[Replica]) -> dict[str, str]:
         """The port annotation, unless it is the default; a role with another port is reported."""
-        numbers = {replica.role: number for replica in found if (number := self.of(replica))}
+        numbers = {replica.role: number for replica in replicas if (number := self.of(replica))}
         first = next(iter(numbers.values()), self.usual)
-        for replica in found:
+        for replica in replicas:
             if numbers.get(replica.role, first) != first:
                 what = f"{self.name} is {numbers[replica.role]} here and {first} in another role"
                 replica.fields.lose(

@@ -22,9 +22,9 @@ _ALIKE: Final = re.compile(r"-[De46q]+")
 """Flags that do not change how sshd serves connections."""
 
 
-def replaced(found: Sequence[Replica], mode: str) -> tuple[Replica, ...]:
+def replaced(replicas: Sequence[Replica], mode: str) -> tuple[Replica, ...]:
     """The roles, with plain sshd in workers replaced by our command for `mode`."""
-    return tuple(_worker(one, mode) if one.role == "worker" else one for one in found)
+    return tuple(_worker(one, mode) if one.role == "worker" else one for one in replicas)
 
 
 def _worker(replica: Replica, mode: str) -> Replica:

@@ -41,16 +41,16 @@ class _ResourceQuota(msgspec.Struct, frozen=True):
 
 def read(spec: Fields, *, is_on_top: bool) -> QueueCapacity:
     """The capacity of a ClusterQueue or Cohort; takes the field `resourceGroups`."""
-    quotas = [one for group in spec.entries("resourceGroups") for one in _group(group)]
+    quotas = [quota for group in spec.entries("resourceGroups") for quota in _group(group)]
     guaranteed: defaultdict[str, int] = defaultdict(int)
     borrowing: defaultdict[str, int] = defaultdict(int)
-    for one in quotas:
-        guaranteed[one.resource] += one.nominal
-        borrowing[one.resource] += one.borrowing or 0
-    unlimited = {one.resource for one in quotas if one.borrowing is None}
-    for one in quotas:
-        if one.resource in unlimited and one.borrowing is not None:
-            one.fields.lose("borrowingLimit", _UNBOUNDED, _LIMIT)
+    for quota in quotas:
+        guaranteed[quota.resource] += quota.nominal
+        borrowing[quota.resource] += quota.borrowing or 0
+    unlimited = {quota.resource for quota in quotas if quota.borrowing is None}
+    for quota in quotas:
+        if quota.resource in unlimited and quota.borrowing is not None:
+            quota.fields.lose("borrowingLimit", _UNBOUNDED, _LIMIT)
     limited = {name: more for name, more in borrowing.items() if name not in unlimited}
     return QueueCapacity(guaranteed, is_on_top, limited, lend=_lends(quotas))
 
@@ -62,8 +62,8 @@ def _group(group: Fields) -> list[_ResourceQuota]:
         flavor.lose("name", "a team has one amount of each resource", _SEVERAL)
     for flavor in flavors:
         flavor.text("name")
-    found = (_quota(one) for flavor in flavors for one in flavor.entries("resources"))
-    return [one for one in found if one]
+    parsed = (_quota(entry) for flavor in flavors for entry in flavor.entries("resources"))
+    return [quota for quota in parsed if quota]
 
 
 def _quota(fields: Fields) -> _ResourceQuota | None:
@@ -85,12 +85,12 @@ def _quota(fields: Fields) -> _ResourceQuota | None:
 
 def _lends(quotas: list[_ResourceQuota]) -> bool:
     """Whether the team lends: False only if no quota is lent at all."""
-    owned = [one for one in quotas if one.nominal]
-    if owned and all(one.keeps for one in owned):
+    owned = [quota for quota in quotas if quota.nominal]
+    if owned and all(quota.keeps for quota in owned):
         return False
-    for one in owned:
-        if one.keeps:
-            one.fields.lose("lendingLimit", "a team lends all of its resources or none", _SPLIT)
-        elif one.lends_part:
-            one.fields.lose("lendingLimit", "a part of what is idle cannot be lent", _SPLIT)
+    for quota in owned:
+        if quota.keeps:
+            quota.fields.lose("lendingLimit", "a team lends all of its resources or none", _SPLIT)
+        elif quota.lends_part:
+            quota.fields.lose("lendingLimit", "a part of what is idle cannot be lent", _SPLIT)
     return True

@@ -37,8 +37,8 @@ def read_queue(document: Fields) -> QueueFacts:
     for field, instead in _SPEC_FIELDS.items():
         spec.drop(field, instead=instead)
     resources = spec.fields("resources")
-    found = {kai: resources.fields(kai) for kai, _, _ in _RESOURCES if resources.has(kai)}
-    capacity = _capacity(found)
+    by_name = {kai: resources.fields(kai) for kai, _, _ in _RESOURCES if resources.has(kai)}
+    capacity = _capacity(by_name)
     return QueueFacts(
         kind=QUEUE,
         name=name,
@@ -46,7 +46,7 @@ def read_queue(document: Fields) -> QueueFacts:
         parent=parent,
         parent_place=(*spec.place, "parentQueue"),
         capacity=capacity,
-        weight=_weight(found),
+        weight=_weight(by_name),
         reclaims_jobs=any(capacity.guaranteed.values()),
     )
 
@@ -100,15 +100,15 @@ def _units(fields: Fields, name: str, amount: float) -> int:
 
 
 def _weight(resources: dict[str, Fields]) -> float:
-    found = [
+    weights = [
         (fields, value)
         for fields in resources.values()
         if (value := weight(fields, "overQuotaWeight")) is not None
     ]
-    if not found:
+    if not weights:
         return 1.0
-    _, team = found[0]
-    for fields, value in found[1:]:
+    _, team = weights[0]
+    for fields, value in weights[1:]:
         if value != team:
             what = f"{value:g} is not carried: the team has one weight, {team:g}"
             fields.lose("overQuotaWeight", what, "name the weight that counts in the team")

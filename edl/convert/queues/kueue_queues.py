@@ -106,8 +106,8 @@ def read_flavor(document: Fields) -> None:
 
 def _first(spec: Fields, names: tuple[str, ...]) -> tuple[str, FieldPath]:
     """The first of these fields that is set: its text and path."""
-    found = next((name for name in names if spec.has(name)), names[0])
-    return spec.text(found), (*spec.place, found)
+    field = next((name for name in names if spec.has(name)), names[0])
+    return spec.text(field), (*spec.place, field)
 
 
 def _queueing(spec: Fields) -> None:
@@ -148,17 +148,17 @@ def _preemption(fields: Fields) -> bool:
 
 
 def _selector(spec: Fields) -> tuple[Requirement, ...] | None:
-    found: Any = spec.shaped("namespaceSelector", _SELECTOR)
-    if found is None:
+    selector: Any = spec.shaped("namespaceSelector", _SELECTOR)
+    if selector is None:
         return None
-    labels = found.pop("matchLabels", None) or {}
-    listed = found.pop("matchExpressions", None) or []
-    for name in found:
+    labels = selector.pop("matchLabels", None) or {}
+    listed = selector.pop("matchExpressions", None) or []
+    for name in selector:
         spec.wrong(
             "namespaceSelector", f'unknown field "{name[:63]}"', "matchLabels, matchExpressions"
         )
     requirements = {Requirement(key, "In", (value,)) for key, value in labels.items()}
-    for one in listed:
-        values = tuple(sorted(set(one.get("values") or ())))
-        requirements.add(Requirement(one.get("key") or "", one.get("operator") or "", values))
+    for entry in listed:
+        values = tuple(sorted(set(entry.get("values") or ())))
+        requirements.add(Requirement(entry.get("key") or "", entry.get("operator") or "", values))
     return tuple(sorted(requirements, key=lambda one: (one.key, one.operator, one.values)))

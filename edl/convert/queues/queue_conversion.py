@@ -68,9 +68,9 @@ def unread_version(document: Json) -> Remark | None:
     api, version = _api(document)
     if api not in _VERSIONS or version in _VERSIONS[api]:
         return None
-    known = ", ".join(f"{api[0]}/{one}" for one in _VERSIONS[api])
+    versions = ", ".join(f"{api[0]}/{name}" for name in _VERSIONS[api])
     what = f"unknown version {version[:63]}: left as it is"
-    return Remark(("apiVersion",), what, f"known: {known}")
+    return Remark(("apiVersion",), what, f"known: {versions}")
 
 
 def _api(document: Json) -> tuple[tuple[str, str], str]:
@@ -87,11 +87,11 @@ def teams_of_queues(documents: Sequence[Json], system_namespace: str) -> Convert
     queues: list[QueueFacts] = []
     claims: list[NamespaceClaim] = []
     for document, report in zip(documents, reports, strict=True):
-        found = _READ[_api(document)[0]](Fields(document, (), report))
-        if isinstance(found, QueueFacts):
-            queues.append(found)
-        elif found:
-            claims.append(found)
+        facts = _READ[_api(document)[0]](Fields(document, (), report))
+        if isinstance(facts, QueueFacts):
+            queues.append(facts)
+        elif facts:
+            claims.append(facts)
     text = _text(queues, claims, reports)
     for report in reports:
         report.finish()
@@ -133,11 +133,11 @@ def _top_down(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
     for queue in queues:
         below.setdefault(queue.parent_key, []).append(queue)
     level = below.get(None, [])
-    found: list[QueueFacts] = []
+    ordered: list[QueueFacts] = []
     while level:
-        found += level
-        level = [child for one in level for child in below.get(one.key, ())]
-    return tuple(found)
+        ordered += level
+        level = [child for queue in level for child in below.get(queue.key, ())]
+    return tuple(ordered)
 
 
 def _teams(
@@ -145,9 +145,9 @@ def _teams(
     names: Mapping[QueueKey, str],
     namespaces: Mapping[QueueKey, TeamNamespaces],
 ) -> Iterator[Team]:
-    found = capacities(top_down)
+    by_queue = capacities(top_down)
     for queue in top_down:
-        capacity = found[queue.key]
+        capacity = by_queue[queue.key]
         chosen = namespaces.get(queue.key, TeamNamespaces())
         yield Team(
             name=names[queue.key],

@@ -25,17 +25,17 @@ def capacities(top_down: Sequence[QueueFacts]) -> Mapping[QueueKey, QueueCapacit
     `top_down` has parents before their children. Inconsistent amounts are reported.
     """
     below: defaultdict[QueueKey, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-    found: dict[QueueKey, QueueCapacity] = {}
+    by_queue: dict[QueueKey, QueueCapacity] = {}
     for queue in reversed(top_down):
         stated = _stated(queue, below[queue.key])
         owed = {**below[queue.key], **stated}
-        found[queue.key] = QueueCapacity(
+        by_queue[queue.key] = QueueCapacity(
             stated, limit=_limit(queue, owed), lend=queue.capacity.lend and not _is_alone(queue)
         )
         if queue.parent_key:
             for resource, amount in owed.items():
                 below[queue.parent_key][resource] += amount
-    return found
+    return by_queue
 
 
 def _stated(queue: QueueFacts, below: QueueAmounts) -> QueueAmounts:
@@ -43,11 +43,11 @@ def _stated(queue: QueueFacts, below: QueueAmounts) -> QueueAmounts:
 
     A KAI quota below the sum of its children's is dropped, which is reported.
     """
-    own = queue.capacity.guaranteed
+    guaranteed = queue.capacity.guaranteed
     if queue.capacity.is_on_top:
-        return {name: amount + below.get(name, 0) for name, amount in own.items() if amount}
+        return {name: amount + below.get(name, 0) for name, amount in guaranteed.items() if amount}
     stated = {}
-    for name, amount in own.items():
+    for name, amount in guaranteed.items():
         if amount >= below.get(name, 0):
             stated[name] = amount
         elif amount:

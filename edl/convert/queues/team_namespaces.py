@@ -34,21 +34,21 @@ def namespaces_of(
 
     `names` are the teams' names, for the commands that reports recommend.
     """
-    known = {queue.name for queue in queues if queue.kind == CLUSTER_QUEUE}
-    claimed = _claimed(claims, known)
-    found = {
+    cluster_queues = {queue.name for queue in queues if queue.kind == CLUSTER_QUEUE}
+    claimed = _claimed(claims, cluster_queues)
+    by_queue = {
         (CLUSTER_QUEUE, name): TeamNamespaces(names) for name, names in _by_queue(claimed).items()
     }
-    found |= _selected([one for one in queues if one.key not in found], set(claimed))
-    _report_unnamed([one for one in queues if one.key not in found], names)
-    return found
+    by_queue |= _selected([queue for queue in queues if queue.key not in by_queue], set(claimed))
+    _report_unnamed([queue for queue in queues if queue.key not in by_queue], names)
+    return by_queue
 
 
-def _claimed(claims: Iterable[NamespaceClaim], known: set[str]) -> Mapping[str, str]:
+def _claimed(claims: Iterable[NamespaceClaim], cluster_queues: set[str]) -> Mapping[str, str]:
     """Namespace to ClusterQueue."""
     owners: dict[str, str] = {}
     for claim in claims:
-        if claim.queue not in known:
+        if claim.queue not in cluster_queues:
             what = f'no ClusterQueue is named "{claim.queue[:63]}"'
             claim.fields.lose_at(("spec", "clusterQueue"), what, "convert both together")
         elif not claim.namespace:
@@ -60,10 +60,10 @@ def _claimed(claims: Iterable[NamespaceClaim], known: set[str]) -> Mapping[str, 
 
 
 def _by_queue(owners: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
     for namespace, queue in owners.items():
-        found.setdefault(queue, []).append(namespace)
-    return {queue: tuple(sorted(names)) for queue, names in found.items()}
+        listed.setdefault(queue, []).append(namespace)
+    return {queue: tuple(sorted(names)) for queue, names in listed.items()}
 
 
 def _selected(

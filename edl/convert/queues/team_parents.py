@@ -14,11 +14,11 @@ def with_named_cohorts(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
 
     A missing parent of a KAI queue is reported: it must have an object.
     """
-    known = {queue.key for queue in queues}
+    keys = {queue.key for queue in queues}
     added: dict[QueueKey, QueueFacts] = {}
     for queue in queues:
         key = queue.parent_key
-        if key is None or key in known:
+        if key is None or key in keys:
             continue
         if key[0] == COHORT:
             added.setdefault(key, QueueFacts(COHORT, queue.parent, queue.fields))
@@ -34,12 +34,12 @@ def report_circles(queues: Sequence[QueueFacts]) -> None:
     done: set[QueueKey] = set()
     for queue in queues:
         path: dict[QueueKey, None] = {}
-        at: QueueKey | None = queue.key
-        while at is not None and at not in done and at not in path:
-            path[at] = None
-            at = by_key[at].parent_key if at in by_key else None
-        if at is not None and at in path:
-            _report(by_key[at], _circle(path, at))
+        key: QueueKey | None = queue.key
+        while key is not None and key not in done and key not in path:
+            path[key] = None
+            key = by_key[key].parent_key if key in by_key else None
+        if key is not None and key in path:
+            _report(by_key[key], _circle(path, key))
         done |= path.keys()
 
 
@@ -58,7 +58,7 @@ def named_teams(queues: Sequence[QueueFacts]) -> Mapping[QueueKey, str]:
     """Team names by queue. Two objects with one name, and one object listed twice, are reported."""
     names: dict[QueueKey, str] = {}
     taken: dict[str, QueueFacts] = {}
-    for queue in sorted(queues, key=lambda one: one.kind == COHORT):
+    for queue in sorted(queues, key=lambda queue: queue.kind == COHORT):
         if not queue.name:
             continue
         if queue.key in names:

@@ -37,11 +37,11 @@ _AIACC: Final = ("aiacc", "perseus")
 
 
 def read(document: Fields) -> Sequence[Json]:
-    meta = object_metadata.read(document, own=(_SUSPENDED, _SUPERVISOR, _SSH_SECRET))
+    meta = object_metadata.read(document, interpreted=(_SUSPENDED, _SUPERVISOR, _SSH_SECRET))
     spec = document.fields("spec")
     policy = run_policy.read(spec)
     mode = spec.choice("launcherAttachMode", ("ssh", "kubexec")) or "ssh"
-    found = sshd_workers.replaced(
+    replicas = sshd_workers.replaced(
         replica_specs.read(spec.fields("etReplicaSpecs"), launcher_and_workers.ROLES, ""), mode
     )
     again = spec.choice("restartPolicy", ("Never", "OnFailure"))
@@ -49,9 +49,9 @@ def read(document: Fields) -> Sequence[Json]:
         _launcher(replica, again, policy)
         if replica.role == "launcher"
         else _workers(replica, policy)
-        for replica in found
+        for replica in replicas
     )
-    framework = _framework(found)
+    framework = _framework(replicas)
     annotations = {
         **policy.annotations,
         **_own(meta),
@@ -63,13 +63,13 @@ def read(document: Fields) -> Sequence[Json]:
 
 def _own(meta: SourceMetadata) -> Mapping[str, str]:
     """Annotations for the Jobs, from the operator's own: suspension; its ssh keys are reported."""
-    if _SSH_SECRET in meta.own:
+    if _SSH_SECRET in meta.interpreted:
         what = "the launcher and its workers get a key pair of their own"
         way_out = f"mount your Secret at {contract.SSH_DIRECTORY} to keep its keys"
         meta.annotated.lose(_SSH_SECRET, what, way_out)
-    if _SUPERVISOR in meta.own:
+    if _SUPERVISOR in meta.interpreted:
         meta.annotated.note(_SUPERVISOR, "written by the job supervisor: left out")
-    suspended = meta.own.get(_SUSPENDED) == contract.TRUE
+    suspended = meta.interpreted.get(_SUSPENDED) == contract.TRUE
     return {contract.PAUSED: contract.TRUE} if suspended else {}
 
 
@@ -97,8 +97,8 @@ def _slots(spec: Fields) -> Mapping[str, str]:
     return {} if slots is None else {contract.SLOTS: str(slots)}
 
 
-def _framework(found: Sequence[Replica]) -> str:
-    texts = (text for replica in found for text in pod_templates.texts(replica.template))
+def _framework(replicas: Sequence[Replica]) -> str:
+    texts = (text for replica in replicas for text in pod_templates.texts(replica.template))
     if any(word in text.lower() for text in texts for word in _AIACC):
         return "aiacc"
     return "horovod"

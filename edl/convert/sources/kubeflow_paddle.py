@@ -40,12 +40,12 @@ def read(document: Fields) -> Sequence[Json]:
     meta = object_metadata.read(document)
     spec = document.fields("spec")
     policy = run_policy.read(spec)
-    found = replica_specs.read(spec.fields("paddleReplicaSpecs"), _ROLES, "OnFailure")
-    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
+    listed = replica_specs.read(spec.fields("paddleReplicaSpecs"), _ROLES, "OnFailure")
+    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in listed])
     limits = _limits(spec.fields("elasticPolicy"))
-    replicas = [_with_operator_env(replica, meta.name) for replica in found]
+    replicas = [_with_operator_env(replica, meta.name) for replica in listed]
     all_roles = tuple(_part(replica, policy, limits) for replica in replicas)
-    annotations = policy.annotations | _PORT.annotations(found)
+    annotations = policy.annotations | _PORT.annotations(listed)
     return training_manifest.manifests(TrainingManifest(meta, "paddle", all_roles, annotations))
 
 

@@ -41,13 +41,13 @@ def read_share_pod(document: Fields) -> Sequence[Json]:
     meta = _metadata(document, _AFFINITIES)
     words = meta.annotations
     share = next(
-        (one for prefix in _PREFIXES if (one := gpu_share_labels.of(words, prefix)).labels),
+        (parsed for prefix in _PREFIXES if (parsed := gpu_share_labels.of(words, prefix)).labels),
         ShareLabels(words),
     )
     # The scheduler of 2.0 reads its remaining keys from labels only.
     labels = {name: text for name, text in share.rest.items() if _is_two(name)}
-    kept = {name: text for name, text in share.rest.items() if name not in labels}
-    return _job(document, replace(meta, annotations=kept), share, {**meta.labels, **labels})
+    rest = {name: text for name, text in share.rest.items() if name not in labels}
+    return _job(document, replace(meta, annotations=rest), share, {**meta.labels, **labels})
 
 
 def read_pod(document: Fields) -> Sequence[Json]:
@@ -57,15 +57,15 @@ def read_pod(document: Fields) -> Sequence[Json]:
         what = "KubeShare still waits for the whole group, and the queue starts each Job by itself"
         document.note("", what, f"group {meta.labels[_GROUP]}: apply all of them")
     share = gpu_share_labels.of(meta.labels, "sharedgpu")
-    kept = {name: text for name, text in share.rest.items() if not _is_two(name)}
-    return _job(document, replace(meta, labels=kept), share, share.rest)
+    rest = {name: text for name, text in share.rest.items() if not _is_two(name)}
+    return _job(document, replace(meta, labels=rest), share, share.rest)
 
 
 def _metadata(document: Fields, affinities: Sequence[str] = ()) -> SourceMetadata:
-    meta = object_metadata.read(document, own=(*_DEVICES, *affinities, *_WRITTEN))
+    meta = object_metadata.read(document, interpreted=(*_DEVICES, *affinities, *_WRITTEN))
     _drop(meta, _DEVICES, "KubeShare chooses the device")
     _drop(meta, affinities, f"give the pods labels and a pod affinity, or {_GROUP}")
-    if any(name in meta.own for name in _WRITTEN):
+    if any(name in meta.interpreted for name in _WRITTEN):
         what = "left out what KubeShare's scheduler wrote; variables and mounts of its stay"
         meta.annotated.note("", what, "convert the file that the pod was made from")
     return meta
@@ -73,8 +73,8 @@ def _metadata(document: Fields, affinities: Sequence[str] = ()) -> SourceMetadat
 
 def is_sharing(document: Json) -> bool:
     """Whether it is a user's own pod with 2.0's labels; pods with an owner are not converted."""
-    found = document.get("metadata")
-    meta = found if isinstance(found, dict) else {}
+    given = document.get("metadata")
+    meta = given if isinstance(given, dict) else {}
     labels = meta.get("labels")
     names = labels if isinstance(labels, dict) else {}
     ours = contract.FRAMEWORK in names or meta.get("ownerReferences")
@@ -87,8 +87,8 @@ def _is_two(name: str) -> bool:
 
 def _drop(meta: SourceMetadata, names: Sequence[str], instead: str) -> None:
     for name in names:
-        if name in meta.own:
-            meta.annotated.lose(name, f'"{meta.own[name]}" is not carried', instead)
+        if name in meta.interpreted:
+            meta.annotated.lose(name, f'"{meta.interpreted[name]}" is not carried', instead)
 
 
 def _job(
@@ -102,8 +102,8 @@ def _job(
     bare = {"spec": _without_node(document, spec)}
     policy, template = pod_templates.restart_of(document, bare, "spec")
     texts = {"labels": dict(pod_labels), "annotations": dict(meta.annotations)}
-    own = {place: words for place, words in texts.items() if words}
-    template = ({"metadata": own} if own else {}) | template
+    head = {place: words for place, words in texts.items() if words}
+    template = ({"metadata": head} if head else {}) | template
     restart, job = restart_policy.restarted(policy or "OnFailure", None)
     if not policy:
         document.note("spec", "restartPolicy was Always, a pod's default, and is OnFailure")

@@ -57,20 +57,22 @@ def read(document: Fields) -> Sequence[Json]:
     meta = object_metadata.read(document)
     spec = document.fields("spec")
     if version == "kubeflow.org/v1alpha1":
-        found = read_v1alpha1(spec)
+        replicas = read_v1alpha1(spec)
     else:
-        found = replica_specs.read(spec.fields("mpiReplicaSpecs"), launcher_and_workers.ROLES, "")
+        replicas = replica_specs.read(
+            spec.fields("mpiReplicaSpecs"), launcher_and_workers.ROLES, ""
+        )
     policy = run_policy.read(spec)
     mode = "ssh" if version == "kubeflow.org/v2beta1" else "kubexec"
-    annotations = policy.annotations | _slots(spec, found, version)
+    annotations = policy.annotations | _slots(spec, replicas, version)
     annotations |= launcher_and_workers.attached(document, meta, _FRAMEWORK, mode)
     if mode == "ssh":
         spec.drop("runLauncherAsWorker", instead="add one to the workers' replicas")
-        found = _with_keys(spec, _with_implementation(spec, found), meta.name)
+        replicas = _with_keys(spec, _with_implementation(spec, replicas), meta.name)
     _note_waiting(spec)
-    found = _with_main_container(spec, sshd_workers.replaced(found, mode))
-    _note_elastic(document, found)
-    all_roles = tuple(_part(replica, policy) for replica in found)
+    replicas = _with_main_container(spec, sshd_workers.replaced(replicas, mode))
+    _note_elastic(document, replicas)
+    all_roles = tuple(_part(replica, policy) for replica in replicas)
     return training_manifest.manifests(TrainingManifest(meta, _FRAMEWORK, all_roles, annotations))
 
 
@@ -82,36 +84,36 @@ def _part(replica: Replica, policy: RunPolicy) -> RoleManifest:
     return launcher_and_workers.launcher(replica, failing, policy)
 
 
-def _slots(spec: Fields, found: Sequence[Replica], version: str) -> dict[str, str]:
+def _slots(spec: Fields, replicas: Sequence[Replica], version: str) -> dict[str, str]:
     slots = spec.whole("slotsPerWorker", least=1)
     if slots is None and version in _NO_PROCESSING_UNITS:
-        gpus = [pod_templates.gpus(one.template, contract.GPU_RESOURCE) for one in found]
+        gpus = [pod_templates.gpus(replica.template, contract.GPU_RESOURCE) for replica in replicas]
         slots = 1 if max(gpus, default=0) > 1 else None
     return {} if slots is None else {contract.SLOTS: str(slots)}
 
 
-def _with_keys(spec: Fields, found: Sequence[Replica], training_job: str) -> tuple[Replica, ...]:
+def _with_keys(spec: Fields, replicas: Sequence[Replica], training_job: str) -> tuple[Replica, ...]:
     """Mount the ssh keys where the source's images expect them, if that path differs from ours."""
     directory = spec.text("sshAuthMountPath").rstrip("/")
     if directory in ("", contract.SSH_DIRECTORY):
-        return tuple(found)
+        return tuple(replicas)
     volume = {
         "name": _KEYS,
         "secret": {"secretName": addresses.ssh_secret(training_job), "items": _KEY_FILES},
     }
     mount = {"name": _KEYS, "mountPath": directory, "subPath": _INSIDE}
     return replica_specs.with_templates(
-        found, lambda one: pod_templates.with_volume(one.template, volume, mount)
+        replicas, lambda replica: pod_templates.with_volume(replica.template, volume, mount)
     )
 
 
-def _with_implementation(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
+def _with_implementation(spec: Fields, replicas: Sequence[Replica]) -> tuple[Replica, ...]:
     """Variables by which mpi-operator's images know their role and their MPI implementation."""
     name = spec.choice("mpiImplementation", tuple(_IMPLEMENTATIONS)) or "OpenMPI"
     implementation = {"launcher": _IMPLEMENTATIONS[name]}
-    env = {one.role: {_ROLE_ENV: one.role, **implementation.get(one.role, {})} for one in found}
+    env = {one.role: {_ROLE_ENV: one.role, **implementation.get(one.role, {})} for one in replicas}
     return replica_specs.with_templates(
-        found, lambda one: pod_templates.with_env(one.template, env[one.role])
+        replicas, lambda replica: pod_templates.with_env(replica.template, env[replica.role])
     )
 
 
@@ -122,22 +124,22 @@ def _note_waiting(spec: Fields) -> None:
     spec.flag("waitForWorkers")
 
 
-def _note_elastic(document: Fields, found: Sequence[Replica]) -> None:
+def _note_elastic(document: Fields, replicas: Sequence[Replica]) -> None:
     """Note if its command is elastic: mpi-operator never resized an MPIJob."""
-    texts = (text for one in found for text in pod_templates.texts(one.template))
+    texts = (text for replica in replicas for text in pod_templates.texts(replica.template))
     if any("min-np" in text or "max-np" in text for text in texts):
         way_out = f"write {contract.MIN} and {contract.MAX} on its Job, worker=MIN..MAX on both"
         document.note("", "horovodrun takes fewer or more workers than this one number", way_out)
 
 
-def _with_main_container(spec: Fields, found: Sequence[Replica]) -> tuple[Replica, ...]:
+def _with_main_container(spec: Fields, replicas: Sequence[Replica]) -> tuple[Replica, ...]:
     """Make this the default container for `kubectl exec`, which kubexec.sh uses."""
     name = spec.text("mainContainer")
     if not name:
-        return tuple(found)
+        return tuple(replicas)
     note = {contract.DEFAULT_CONTAINER: name}
     return replica_specs.with_templates(
-        found, lambda one: pod_templates.annotated(one.template, note)
+        replicas, lambda replica: pod_templates.annotated(replica.template, note)
     )
 
 
@@ -157,11 +159,11 @@ def read_v1alpha1(spec: Fields) -> tuple[Replica, ...]:
     policy, template = pod_templates.restart_of(spec, pod_templates.read(spec))
     size, units = _workers(spec)
     launcher = pod_templates.with_first(
-        template, lambda one: pod_templates.without(one, "resources")
+        template, lambda container: pod_templates.without(container, "resources")
     )
     if spec.flag("launcherOnMaster"):
         launcher = _on_master(launcher)
-    worker = pod_templates.with_first(template, lambda one: _waiting(one, units))
+    worker = pod_templates.with_first(template, lambda container: _waiting(container, units))
     return (
         Replica("launcher", 1, launcher, "Never" if policy == "Never" else "OnFailure", spec),
         Replica("worker", size, worker, "OnFailure", spec),

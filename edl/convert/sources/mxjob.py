@@ -40,13 +40,13 @@ def read(document: Fields) -> Sequence[Json]:
     meta = object_metadata.read(document)
     spec = document.fields("spec")
     policy = run_policy.read(spec, clean_up="cleanupPodPolicy")
-    found, port = read_replicas(spec)
-    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
-    roles = [replica.role for replica in found]
-    annotations = policy.annotations | _mode(spec, roles) | _port(found, port)
+    replicas, port = read_replicas(spec)
+    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in replicas])
+    roles = [replica.role for replica in replicas]
+    annotations = policy.annotations | _mode(spec, roles) | _port(replicas, port)
     _drop_the_rest(spec)
     scheduler = spec.text("schedulerName")
-    all_roles = tuple(_part(replica, policy, scheduler) for replica in found)
+    all_roles = tuple(_part(replica, policy, scheduler) for replica in replicas)
     return training_manifest.manifests(
         TrainingManifest(meta, _FRAMEWORK.name, all_roles, annotations)
     )
@@ -69,10 +69,10 @@ def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:
     return {contract.MODE: wanted} if wanted and usual and usual.name != wanted else {}
 
 
-def _port(found: Sequence[Replica], number: int | None) -> dict[str, str]:
+def _port(replicas: Sequence[Replica], number: int | None) -> dict[str, str]:
     """The port annotation: the list form has a port field, the map form a container port."""
     return (
-        _PORT.annotations(found)
+        _PORT.annotations(replicas)
         if number is None
         else replica_specs.port_annotation(number, _PORT.usual)
     )
@@ -113,12 +113,12 @@ _SERVER: Final = "tunerserver"
 def read_replicas(spec: Fields) -> tuple[tuple[Replica, ...], int | None]:
     """The replicas, and the scheduler's port if one of them sets it."""
     if "mxReplicaSpecs" in spec.names():
-        found = replica_specs.read(spec.fields("mxReplicaSpecs"), ROLES, "Never")
+        replicas = replica_specs.read(spec.fields("mxReplicaSpecs"), ROLES, "Never")
     else:
-        found = tuple(_entries(spec))
-        if not found:
+        replicas = tuple(_entries(spec))
+        if not replicas:
             spec.wrong("", "has no replicas", "mxReplicaSpecs, or replicaSpecs of older versions")
-    return _with_key(_with_verbosity(found)), _root_port(found)
+    return _with_key(_with_verbosity(replicas)), _root_port(replicas)
 
 
 def _entries(spec: Fields) -> Iterator[Replica]:
@@ -142,11 +142,11 @@ def _named(spec: Fields) -> Iterator[tuple[Fields, str]]:
         yield fields, next((text for text in types if text), "worker")
 
 
-def _root_port(found: Sequence[Replica]) -> int | None:
+def _root_port(replicas: Sequence[Replica]) -> int | None:
     """The scheduler's port, which any replica may set; None if none does."""
     ports = [
         (replica.fields, name, port)
-        for replica in found
+        for replica in replicas
         for name in _PORTS
         if (port := replica.fields.whole(name, least=1)) is not None
     ]
@@ -157,7 +157,7 @@ def _root_port(found: Sequence[Replica]) -> int | None:
     return first
 
 
-def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
+def _with_verbosity(replicas: Sequence[Replica]) -> tuple[Replica, ...]:
     """Set ps-lite's verbosity variable."""
 
     def env(replica: Replica) -> dict[str, str]:
@@ -165,22 +165,22 @@ def _with_verbosity(found: Sequence[Replica]) -> tuple[Replica, ...]:
         return {} if level is None else {"PS_VERBOSE": str(level)}
 
     return replica_specs.with_templates(
-        found, lambda one: pod_templates.with_env(one.template, env(one))
+        replicas, lambda replica: pod_templates.with_env(replica.template, env(replica))
     )
 
 
-def _with_key(found: Sequence[Replica]) -> tuple[Replica, ...]:
+def _with_key(replicas: Sequence[Replica]) -> tuple[Replica, ...]:
     """Set the key of the tuner servers on every pod; MX_CONFIG contains it, too."""
-    keys = [key for replica in found for key in _keys(replica)]
+    keys = [key for replica in replicas for key in _keys(replica)]
     if not keys:
-        return tuple(found)
+        return tuple(replicas)
     _, _, first = keys[0]
     for fields, name, key in keys:
         if key != first:
             fields.lose(name, f'"{key}" is another key than "{first}"', "all servers have one key")
     note = {contract.TUNER_SERVER_KEY: first}
     return replica_specs.with_templates(
-        found, lambda one: pod_templates.annotated(one.template, note)
+        replicas, lambda replica: pod_templates.annotated(replica.template, note)
     )
 
 

@@ -102,8 +102,8 @@ class PaddlePods(msgspec.Struct, frozen=True):
 
 
 def _renamed(fields: Fields, names: Mapping[str, tuple[str, FieldShape]]) -> Json:
-    found = {field: fields.shaped(name, shape) for name, (field, shape) in names.items()}
-    return {field: value for field, value in found.items() if value is not None}
+    values = {field: fields.shaped(name, shape) for name, (field, shape) in names.items()}
+    return {field: value for field, value in values.items() if value is not None}
 
 
 def _env(fields: Fields, role: str) -> Json:
@@ -193,12 +193,12 @@ def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
     for name, annotation in _NUMBERS.items():
         # Some manifests set `passes` on the trainer, next to its entrypoint.
         places = (spec, trainer) if name == "passes" else (spec,)
-        found = [(place, value) for place in places if (value := place.whole(name)) is not None]
-        for place, value in found[1:]:
-            if value != found[0][1]:
-                what = f"{value} here and {found[0][1]} in spec, which counts"
+        pairs = [(place, value) for place in places if (value := place.whole(name)) is not None]
+        for place, value in pairs[1:]:
+            if value != pairs[0][1]:
+                what = f"{value} here and {pairs[0][1]} in spec, which counts"
                 place.lose(name, what, "say it once")
-        first = found[0][1] if found else 0
+        first = pairs[0][1] if pairs else 0
         annotations |= {annotation: str(first)} if first else {}
     port = spec.whole("port") or _PORT
     annotations |= {} if port == _PORT else {contract.PORT: str(port)}

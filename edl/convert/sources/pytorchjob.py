@@ -50,24 +50,24 @@ def read(document: Fields) -> Sequence[Json]:
     meta = object_metadata.read(document)
     spec = document.fields("spec")
     policy = run_policy.read(spec)
-    found = replica_specs.read(spec.fields("pytorchReplicaSpecs"), _ROLES, "OnFailure")
+    replicas = replica_specs.read(spec.fields("pytorchReplicaSpecs"), _ROLES, "OnFailure")
     is_elastic = "elasticPolicy" in spec.names()
     elastic = spec.fields("elasticPolicy")
     limits = replica_bounds.read(elastic, "minReplicas", "maxReplicas")
     words = _elastic(elastic, meta.name) | _processes(elastic, "nProcPerNode")
     words |= _processes(spec, "nprocPerNode")
-    if not found:
+    if not replicas:
         return ()
-    size = sum(replica.size for replica in found)
-    port = _port(found, words, is_elastic=is_elastic)
-    kept = _kept(found, port)
-    run_policy.remark_on_retries(policy, spec, [kept.restart])
-    if not is_elastic and any(replica.role == "master" for replica in found):
+    size = sum(replica.size for replica in replicas)
+    port = _port(replicas, words, is_elastic=is_elastic)
+    worker = _kept(replicas, port)
+    run_policy.remark_on_retries(policy, spec, [worker.restart])
+    if not is_elastic and any(replica.role == "master" for replica in replicas):
         words = _classic(meta.name, size, port or _PORT.usual, words) | words
     elif port and contract.PORT not in words.annotations:
         words |= _Words(annotations={contract.PORT: str(port)})
-    part = _part(kept, limits.around(kept.fields, size), policy, words)
-    if any(replica.role == "master" for replica in found):
+    part = _part(worker, limits.around(worker.fields, size), policy, words)
+    if any(replica.role == "master" for replica in replicas):
         part = training_manifest.saying(part, _FIRST_DECIDES)
     annotations = {**policy.annotations, **words.annotations}
     return training_manifest.manifests(TrainingManifest(meta, "pytorch", (part,), annotations))
@@ -81,34 +81,34 @@ def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, words: _Words) -> R
     )
 
 
-def _port(found: Sequence[Replica], words: _Words, *, is_elastic: bool) -> int | None:
+def _port(replicas: Sequence[Replica], words: _Words, *, is_elastic: bool) -> int | None:
     """The rendezvous port: the master's, or worker 0's in an elastic job, if it names one."""
     if contract.PORT in words.annotations:
         return int(words.annotations[contract.PORT])
-    asked = sorted(found, key=lambda replica: replica.role, reverse=is_elastic)
+    asked = sorted(replicas, key=lambda replica: replica.role, reverse=is_elastic)
     return next((port for replica in asked if (port := _PORT.of(replica))), None)
 
 
-def _kept(found: Sequence[Replica], port: int | None) -> Replica:
+def _kept(replicas: Sequence[Replica], port: int | None) -> Replica:
     """The worker's replica, or else the only one; differences of the master's are reported."""
-    kept = next((replica for replica in found if replica.role == "worker"), found[0])
-    for other in found:
+    worker = next((replica for replica in replicas if replica.role == "worker"), replicas[0])
+    for other in replicas:
         what = "the Worker's template says it otherwise, and Master and Worker are one Job here"
-        for place in _differences(other, kept, port):
+        for place in _differences(other, worker, port):
             way_out = "let the program look at RANK: 0 is the master"
             other.fields.lose_at(("template", *place), what, way_out)
-        if other.restart != kept.restart:
-            what = f"{other.restart} here and {kept.restart} in Worker"
+        if other.restart != worker.restart:
+            what = f"{other.restart} here and {worker.restart} in Worker"
             other.fields.lose("restartPolicy", what, "both are one Job, which has one policy")
-    return replace(kept, role="worker")
+    return replace(worker, role="worker")
 
 
-def _differences(other: Replica, kept: Replica, port: int | None) -> Iterator[FieldPath]:
+def _differences(other: Replica, worker: Replica, port: int | None) -> Iterator[FieldPath]:
     """Paths at which the templates differ, apart from the rendezvous port, which all share."""
     bare = replica_specs.with_template(other, _PORT.without(other.template, port or 0))
     if _PORT.of(bare):
-        return pod_templates.differences(other.template, kept.template)
-    rest = _PORT.without(kept.template, _PORT.of(kept) or 0)
+        return pod_templates.differences(other.template, worker.template)
+    rest = _PORT.without(worker.template, _PORT.of(worker) or 0)
     return pod_templates.differences(bare.template, rest)
 
 

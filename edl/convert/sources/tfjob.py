@@ -32,19 +32,19 @@ _DRAGON_KUBESHARE: Final = "DRAGON_KUBESHARE"
 
 
 def read(document: Fields) -> Sequence[Json]:
-    meta = object_metadata.read(document, own=(_DRAGON_KUBESHARE,))
-    if _DRAGON_KUBESHARE in meta.own:
+    meta = object_metadata.read(document, interpreted=(_DRAGON_KUBESHARE,))
+    if _DRAGON_KUBESHARE in meta.interpreted:
         meta.annotated.note(_DRAGON_KUBESHARE, "what the pods ask for says it here")
     spec = document.fields("spec")
     policy = run_policy.read(spec)
-    found = replica_specs.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
-    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in found])
+    replicas = replica_specs.read(spec.fields("tfReplicaSpecs"), _ROLES, "Never")
+    run_policy.remark_on_retries(policy, spec, [replica.restart for replica in replicas])
     limits = replica_bounds.read(spec, "min-instances", "max-instances")
-    all_roles = _with_success(spec, tuple(_part(replica, policy, limits) for replica in found))
+    all_roles = _with_success(spec, tuple(_part(replica, policy, limits) for replica in replicas))
     roles = [part.role for part in all_roles]
     if "worker" not in roles:
         limits.lose(spec, "there is no Worker that they could bound")
-    annotations = policy.annotations | _PORT.annotations(found) | _mode(spec, roles)
+    annotations = policy.annotations | _PORT.annotations(replicas) | _mode(spec, roles)
     return training_manifest.manifests(
         TrainingManifest(meta, _FRAMEWORK.name, all_roles, annotations)
     )

@@ -80,10 +80,10 @@ def queued_elsewhere(group: str, document: Json) -> Iterator[Remark]:
         return
     metadata = document.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    known = labels if isinstance(labels, dict) else {}
-    if contract.KUEUE_QUEUE in known:
+    names = labels if isinstance(labels, dict) else {}
+    if contract.KUEUE_QUEUE in names:
         what = f"{kind} stays in Kueue's queue: left as it is"
-        adding = "" if contract.FRAMEWORK in known else f" and add {contract.FRAMEWORK}"
+        adding = "" if contract.FRAMEWORK in names else f" and add {contract.FRAMEWORK}"
         instead = f"for kubectl-edl, remove this label{adding}"
         yield Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)
     for remark in other_schedulers.of_workload(document):

@@ -34,11 +34,11 @@ def read(document: Fields) -> Sequence[Json]:
         meta.fields.wrong("name", f'"{_RESERVED}" is reserved for Kubernetes', "another name")
     what = "as a PriorityClass it also orders pods in kube-scheduler, and lets them preempt"
     document.note("", what, "add preemptionPolicy: Never where they must not")
-    own = {"value": value} | {
+    fields = {"value": value} | {
         name: text for name in ("description",) if (text := document.text(name))
     }
     names: Json = {"apiVersion": f"{_KUBERNETES}/v1", "kind": _PRIORITY_CLASS}
-    return (names | {"metadata": meta.of(meta.name, {}, {})} | own,)
+    return (names | {"metadata": meta.of(meta.name, {}, {})} | fields,)
 
 
 SOURCE: Final = SourceKind(
@@ -48,8 +48,8 @@ SOURCE: Final = SourceKind(
 
 def classes(documents: Iterable[Json]) -> frozenset[str]:
     """Names of the PriorityClasses that documents are or become."""
-    found = (one.get("metadata") for one in documents if _api(one) in _CLASSES)
-    names = (one.get("name") for one in found if isinstance(one, dict))
+    parts = (document.get("metadata") for document in documents if _api(document) in _CLASSES)
+    names = (part.get("name") for part in parts if isinstance(part, dict))
     return frozenset(name for name in names if isinstance(name, str))
 
 
@@ -65,9 +65,9 @@ def moved(
 
     `classes` are the PriorityClasses that are known to exist.
     """
-    found = [_moved(one, classes) for one in manifests]
-    lost = dict.fromkeys(remark for _, remark in found if remark)
-    return tuple(manifest for manifest, _ in found), tuple(lost)
+    pairs = [_moved(manifest, classes) for manifest in manifests]
+    lost = dict.fromkeys(remark for _, remark in pairs if remark)
+    return tuple(manifest for manifest, _ in pairs), tuple(lost)
 
 
 def _moved(manifest: Json, classes: Collection[str]) -> tuple[Json, Remark | None]:
@@ -76,9 +76,9 @@ def _moved(manifest: Json, classes: Collection[str]) -> tuple[Json, Remark | Non
         return manifest, None
     bare = _without_label(manifest)
     pod = bare["spec"]["template"]["spec"]
-    own = pod.get("priorityClassName") or name
-    if own != name:
-        instead = f'their priorityClassName "{own}" orders the Job: choose one of them'
+    given = pod.get("priorityClassName") or name
+    if given != name:
+        instead = f'their priorityClassName "{given}" orders the Job: choose one of them'
         return bare, _lost(f'pods cannot have the class "{name}", too', instead)
     if name not in classes:
         instead = f"set priorityClassName: {name} in the pod templates when it exists"
@@ -92,5 +92,5 @@ def _lost(what: str, instead: str) -> Remark:
 
 
 def _without_label(manifest: Json) -> Json:
-    kept = pod_templates.without(manifest["metadata"]["labels"], contract.KUEUE_PRIORITY_CLASS)
-    return with_metadata(manifest, labels=kept)
+    rest = pod_templates.without(manifest["metadata"]["labels"], contract.KUEUE_PRIORITY_CLASS)
+    return with_metadata(manifest, labels=rest)
