@@ -25,6 +25,7 @@ NAMED_BINDINGS = (
     "certs",
     "manifests",
     "edl/convert",
+    "edl/inject",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -103,8 +103,8 @@ class _Explanation:
             return self._files.get(name.rstrip("/"))
         if "{meaning}" not in words:
             return words
-        known = change_reasons.MEANINGS.get(name)
-        return words.format(meaning=known) if known else None
+        meaning = change_reasons.MEANINGS.get(name)
+        return words.format(meaning=meaning) if meaning else None
 
 
 def _fitting(table: Mapping[str, str], path: _Path) -> str:
@@ -119,7 +119,7 @@ def _fitting(table: Mapping[str, str], path: _Path) -> str:
 
 def _files(volumes: object) -> Mapping[str, str]:
     """The reasons for each volume of ours, by its name and by its mount directory."""
-    found: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, SSH_VOLUME: _SSH}
+    reasons: dict[str, str] = {contract.SSH_DIRECTORY: _SSH, SSH_VOLUME: _SSH}
     for volume in volumes if isinstance(volumes, list) else ():
         directory = _DIRECTORIES.get(volume.get("name"), "")
         shown = (volume.get("downwardAPI") or {}).get("items") or ()
@@ -132,8 +132,8 @@ def _files(volumes: object) -> Mapping[str, str]:
         )
         why = shown_meanings or change_reasons.PROGRAMS.get(directory, change_reasons.OWN_VOLUME)
         if directory:
-            found |= {volume["name"]: why, directory: why}
-    return found
+            reasons |= {volume["name"]: why, directory: why}
+    return reasons
 
 
 def _at(manifest: Json, path: _Path) -> object:

@@ -139,9 +139,9 @@ def advise(request: AdmissionRequest, context: Context) -> AdmissionVerdict:
 
 def _of_cron_job(request: AdmissionRequest, context: Context) -> tuple[str, ...]:
     """Warnings about a CronJob and its Jobs: only its controller sees what these are told."""
-    own = unknown_keys.on_cron_job(request.manifest)
-    known = unknown_keys.on_cron_job(request.old or {})
-    texts = (own,) if own and own != known else ()
+    warning = unknown_keys.on_cron_job(request.manifest)
+    before = unknown_keys.on_cron_job(request.old or {})
+    texts = (warning,) if warning and warning != before else ()
     made = job_template(request.manifest)
     if made is None or made == job_template(request.old or {}):
         return texts
@@ -233,13 +233,13 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     if _is_to_be_paused(manifest):
         clean = update_policy.paused(clean)
     done = webhook_version_skew.marked(complete(clean, spec, context.image), context.release)
-    own = [
+    findings = [
         *index_rules.findings(clean, spec),
         *peer_counts.findings(clean, spec),
         *gpus.findings(pod_of(clean).get("spec") or {}, spec.resources.gpu),
         *frameworks.withheld(spec, service_account(clean), context.withheld),
     ]
-    refuse([*unreadable, *own, *namespace_limits.exceeded(manifest, done, spec, policy)])
+    refuse([*unreadable, *findings, *namespace_limits.exceeded(manifest, done, spec, policy)])
     of_manifest = update_policy.forgery_warnings(manifest, done)
     of_defaults = (*warnings, *kubeshare.warnings(clean, spec))
     of_spec = _spec_warnings(manifest, done, spec, policy)

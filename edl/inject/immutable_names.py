@@ -42,8 +42,8 @@ def _way_out(name: str, after: Mapping[str, str], new: Json, old: Json) -> str:
         return f"kubectl edl release {job} removes all edl.dev labels, and the Job runs on"
     if name == contract.ROLES and (bounds := _new_bounds(new, old)):
         commands = " and ".join(
-            f"kubectl edl scale {job} --role {one.role} --min {one.min} --max {one.max}"
-            for one in bounds
+            f"kubectl edl scale {job} --role {entry.role} --min {entry.min} --max {entry.max}"
+            for entry in bounds
         )
         return f"change the bounds by {commands}; a file with the old {name} then keeps them"
     return "delete the Job and recreate it"
@@ -58,12 +58,13 @@ def _new_bounds(new: Json, old: Json) -> Sequence[RoleBounds]:
     if framework is None:
         return ()
     before, after = ManifestReader(old), ManifestReader(new)
-    listed = {one.role: one for one in read_roles(before, framework)}
+    listed = {entry.role: entry for entry in read_roles(before, framework)}
     roles = read_roles(after, framework)
-    if before.findings or after.findings or [*listed] != [one.role for one in roles]:
+    if before.findings or after.findings or [*listed] != [entry.role for entry in roles]:
         return ()
-    changed = [one for one in roles if one != listed[one.role]]
+    changed = [entry for entry in roles if entry != listed[entry.role]]
     possible = (
-        framework.kinds[one.role].resizable and one.max <= listed[one.role].max for one in changed
+        framework.kinds[entry.role].resizable and entry.max <= listed[entry.role].max
+        for entry in changed
     )
     return changed if all(possible) else ()

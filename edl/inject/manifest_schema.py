@@ -125,8 +125,8 @@ def check(manifest: Json) -> None:
 
     Raises Denied with the first hundred paths of a wrong type.
     """
-    found = manifest.get("kind")
-    kind = found if isinstance(found, str) and found in _SPECS else "Job"
+    value = manifest.get("kind")
+    kind = value if isinstance(value, str) and value in _SPECS else "Job"
     try:
         msgspec.convert(manifest, _COMPILED[kind])
     except msgspec.ValidationError:
@@ -143,8 +143,8 @@ def is_labelled(manifest: Json | None) -> bool:
 
 def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON
     belongs = shape if isinstance(shape, type) else type(shape)
-    found = type(value)
-    if found is not belongs:
+    actual = type(value)
+    if actual is not belongs:
         yield _misfit(path, value, belongs)
     elif shape is _TEXTS or shape is _LABELS:
         yield from _no_texts(path, value)

@@ -37,9 +37,9 @@ def _labelled(metadata: Json, spec: JobSpec) -> Json:
 
     The min and max that `spec.parallelism` gave at creation would otherwise be lost with a resize.
     """
-    own = metadata.get("labels") or {}
+    given = metadata.get("labels") or {}
     bounds = {contract.MIN: str(spec.scaling.min), contract.MAX: str(spec.scaling.max)}
-    labels = _identity(spec) | bounds | own
+    labels = _identity(spec) | bounds | given
     annotations = (metadata.get("annotations") or {}) | {
         contract.INJECTED_MAX: str(spec.scaling.max)
     }

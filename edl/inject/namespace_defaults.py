@@ -95,13 +95,13 @@ def left_alone(manifest: Json, misfit: Denied, policy: NamespacePolicy) -> tuple
 
     The API server cuts each after 256 characters.
     """
-    own = metadata(manifest)
-    name = own.get("name") or f"{own.get('generateName') or ''}*"
+    fields = metadata(manifest)
+    name = fields.get("name") or f"{fields.get('generateName') or ''}*"
     what = (
         f"an ordinary Job, not elastic: it does not fit {policy.framework}, the default of "
         f"{policy}; {contract.INJECTION}: {contract.DISABLED} says that it need not"
     )
-    return tuple(f"Job {name}: {one}" for one in (what, *misfit.findings))
+    return tuple(f"Job {name}: {text}" for text in (what, *misfit.findings))
 
 
 def warnings_of_pod_labels(job: Json, policy: NamespacePolicy) -> tuple[str, ...]:
@@ -131,24 +131,24 @@ def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...
 
 
 def _with_provision(manifest: Json, policy: NamespacePolicy) -> Json:
-    own = annotations(manifest)
-    if not policy.default_provision or contract.PROVISION in own:
+    notes = annotations(manifest)
+    if not policy.default_provision or contract.PROVISION in notes:
         return manifest
     return annotated(manifest, {contract.PROVISION: policy.default_provision})
 
 
 def _with_gpu_class(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
     """The manifest with the default DeviceClass, if it requests whole GPUs and names no class."""
-    own, found = annotations(manifest), policy.default_gpu_class
-    spec = None if not found or contract.GPU_CLASS in own else _readable(manifest)
+    notes, device_class = annotations(manifest), policy.default_gpu_class
+    spec = None if not device_class or contract.GPU_CLASS in notes else _readable(manifest)
     if spec is None or spec.resources.gpu is None or not spec.resources.gpu.whole:
         return manifest, ()
-    classed = annotated(manifest, {contract.GPU_CLASS: found})
+    classed = annotated(manifest, {contract.GPU_CLASS: device_class})
     try:
         parse(classed)
     except Denied as misfit:
-        setting = f"{contract.DEFAULT_GPU_CLASS}: {found} of the namespace is not applied"
-        return manifest, tuple(f"{setting}: {one.problem}" for one in misfit.findings)
+        setting = f"{contract.DEFAULT_GPU_CLASS}: {device_class} of the namespace is not applied"
+        return manifest, tuple(f"{setting}: {finding.problem}" for finding in misfit.findings)
     return classed, ()
 
 
@@ -169,33 +169,33 @@ def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[s
     low, high = _bounds(manifest, spec, policy)
     bounded = _labelled(manifest, {contract.MIN: str(low), contract.MAX: str(high)})
     try:
-        found = peer_counts.findings(bounded, parse(bounded))
+        findings = peer_counts.findings(bounded, parse(bounded))
     except Denied as denied:
-        found = list(denied.findings)
-    if found:
-        return manifest, tuple(f"{low}..{high}, {policy}: {one}" for one in found)
+        findings = list(denied.findings)
+    if findings:
+        return manifest, tuple(f"{low}..{high}, {policy}: {finding}" for finding in findings)
     return bounded, ()
 
 
 def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
-    own = labels(manifest)
+    names = labels(manifest)
     has_bounds = (
-        contract.ROLES in annotations(manifest) or {contract.MIN, contract.MAX} <= own.keys()
+        contract.ROLES in annotations(manifest) or {contract.MIN, contract.MAX} <= names.keys()
     )
     return not has_bounds and FRAMEWORKS[spec.framework].kinds[spec.role].resizable
 
 
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:
     """Bounds that include those set on the Job, and that do not exceed its work items."""
-    own = labels(manifest)
+    names = labels(manifest)
     high = spec.scaling.max
-    if contract.MAX not in own:
+    if contract.MAX not in names:
         high = max(high, policy.default_max or 0, policy.default_min or 0)
         items = (manifest.get("spec") or {}).get("completions")
         if not spec.indexed:
             high = min(high, items or high)
     low = spec.scaling.min
-    if contract.MIN not in own and policy.default_min is not None:
+    if contract.MIN not in names and policy.default_min is not None:
         low = min(policy.default_min, high)
     return low, high
 

@@ -41,19 +41,19 @@ def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
     the file does not have, so that the completion mode goes as well, or no manager is left.
     """
     before, asked, stored = (job.get("spec") or {} for job in (old, new, held))
-    kept, given = stored.get("backoffLimit"), asked.get("backoffLimit")
+    retries, given = stored.get("backoffLimit"), asked.get("backoffLimit")
     taken_over = asked.get("completionMode") != stored.get("completionMode")
-    if given == kept or kept != before.get("backoffLimit") or taken_over or _is_unowned(new):
+    if given == retries or retries != before.get("backoffLimit") or taken_over or _is_unowned(new):
         return ()
     why = f"{given} is Kubernetes' default, so it counts as not set"
     way_out = "leave it out of the file, or write another number to set your own limit"
-    return (f"spec.backoffLimit stays {kept}{_origin(kept, old)}: {why}; {way_out}",)
+    return (f"spec.backoffLimit stays {retries}{_origin(retries, old)}: {why}; {way_out}",)
 
 
 def _is_unowned(job: Json) -> bool:
     """Whether the Job has field managers, and `spec.backoffLimit` belongs to none of them."""
     managers = metadata(job).get("managedFields") or []
-    fields = [(one.get("fieldsV1") or {}).get("f:spec") for one in managers]
+    fields = [(manager.get("fieldsV1") or {}).get("f:spec") for manager in managers]
     return bool(managers) and not any(
         isinstance(owned, dict) and "f:backoffLimit" in owned for owned in fields
     )
@@ -102,8 +102,8 @@ def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
 
 def _which(manifest: Json) -> str:
     """The `--role` option, if the training job has several roles."""
-    own, job = _named(manifest)
-    return f" --role {_role(manifest)[0]}" if own != job else ""
+    name, job = _named(manifest)
+    return f" --role {_role(manifest)[0]}" if name != job else ""
 
 
 def _role(manifest: Json) -> tuple[str, RoleKind | None]:
@@ -114,5 +114,5 @@ def _role(manifest: Json) -> tuple[str, RoleKind | None]:
 
 def _named(manifest: Json) -> tuple[str, str]:
     """The name of the Job itself, and that of its training job."""
-    own = metadata(manifest).get("name", "")
-    return own, labels(manifest).get(contract.JOB) or own
+    name = metadata(manifest).get("name", "")
+    return name, labels(manifest).get(contract.JOB) or name

@@ -54,11 +54,11 @@ def _is_one_of_several(manifest: Json) -> bool:
 
 def _ttl(manifest: Json) -> int | None:
     """The TTL; None for values that the API server refuses."""
-    found = (manifest.get("spec") or {}).get(FIELD)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    ttl = (manifest.get("spec") or {}).get(FIELD)
+    return ttl if isinstance(ttl, int) and not isinstance(ttl, bool) else None
 
 
 def _annotated(manifest: Json, text: str | None) -> Json:
-    rest = {name: one for name, one in annotations(manifest).items() if name != contract.TTL}
-    found = rest | ({} if text is None else {contract.TTL: text})
-    return with_metadata(manifest, annotations=found)
+    rest = {name: value for name, value in annotations(manifest).items() if name != contract.TTL}
+    after = rest | ({} if text is None else {contract.TTL: text})
+    return with_metadata(manifest, annotations=after)

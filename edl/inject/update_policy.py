@@ -73,9 +73,9 @@ def without_ours(manifest: Json) -> Json:
 
 
 def _without_owned(part: Json) -> Json:
-    found = annotations(part)
-    kept = {name: text for name, text in found.items() if not _is_owned_annotation(name)}
-    return part if len(kept) == len(found) else with_metadata(part, annotations=kept)
+    before = annotations(part)
+    after = {name: text for name, text in before.items() if not _is_owned_annotation(name)}
+    return part if len(after) == len(before) else with_metadata(part, annotations=after)
 
 
 def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
@@ -130,11 +130,11 @@ def is_released(job: Json) -> bool:
     These are the pod template's labels (`edl.dev/job` is absent under generateName) and, for ranked
     pods, completionMode Indexed. A user's own labels on the template do not suffice.
     """
-    found = labels(template(job))
-    framework = FRAMEWORKS.get(found.get(contract.FRAMEWORK, ""))
-    if framework is None or contract.FRAMEWORK in labels(job) or contract.ROLE not in found:
+    pod_labels = labels(template(job))
+    framework = FRAMEWORKS.get(pod_labels.get(contract.FRAMEWORK, ""))
+    if framework is None or contract.FRAMEWORK in labels(job) or contract.ROLE not in pod_labels:
         return False
-    named = contract.JOB in found or "generateName" in metadata(job)
+    named = contract.JOB in pod_labels or "generateName" in metadata(job)
     indexed = (job.get("spec") or {}).get("completionMode") == "Indexed"
     return named and (indexed or not framework.ranked)
 
@@ -146,14 +146,14 @@ def still_released(job: Json) -> tuple[Json, tuple[str, ...]]:
     SetDefaults_Job). A file with our labels looks the same, so both are treated alike.
     """
     name = metadata(job).get("name", "")
-    own, notes = _some_label(job, labels(job)), _foreign(annotations(job))
+    rest, notes = _some_label(job, labels(job)), _foreign(annotations(job))
     warning = (
         f"{name} was released and stays an ordinary Job, without names of "
         f"{contract.PREFIX}: kubectl edl release -f FILE removes them from its file, "
         f"kubectl edl adopt -f FILE … | kubectl replace --force{namespace_option(job)} -f - "
         "makes it elastic again"
     )
-    return with_metadata(job, labels=own, annotations=notes), (warning,)
+    return with_metadata(job, labels=rest, annotations=notes), (warning,)
 
 
 def others_labels(job: Json) -> dict[str, str]:
@@ -161,14 +161,14 @@ def others_labels(job: Json) -> dict[str, str]:
     return _some_label(job, labels(template(job)))
 
 
-def _some_label(job: Json, found: Mapping[str, str]) -> dict[str, str]:
+def _some_label(job: Json, given: Mapping[str, str]) -> dict[str, str]:
     """The labels without ours. If none is left, one that prevents the API server's default."""
-    own = {contract.JOB_NAME_LABEL: metadata(job).get("name", "")}
-    return _foreign(found) or own
+    usual = {contract.JOB_NAME_LABEL: metadata(job).get("name", "")}
+    return _foreign(given) or usual
 
 
-def _foreign(found: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in found.items() if not has_our_prefix(name)}
+def _foreign(entries: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in entries.items() if not has_our_prefix(name)}
 
 
 def adoption(job: Json) -> str:
@@ -183,24 +183,24 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
         new, old = _resumed(new), _resumed(old)
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     labelled = with_metadata(new, labels={**written_out, **labels(new)})
-    kept = _with_owned_of(labelled, _without_outcome(new, old))
+    restored = _with_owned_of(labelled, _without_outcome(new, old))
     pods, before = template(new), template(old)
     if pods:
         pods = gpus.placed_again(_with_owned_of(pods, before), before)
         pods = scheduling_gates.kept(pods, before)
     spec = (new.get("spec") or {}) | ({"template": pods} if pods else {})
     if _is_paused_by(new, old, user):
-        kept = annotated(kept, {contract.PAUSED_BY: user})
-    warnings = [*forgery_warnings(new, kept | {"spec": spec})]
+        restored = annotated(restored, {contract.PAUSED_BY: user})
+    warnings = [*forgery_warnings(new, restored | {"spec": spec})]
     old_spec = old.get("spec") or {}
     sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
-        kept = paused(kept, user)
+        restored = paused(restored, user)
         warnings.append(suspended(old, name_of(old)))
     elif old_spec.get("suspend") and not spec.get("suspend"):
         warnings.append(stays_suspended(old, name_of(old)))
     suspend = {"suspend": bool(old_spec.get("suspend"))}
-    return kept | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
+    return restored | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
 
 
 def _is_paused_by(new: Json, old: Json, user: str) -> bool:
@@ -213,9 +213,9 @@ def _is_paused_by(new: Json, old: Json, user: str) -> bool:
 
 
 def _resumed(manifest: Json) -> Json:
-    found = annotations(manifest)
-    kept = {name: text for name, text in found.items() if name != contract.PAUSED_BY}
-    return with_metadata(manifest, annotations=kept)
+    before = annotations(manifest)
+    after = {name: text for name, text in before.items() if name != contract.PAUSED_BY}
+    return with_metadata(manifest, annotations=after)
 
 
 def _without_outcome(new: Json, old: Json) -> Json:
@@ -224,8 +224,8 @@ def _without_outcome(new: Json, old: Json) -> Json:
     edited = contract.INJECTED_MAX in given and contract.REASON not in given
     if not edited or before.get(contract.REASON) != Code.SCALE_FAILED:
         return old
-    kept = {name: text for name, text in before.items() if name not in _OUTCOME}
-    return with_metadata(old, annotations=kept)
+    after = {name: text for name, text in before.items() if name not in _OUTCOME}
+    return with_metadata(old, annotations=after)
 
 
 def _left_out(spec: Json, old: Json) -> Json:
@@ -285,7 +285,7 @@ def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:
     """Findings for a lowered min that is too small for the Job's pods or its index rules."""
     if labels(new).get(contract.MIN) == labels(old).get(contract.MIN):
         return []
-    found = peer_counts.findings(
+    findings = peer_counts.findings(
         old, spec, "recreate the Job, with a smaller {} if its file has one"
     )
-    return found or index_rules.findings(new, spec)
+    return findings or index_rules.findings(new, spec)

@@ -48,14 +48,14 @@ def _written(spec: JobSpec, needs: Needs, containers: int) -> Iterator[Finding]:
     assumed to have as many containers.
     """
     describe = FRAMEWORKS[spec.framework].describe
-    others = [one for one in spec.all_roles if one.role != spec.role]
-    own = sum(one.max for one in spec.all_roles if one.role == spec.role)
-    written = own * _characters(spec, needs, containers)
-    for one in others:
-        other = msgspec.structs.replace(spec, role=one.role)
-        written += one.max * _characters(other, describe(other), containers)
+    others = [bounds for bounds in spec.all_roles if bounds.role != spec.role]
+    own_pods = sum(bounds.max for bounds in spec.all_roles if bounds.role == spec.role)
+    written = own_pods * _characters(spec, needs, containers)
+    for bounds in others:
+        other = msgspec.structs.replace(spec, role=bounds.role)
+        written += bounds.max * _characters(other, describe(other), containers)
     if written > MOST_WRITTEN:
-        pods = own + sum(one.max for one in others)
+        pods = own_pods + sum(bounds.max for bounds in others)
         total, most = written // 1024**2, MOST_WRITTEN // 1024**2
         each = written // pods
         what = f"{pods} pods with {each} characters of addresses each are {total} MiB in etcd"
@@ -97,7 +97,7 @@ def _check_containers(pod: Json, needs: Needs) -> int:
     Returns the number of containers.
     """
     fields = ("containers", "initContainers")
-    names = [one.get("name") for field in fields for one in pod.get(field) or ()]
+    names = [container.get("name") for field in fields for container in pod.get(field) or ()]
     ours = [contract.KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
     # A completed pod has our containers once; a hostile one may repeat their names.
     containers = len(names) - sum(name in names for name in ours)
@@ -122,7 +122,7 @@ def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:
         text = texts.get(env.annotation, env.value)
         # The kubelet expands references to earlier variables, and leaves other references as they
         # are.
-        values[env.name] = _REFERENCE.sub(lambda found: values.get(found[1], found[0]), text)
+        values[env.name] = _REFERENCE.sub(lambda match: values.get(match[1], match[0]), text)
         yield env.name, values[env.name]
 
 

@@ -26,8 +26,8 @@ def with_whole(pod: Json, spec: JobSpec) -> Json:
     containers, gpu = pod.get("containers") or [], spec.resources.gpu
     if not gpu or not gpu.whole or not containers or any(map(_has_gpu, containers)):
         return pod
-    if found := device_templates.template(spec.job, gpu):
-        return _with_claim(pod, found)
+    if device_template := device_templates.template(spec.job, gpu):
+        return _with_claim(pod, device_template)
     amount = {contract.GPU_RESOURCE: str(gpu.whole)}
     resources = containers[0].get("resources") or {}
     # Requests of extended resources equal their limits; the API server writes both.
@@ -64,10 +64,10 @@ def findings(pod: Json, gpu: Gpu | None) -> list[Finding]:
 def warnings(job: Json, gpu: Gpu | None) -> tuple[str, ...]:
     """A warning for whole GPUs other than those that a Job's containers ask for themselves."""
     containers = (template(job).get("spec") or {}).get("containers") or ()
-    own = [_gpus(container) for container in containers if _has_gpu(container)]
-    if not (gpu and gpu.whole and own) or _total(own) == gpu.whole:
+    amounts = [_gpus(container) for container in containers if _has_gpu(container)]
+    if not (gpu and gpu.whole and amounts) or _total(amounts) == gpu.whole:
         return ()
-    asked = f"{' and '.join(own)} {contract.GPU_RESOURCE}"
+    asked = f"{' and '.join(amounts)} {contract.GPU_RESOURCE}"
     return (f"{contract.GPU}: {gpu.whole} does nothing: its containers ask for {asked} themselves",)
 
 

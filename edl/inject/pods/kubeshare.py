@@ -39,12 +39,12 @@ def with_share(metadata: Json, spec: JobSpec) -> Json:
     """
     path = _path(spec)
     annotations = _texts(metadata, "annotations")
-    own = metadata.get("labels") or {}
+    given = metadata.get("labels") or {}
     if spec.resources.kubeshare is KubeShare.ONE:
         words = {**_words_1(spec.resources.gpu), **(metadata.get("annotations") or {})}
         return metadata | {"annotations": words} if words else metadata
     refuse(_old_findings(annotations, f"{path}.annotations"))
-    labels = {**_words(spec.resources.gpu, annotations), **own}
+    labels = {**_words(spec.resources.gpu, annotations), **given}
     refuse(_findings(_texts({"labels": labels}, "labels"), f"{path}.labels"))
     return metadata | {"labels": labels} if labels else metadata
 
@@ -83,10 +83,10 @@ def with_tracking(pod: Json) -> Json:
     spec = pod.get("spec") or {}
     if not binds(spec, labels(pod)):
         return pod
-    own = metadata(pod).get("finalizers") or []
-    others = [name for name in own if name != contract.JOB_TRACKING]
+    finalizers = metadata(pod).get("finalizers") or []
+    others = [name for name in finalizers if name != contract.JOB_TRACKING]
     wanted = [*others, contract.JOB_TRACKING] if spec.get("nodeName") else others
-    if len(wanted) == len(own):
+    if len(wanted) == len(finalizers):
         return pod
     rest = {field: value for field, value in metadata(pod).items() if field != "finalizers"}
     return pod | {"metadata": rest | ({"finalizers": wanted} if wanted else {})}
@@ -115,8 +115,8 @@ def warnings(manifest: Json, spec: JobSpec) -> tuple[str, ...]:
 
 def _texts(metadata: Json, place: str) -> Mapping[str, str]:
     """The labels or annotations that are strings; the API server refuses the others."""
-    found = metadata.get(place) or {}
-    return {name: text for name, text in found.items() if isinstance(text, str)}
+    texts = metadata.get(place) or {}
+    return {name: text for name, text in texts.items() if isinstance(text, str)}
 
 
 def _path(spec: JobSpec) -> str:
@@ -153,17 +153,17 @@ def _words_1(gpu: Gpu | None) -> Mapping[str, str]:
 
 def _number(text: str) -> Decimal | None:
     try:
-        found = Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
         return None
-    return found if found.is_finite() and abs(found.adjusted()) < _LONGEST else None
+    return number if number.is_finite() and abs(number.adjusted()) < _LONGEST else None
 
 
 def _is_value(text: str) -> bool:
     if len(text) > _LONGEST_VALUE:  # its pattern takes quadratic time
         return False
-    found = _VALUE.search(text)
-    return found is not None and found[0] == text and _number(text) is not None
+    match = _VALUE.search(text)
+    return match is not None and match[0] == text and _number(text) is not None
 
 
 def _taken(text: str) -> str:
@@ -210,8 +210,8 @@ def _old_findings(annotations: Mapping[str, str], path: str) -> Iterator[Finding
     """Why KubeShare 1.0 would refuse these annotations."""
     limit_name, request_name, memory_name = contract.KUBESHARE_1
     for name in (limit_name, request_name):
-        found = _number(annotations.get(name, "0"))
-        if found is None or not 0 <= found <= 1:
+        share = _number(annotations.get(name, "0"))
+        if share is None or not 0 <= share <= 1:
             yield Finding(f"{path}[{name}]", f'"{annotations[name]}"', "a share from 0 to 1.0")
     if not annotations.get(memory_name, "0").isdecimal():
         yield Finding(f"{path}[{memory_name}]", f'"{annotations[memory_name]}"', "whole bytes")

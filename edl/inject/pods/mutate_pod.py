@@ -84,14 +84,14 @@ def _field(path: str) -> Json:
 
 
 def _with_ports(pod: Json, needs: Needs) -> Json:
-    own = pod["containers"][0].get("ports") or []
-    taken = {port.get("name") for port in own} | {port.get("containerPort") for port in own}
+    ports = pod["containers"][0].get("ports") or []
+    taken = {port.get("name") for port in ports} | {port.get("containerPort") for port in ports}
     missing = [
         {"containerPort": number, "name": name, "protocol": "TCP"}
         for name, number in needs.ports
         if name not in taken and number not in taken
     ]
-    return with_first_container(pod, ports=own + missing) if missing else pod
+    return with_first_container(pod, ports=ports + missing) if missing else pod
 
 
 def _with_command(pod: Json, needs: Needs) -> Json:
@@ -145,9 +145,9 @@ def _with_companion(pod: Json, companion: Companion) -> Json:
     return pod | {"containers": [*containers, added]}
 
 
-def _confined(own: Json) -> Json:
+def _confined(container: Json) -> Json:
     """A security context for the strictest namespaces, with the user IDs of the user's own."""
-    context = own.get("securityContext") or {}
+    context = container.get("securityContext") or {}
     return _CONFINED | {name: context[name] for name in _IDENTITY if name in context}
 
 

@@ -13,8 +13,8 @@ FIELD: Final = "schedulingGates"
 
 
 def with_gate(pod: Json, name: str) -> Json:
-    found, gate = pod.get(FIELD) or [], {"name": name}
-    return pod if gate in found else pod | {FIELD: [*found, gate]}
+    gates, gate = pod.get(FIELD) or [], {"name": name}
+    return pod if gate in gates else pod | {FIELD: [*gates, gate]}
 
 
 def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
@@ -59,9 +59,9 @@ def give_back(new: Json, old: Json) -> Json:
 def without_ours(template: Json) -> Json:
     """A pod template, or a bare pod, without our gates."""
     pod = template.get("spec") or {}
-    found = pod.get(FIELD) or []
-    others = [gate for gate in found if not has_our_prefix(gate.get("name", ""))]
-    if len(others) == len(found):
+    gates = pod.get(FIELD) or []
+    others = [gate for gate in gates if not has_our_prefix(gate.get("name", ""))]
+    if len(others) == len(gates):
         return template
     rest = {field: value for field, value in pod.items() if field != FIELD}
     return template | {"spec": rest | ({FIELD: others} if others else {})}

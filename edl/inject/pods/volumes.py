@@ -49,7 +49,7 @@ def _at(directory: str, source: Json) -> tuple[Json, Json]:
 
 def _with_volume(pod: Json, volume: Json, mount: Json) -> Json:
     volumes = pod.get("volumes") or []
-    if all(one.get("name") != volume["name"] for one in volumes):
+    if all(entry.get("name") != volume["name"] for entry in volumes):
         pod = pod | {"volumes": [*volumes, volume]}
     return pod | {"containers": [_mounted(container, mount) for container in pod["containers"]]}
 
@@ -57,21 +57,21 @@ def _with_volume(pod: Json, volume: Json, mount: Json) -> Json:
 def _with_sidecars(pod: Json, mount: Json) -> Json:
     """The pod with this mount in the init containers that run beside the containers."""
     inits = pod.get("initContainers") or []
-    if all(one.get("restartPolicy") != "Always" for one in inits):
+    if all(init.get("restartPolicy") != "Always" for init in inits):
         return pod
     sidecars = [
-        _mounted(one, mount) if one.get("restartPolicy") == "Always" else one for one in inits
+        _mounted(init, mount) if init.get("restartPolicy") == "Always" else init for init in inits
     ]
     return pod | {"initContainers": sidecars}
 
 
 def _mounted(container: Json, mount: Json) -> Json:
     """The container with this mount, unless its own mount uses the same path."""
-    own = container.get("volumeMounts") or []
-    taken = {(one.get("mountPath") or "").rstrip("/") for one in own}
+    mounts = container.get("volumeMounts") or []
+    taken = {(entry.get("mountPath") or "").rstrip("/") for entry in mounts}
     if mount["mountPath"] in taken:
         return container
-    return container | {"volumeMounts": [*own, mount]}
+    return container | {"volumeMounts": [*mounts, mount]}
 
 
 # The training job's key pair in root's .ssh, where et-operator's images expect it.

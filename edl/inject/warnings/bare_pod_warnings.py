@@ -42,18 +42,18 @@ def warnings(manifest: Json, done: Json, spec: JobSpec) -> tuple[str, ...]:
     if manifest.get("kind") != "Pod" or done == manifest:
         return ()  # completed before, and warned about then
     names = [name for name in OF_JOBS if name in annotations(manifest)]
-    found: list[str] = []
+    texts: list[str] = []
     if spec.scaling.min < spec.scaling.max:
         bounds = f"{spec.scaling.min}..{spec.scaling.max}"
-        found.append(f"{spec.role} is {bounds}, but bare pods are {_JOBS}")
+        texts.append(f"{spec.role} is {bounds}, but bare pods are {_JOBS}")
     elif not (spec.indexed or spec.resources.gpu) and done.get("spec") == manifest.get("spec"):
         label = f"{contract.FRAMEWORK}={spec.framework}"
-        found.append(f"{label} does nothing for bare pods: they are {_JOBS}")
-    found.extend(_of_address(done["spec"], spec))
+        texts.append(f"{label} does nothing for bare pods: they are {_JOBS}")
+    texts.extend(_of_address(done["spec"], spec))
     if names:
         verb = "does" if len(names) == 1 else "do"
-        found.append(f"{', '.join(names)} {verb} nothing on bare pods, which are {_JOBS}")
-    return tuple(found)
+        texts.append(f"{', '.join(names)} {verb} nothing on bare pods, which are {_JOBS}")
+    return tuple(texts)
 
 
 def _of_address(pod: Json, spec: JobSpec) -> Iterator[str]:
@@ -62,11 +62,11 @@ def _of_address(pod: Json, spec: JobSpec) -> Iterator[str]:
         return  # Without containers it got no address: the API server refuses it.
     if found_by_labels(spec):
         return
-    own = f"{pod['hostname']}.{pod['subdomain']}"
+    address = f"{pod['hostname']}.{pod['subdomain']}"
     expected = f"{addresses.hostname(addresses.job_name(spec, spec.role), spec.rank)}.{spec.job}"
-    if own != expected:
+    if address != expected:
         way_out = "leave hostname and subdomain out"
-        yield f"the address of this pod is {own}, and its peers look for {expected}: {way_out}"
+        yield f"the address of this pod is {address}, and its peers look for {expected}: {way_out}"
 
 
 def made_by(manifest: Json) -> tuple[Finding, ...]:

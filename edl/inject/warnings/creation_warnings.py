@@ -92,14 +92,14 @@ def _has_token(pod: Json) -> bool:
     """Whether a volume of the user's own has a token, as hardened pods do."""
     volumes = pod.get("volumes") or ()
     sources = (
-        one for volume in volumes for one in (volume.get("projected") or {}).get("sources") or ()
+        item for volume in volumes for item in (volume.get("projected") or {}).get("sources") or ()
     )
     return any(source.get("serviceAccountToken") for source in sources)
 
 
 def found_by_labels(spec: JobSpec) -> bool:
     """Whether the training job's pods find each other by their labels, and ask for no names."""
-    mode = FRAMEWORKS[spec.framework].mode(spec.mode, [one.role for one in spec.all_roles])
+    mode = FRAMEWORKS[spec.framework].mode(spec.mode, [bounds.role for bounds in spec.all_roles])
     return bool(mode and mode.lists_pods)
 
 
@@ -111,10 +111,10 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
     """
     if not spec.indexed or not pod.get("hostNetwork") or found_by_labels(spec):
         return
-    framework, roles = FRAMEWORKS[spec.framework], [one.role for one in spec.all_roles]
+    framework, roles = FRAMEWORKS[spec.framework], [bounds.role for bounds in spec.all_roles]
     if spec.role == framework.publishes:
         return  # Its launcher looks it up, and tells it addresses.
-    if sum(one.max for one in spec.all_roles) == 1 and roles != [framework.host_role]:
+    if sum(bounds.max for bounds in spec.all_roles) == 1 and roles != [framework.host_role]:
         return  # without peers
     if (pod.get("dnsPolicy") or "") in _OF_NODES:
         yield (

@@ -52,9 +52,9 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     The object is admitted unchanged. For an update only names that it adds or changes are reported.
     """
     before = _misplaced(old or {})
-    found = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
-    texts = [_text_of(name, kind) for name, kind in sorted(found)[:_MOST]]
-    left = len(found) - len(texts)
+    places = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
+    texts = [_text_of(name, kind) for name, kind in sorted(places)[:_MOST]]
+    left = len(places) - len(texts)
     more = "1 more name" if left == 1 else f"{left} more names"
     does = "does" if left == 1 else "do"
     return (*texts, f"{more} of {contract.PREFIX} {does} nothing here") if left else (*texts,)
@@ -101,8 +101,8 @@ def corrected(manifest: Json) -> Json:
     of_kind = {kind: places[place] for place, kind in _PLACES.items()}
     for name, kind in sorted(_misplaced(manifest))[:_MOST]:
         if (meant := _meant(name, kind)) is not None:
-            other, own = meant
-            of_kind[own][other] = of_kind[kind].pop(name)
+            other, its_kind = meant
+            of_kind[its_kind][other] = of_kind[kind].pop(name)
     return with_metadata(manifest, **places)
 
 
@@ -115,9 +115,9 @@ def on_cron_job(manifest: Json) -> str:
     places = [metadata.get(place) for place in _PLACES] if isinstance(metadata, dict) else []
     names = sorted(
         name
-        for found in places
-        if isinstance(found, dict)
-        for name in found
+        for entries in places
+        if isinstance(entries, dict)
+        for name in entries
         if has_our_prefix(name)
     )
     if not names:
@@ -128,9 +128,9 @@ def on_cron_job(manifest: Json) -> str:
 
 def in_template(manifest: Json) -> tuple[str, ...]:
     """Warnings for a pod template with `edl.dev/framework` whose Job does not have it."""
-    found = template(manifest)
-    names = sorted(name for name, kind in _ours(found) if name in _WISHES[kind])
-    if contract.FRAMEWORK not in labels(found) or trains(manifest):
+    pods = template(manifest)
+    names = sorted(name for name, kind in _ours(pods) if name in _WISHES[kind])
+    if contract.FRAMEWORK not in labels(pods) or trains(manifest):
         return ()
     if (kind := manifest.get("kind", "Job")) != "Job":  # items of a list have no kind
         shown = f"{contract.FRAMEWORK} in its pod template: pods of a {kind} are refused with it"
@@ -162,9 +162,9 @@ def _ours(manifest: Json) -> Mapping[tuple[str, EntryKind], str]:
 
 
 def _text_of(name: str, kind: EntryKind) -> str:
-    meant, own = _meant(name, kind) or ("", kind)
+    meant, its_kind = _meant(name, kind) or ("", kind)
     if meant == name:
-        return f"{name} is {_WORDS[own]}, not {_WORDS[kind]}: it does nothing here"
+        return f"{name} is {_WORDS[its_kind]}, not {_WORDS[kind]}: it does nothing here"
     if name in _OF_NAMESPACES:
         return f"{name} belongs on a namespace: it does nothing here"
     if len(name) > LONGEST:
@@ -179,33 +179,33 @@ def _meant(name: str, kind: EntryKind) -> tuple[str, EntryKind] | None:
     """The same name of the other kind, else the most similar one; None if none is similar."""
     every = frozenset().union(*_KNOWN.values())
     if name in every:
-        found = name
+        similar = name
     elif name in _OF_NAMESPACES or len(name) > LONGEST:
         return None
     else:
-        found = (
+        similar = (
             _nearest(name, _KNOWN[kind], _CLOSE)
             or _nearest(name, every)
             or _nearest(name, _alike_short(name, every), _SIMILAR_IF_SHORT)
         )
     kinds = (kind, *_KNOWN)
-    return next(((found, one) for one in kinds if found in _KNOWN[one]), None)
+    return next(((similar, other) for other in kinds if similar in _KNOWN[other]), None)
 
 
-def _alike_short(name: str, known: frozenset[str]) -> frozenset[str]:
+def _alike_short(name: str, candidates: frozenset[str]) -> frozenset[str]:
     """For a short name, the known names with the same first character; else none."""
     first = name[: len(contract.PREFIX) + 1]
     is_short = len(name) <= len(contract.PREFIX) + _SHORT
-    return frozenset(one for one in known if is_short and one.startswith(first))
+    return frozenset(key for key in candidates if is_short and key.startswith(first))
 
 
-def _nearest(name: str, known: frozenset[str], cutoff: float = SIMILAR) -> str:
+def _nearest(name: str, candidates: frozenset[str], cutoff: float = SIMILAR) -> str:
     """The most similar known name, or the longest with which it begins; empty if there is none.
 
     Names are compared without the prefix, which would make any two of them similar.
     """
-    own = name.removeprefix(contract.PREFIX).lower()
-    names = sorted(one.removeprefix(contract.PREFIX) for one in known)
-    begins = max(filter(own.startswith, names), key=len, default="")  # maximum: max
-    near = nearest(own, names, cutoff) or begins
+    short = name.removeprefix(contract.PREFIX).lower()
+    names = sorted(key.removeprefix(contract.PREFIX) for key in candidates)
+    begins = max(filter(short.startswith, names), key=len, default="")  # maximum: max
+    near = nearest(short, names, cutoff) or begins
     return f"{contract.PREFIX}{near}" if near else ""
