@@ -26,6 +26,7 @@ NAMED_BINDINGS = (
     "manifests",
     "edl/convert",
     "edl/inject",
+    "edl/parsing",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

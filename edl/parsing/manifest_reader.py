@@ -92,8 +92,8 @@ class ManifestReader:
             _mapping(_mapping(_mapping(container).get("resources")).get("limits"))
             for container in (containers if isinstance(containers, list) else [])
         ]
-        found = [str(limit.get(contract.GPU_RESOURCE)) for limit in limits]
-        return max((int(text) for text in found if _WHOLE.fullmatch(text)), default=0)
+        texts = [str(limit.get(contract.GPU_RESOURCE)) for limit in limits]
+        return max((int(text) for text in texts if _WHOLE.fullmatch(text)), default=0)
 
     @property
     def own_cpus(self) -> int:
@@ -128,15 +128,15 @@ class ManifestReader:
         if len(self.findings) < _MOST_FINDINGS and finding not in self.findings:
             self.findings.append(finding)
 
-    def unknown(self, path: str, given: str, what: str, known: Iterable[str]) -> None:
+    def unknown(self, path: str, given: str, what: str, choices: Iterable[str]) -> None:
         """A value that is none of the known ones; the finding names the most similar one.
 
         Names are compared only for new findings, which bounds the cost.
         """
         full = len(self.findings) >= _MOST_FINDINGS
-        if full or any((one.path, one.what) == (path, what) for one in self.findings):
+        if full or any((finding.path, finding.what) == (path, what) for finding in self.findings):
             return
-        names = list(known)
+        names = list(choices)
         allowed = f"{did_you_mean(given, names)} one of {', '.join(names)}"
         self.found(path, what, allowed.lstrip())
 
@@ -195,21 +195,21 @@ class ManifestReader:
     def names(self, name: str) -> tuple[str, ...]:
         """Pod names separated by commas; empty if the annotation is absent or invalid."""
         text = self.annotations.get(name)
-        found = [] if text is None else text.split(",")
-        wrong = [one for one in found if not is_dns_subdomain(one)]
+        parts = [] if text is None else text.split(",")
+        wrong = [part for part in parts if not is_dns_subdomain(part)]
         if wrong:
             allowed = "names of pods, separated by commas"
             self.found(self.annotation_path(name), f'"{wrong[0]}" is not a name', allowed)
             return ()
-        return tuple(found)
+        return tuple(parts)
 
     def choice(self, name: str, choices: type[_Choice], usual: _Choice) -> _Choice:
         text = self.annotations.get(name, usual.value)
         try:
             return choices(text)
         except ValueError:
-            known = [choice.value for choice in choices]
-            self.unknown(self.annotation_path(name), text, f'unknown "{text}"', known)
+            values = [choice.value for choice in choices]
+            self.unknown(self.annotation_path(name), text, f'unknown "{text}"', values)
             return usual
 
     def gpu(self) -> Gpu | None:

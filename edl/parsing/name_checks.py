@@ -40,7 +40,7 @@ def _check_job(
     form: ManifestReader, framework: Framework, bounds: RoleBounds, all_roles: Sequence[RoleBounds]
 ) -> None:
     if bounds.role not in framework.kinds or (
-        all_roles and all(one.role != bounds.role for one in all_roles)
+        all_roles and all(other.role != bounds.role for other in all_roles)
     ):
         return  # A finding exists already, and the expected name depends on the corrected role.
     expected = f"{form.job_name}-{bounds.role}"

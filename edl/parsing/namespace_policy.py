@@ -97,16 +97,18 @@ def read(manifest: Json) -> NamespacePolicy:
 
 def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of a namespace with these labels and annotations."""
-    found = _known(name, labels, annotations)
+    policy = _known(name, labels, annotations)
     unknown = _unknown({"labels": labels, "annotations": annotations})
-    return replace(found, findings=(*found.findings, *_no_settings(unknown))) if unknown else found
+    return (
+        replace(policy, findings=(*policy.findings, *_no_settings(unknown))) if unknown else policy
+    )
 
 
 def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of the known settings, with findings for their invalid values."""
     form = ManifestReader({"metadata": {"annotations": annotations}})
     gpus = _text(form, contract.GPU_BUDGET, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none")
-    found = NamespacePolicy(
+    policy = NamespacePolicy(
         namespace=name,
         kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
         adopts=labels.get(contract.INJECTION) == contract.ENABLED,
@@ -123,7 +125,7 @@ def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any])
         largest_max=form.count(contract.LARGEST_MAX, most=MOST_REPLICAS),
         gpu_budget=Decimal(gpus) if gpus else None,
     )
-    return replace(found, findings=(*form.findings, *_contradictions(found)))
+    return replace(policy, findings=(*form.findings, *_contradictions(policy)))
 
 
 def no_priority_class(name: str, namespace: str) -> str:
@@ -143,8 +145,8 @@ def check(manifest: Json, old: Json | None) -> None:
     """
     before = _invalid(old) if old else ()
     findings = [finding for finding in _invalid(manifest) if finding not in before]
-    known = _unknown(metadata(old or {}))
-    refuse([*findings, *_no_settings(_unknown(metadata(manifest)) - known)])
+    former = _unknown(metadata(old or {}))
+    refuse([*findings, *_no_settings(_unknown(metadata(manifest)) - former)])
 
 
 def problems(manifest: Json) -> tuple[Finding, ...]:
@@ -179,15 +181,15 @@ def _text(form: ManifestReader, name: str, fits: Callable[[str], object], allowe
     return ""
 
 
-def _choice(form: ManifestReader, name: str, known: Collection[str]) -> str:
-    return _text(form, name, known.__contains__, f"one of {', '.join(known)}")
+def _choice(form: ManifestReader, name: str, choices: Collection[str]) -> str:
+    return _text(form, name, choices.__contains__, f"one of {', '.join(choices)}")
 
 
-def _contradictions(found: NamespacePolicy) -> list[Finding]:
+def _contradictions(policy: NamespacePolicy) -> list[Finding]:
     values = {
-        contract.DEFAULT_MIN: found.default_min,
-        contract.DEFAULT_MAX: found.default_max,
-        contract.LARGEST_MAX: found.largest_max,
+        contract.DEFAULT_MIN: policy.default_min,
+        contract.DEFAULT_MAX: policy.default_max,
+        contract.LARGEST_MAX: policy.largest_max,
     }
     ordered = [(name, value) for name, value in values.items() if value is not None]
     return [
@@ -217,9 +219,9 @@ def _unknown(metadata: Json) -> set[tuple[str, str]]:
     """(part, name) of labels and annotations with our prefix that are unknown on a Namespace."""
     return {
         (part, name)
-        for part, known in _SETTINGS.items()
+        for part, names in _SETTINGS.items()
         for name in metadata.get(part) or {}
-        if has_our_prefix(name) and name not in known
+        if has_our_prefix(name) and name not in names
     }
 
 
@@ -232,8 +234,8 @@ def _no_settings(unknown: Iterable[tuple[str, str]]) -> Iterator[Finding]:
 
 def _meant(name: str) -> str:
     """The nearest known setting, or the other part of the metadata if the name belongs there."""
-    for part, known in _SETTINGS.items():
-        if name in known:
+    for part, names in _SETTINGS.items():
+        if name in names:
             return f"it is one of metadata.{part}"
     every = [*_SETTINGS["labels"], *_SETTINGS["annotations"]]
     return did_you_mean(name, every, _CLOSE) or f"one of {', '.join(every)}"

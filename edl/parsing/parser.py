@@ -105,7 +105,7 @@ def _scaling(
 
 def _scheduling(form: ManifestReader, all_roles: Sequence[RoleBounds]) -> SchedulingSpec:
     return SchedulingSpec(
-        topology=topology_labels.read(form, frozenset(one.role for one in all_roles)),
+        topology=topology_labels.read(form, frozenset(bounds.role for bounds in all_roles)),
         provision=form.choice(contract.PROVISION, Provision, Provision.MINIMUM),
         duration=form.duration(contract.DURATION),
         progress=form.part(contract.PROGRESS),
@@ -159,11 +159,11 @@ def _mode(
     roles = [bounds.role for bounds in all_roles]
     mode = framework.mode(name, roles)
     unread = role_bounds.unread(form)
-    if mode is None and not (unread and name in {one.name for one in framework.modes}):
-        known = ", ".join(
+    if mode is None and not (unread and name in {other.name for other in framework.modes}):
+        modes = ", ".join(
             mode.name + (f" (with a {mode.role})" if mode.role else "") for mode in framework.modes
         )
-        form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {known}")
+        form.found(form.annotation_path(contract.MODE), f'"{name}" does not fit', f"one of {modes}")
     if unread:
         return mode  # Findings that follow from an invalid role would mislead.
     path = form.annotation_path(contract.ROLES)
@@ -173,7 +173,7 @@ def _mode(
     for role in roles:
         if mode and mode.roles and role not in mode.roles:
             what = f'"{role}" has no place in mode {mode.name}'
-            others = dict.fromkeys(one.name for one in framework.modes if one.accepts(roles))
+            others = dict.fromkeys(other.name for other in framework.modes if other.accepts(roles))
             form.found(path, what, " or ".join(("leave it out", *map(_by_mode, others))))
     if not absent and not framework.completion_role(roles):
         form.found(
@@ -253,13 +253,15 @@ def _restart(form: ManifestReader) -> RestartPolicy | None:
     if form.is_pod:
         form.found(path, "a bare pod is not recreated", "set its spec.restartPolicy instead")
         return None
-    found = form.choice(contract.RESTART, RestartPolicy, RestartPolicy.ON_FAILURE)
+    policy = form.choice(contract.RESTART, RestartPolicy, RestartPolicy.ON_FAILURE)
     # The API server's default is Always, which a Job does not allow.
-    own, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[found]
-    if own not in ("Always", wanted) and form.annotations[contract.RESTART] == found:
+    given, wanted = form.pod.get("restartPolicy") or "Always", POD_POLICIES[policy]
+    if given not in ("Always", wanted) and form.annotations[contract.RESTART] == policy:
         path = "spec.template.spec.restartPolicy"
-        form.found(path, f'"{own}" with {contract.RESTART}: {found}', f"leave it out, or {wanted}")
-    return found
+        form.found(
+            path, f'"{given}" with {contract.RESTART}: {policy}', f"leave it out, or {wanted}"
+        )
+    return policy
 
 
 def _paused(form: ManifestReader) -> bool:
@@ -287,9 +289,9 @@ def _check_account(
 
     The pods of a Job wait until the account exists; the API server refuses a bare pod without it.
     """
-    own = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
+    account = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
     execs = form.is_pod and mode and mode.execs and role in framework.completion_roles
-    if execs and own in (None, "", "default"):
+    if execs and account in (None, "", "default"):
         what = f"a bare {role} needs an account of its own: it may exec into its workers"
         bound = f"kubectl create serviceaccount NAME, bind it to {contract.LAUNCHER_CLUSTER_ROLE}"
         form.found("spec.serviceAccountName", what, f"{bound}, name it")

@@ -81,10 +81,10 @@ def read_bounds(form: ManifestReader, role: str, all_roles: Sequence[RoleBounds]
     return bounds
 
 
-def _found_disagreement(form: ManifestReader, own: RoleBounds, listed: RoleBounds) -> None:
+def _found_disagreement(form: ManifestReader, given: RoleBounds, listed: RoleBounds) -> None:
     form.found(
         form.label_path(contract.MIN),
-        f"{own.role} is {own.min}..{own.max} here and "
+        f"{given.role} is {given.min}..{given.max} here and "
         f"{listed.min}..{listed.max} in {contract.ROLES}",
         f"leave the labels out, or write the same in {contract.ROLES}",
     )

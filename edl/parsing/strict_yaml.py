@@ -62,14 +62,14 @@ class _Document:
         self._depth = depth
 
     def value(self) -> YamlValue:
-        found, documents = None, 0
+        value, documents = None, 0
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
                     raise _refused(event, "a second document begins", "write one")
-                found = self._node(next(self._events), self._depth)
-        return found
+                value = self._node(next(self._events), self._depth)
+        return value
 
     def _node(self, event: yaml.Event, depth: int) -> YamlValue:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
@@ -86,19 +86,19 @@ class _Document:
         return self._list(depth - 1)
 
     def _mapping(self, depth: int) -> dict[str, YamlValue]:
-        found: dict[str, YamlValue] = {}
+        mapping: dict[str, YamlValue] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise _refused(event, "a key is not a string", "name a field")
-            if event.value in found:
+            if event.value in mapping:
                 raise _refused(event, f'duplicate key "{event.value[:63]}"', "keep one of them")
             if event.value == "<<" and event.implicit[0]:
                 raise _refused(event, "merge keys are not read", "write the values themselves")
-            found[event.value] = self._node(next(self._events), depth)
-        return found
+            mapping[event.value] = self._node(next(self._events), depth)
+        return mapping
 
     def _list(self, depth: int) -> list[YamlValue]:
-        found: list[YamlValue] = []
+        items: list[YamlValue] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            found.append(self._node(event, depth))
-        return found
+            items.append(self._node(event, depth))
+        return items

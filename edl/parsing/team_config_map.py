@@ -26,14 +26,15 @@ def teams_of(data: Mapping[str, str]) -> Teams:
         for name in other[:10]
     ]
     try:
-        found = parse_teams(data.get(contract.TEAMS_KEY, ""))
+        teams = parse_teams(data.get(contract.TEAMS_KEY, ""))
     except Denied as denied:
         findings += [
-            Finding(f"{PATH}: {one.path}", one.what, one.allowed) for one in denied.findings
+            Finding(f"{PATH}: {finding.path}", finding.what, finding.allowed)
+            for finding in denied.findings
         ]
         raise Denied(findings) from None
     refuse(findings)
-    return found
+    return teams
 
 
 def check(manifest: Mapping[str, object]) -> Teams:
@@ -52,14 +53,14 @@ def overlaps(teams: Teams) -> tuple[str, ...]:
     A namespace with a name that a team lists is not concerned.
     """
     pairs = (
-        (one, first, other, second)
-        for (one, patterns), (other, others) in combinations(teams.patterns, 2)
+        (team, first, other, second)
+        for (team, patterns), (other, others) in combinations(teams.patterns, 2)
         for first, second in product(patterns, others)
     )
-    found = (
-        f'the teams "{one}" and "{other}" both claim namespaces that match "{first.text}" and '
-        f'"{second.text}": of these teams, each belongs to "{one}", the first by name'
-        for one, first, other, second in islice(pairs, _MOST_COMPARED)
+    warnings = (
+        f'the teams "{team}" and "{other}" both claim namespaces that match "{first.text}" and '
+        f'"{second.text}": of these teams, each belongs to "{team}", the first by name'
+        for team, first, other, second in islice(pairs, _MOST_COMPARED)
         if first.overlaps(second)
     )
-    return tuple(islice(found, _MOST_WARNINGS))
+    return tuple(islice(warnings, _MOST_WARNINGS))

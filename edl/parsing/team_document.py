@@ -44,19 +44,19 @@ def parse_teams(text: str) -> Teams:
     listed = document.get("teams")
     if listed is not None and not isinstance(listed, list):
         findings.found("teams", quoted(listed), "a list")
-    found = listed if isinstance(listed, list) else []
-    if len(found) > MOST_TEAMS:
-        findings.found("teams", f"it has {len(found)} entries", f"at most {MOST_TEAMS}")
-        found = []
+    entries = listed if isinstance(listed, list) else []
+    if len(entries) > MOST_TEAMS:
+        findings.found("teams", f"it has {len(entries)} entries", f"at most {MOST_TEAMS}")
+        entries = []
     teams: list[tuple[int, Team]] = []
-    for place, entry in enumerate(found):
+    for place, entry in enumerate(entries):
         if isinstance(entry, dict):
             path = _path(place, entry.get("name"))
             teams.append((place, TeamReader(path, entry, findings).team()))
         else:
             findings.found(_path(place), quoted(entry), "the fields of a team")
     named = [(place, team) for place, team in teams if team.name]
-    _check(named, findings, complete=len(named) == len(found))
+    _check(named, findings, complete=len(named) == len(entries))
     refuse(findings)
     return Teams.of(team for _, team in named)
 
@@ -103,10 +103,10 @@ def _check_names(teams: _Placed, findings: Findings) -> _Placed:
 
 
 def _check_parents(teams: _Placed, names: Collection[str], findings: Findings) -> None:
-    known = nsmallest(_SHOWN + 1, {*names} - {DEFAULT_TEAM})
+    shown = nsmallest(_SHOWN + 1, {*names} - {DEFAULT_TEAM})
     for place, team in teams:
         if team.parent == DEFAULT_TEAM or (team.parent and team.parent not in names):
-            others = [name for name in known if name != team.name][:_SHOWN]
+            others = [name for name in shown if name != team.name][:_SHOWN]
             allowed = f"one of {', '.join(others)}" if others else "leave it out"
             findings.found(
                 f"{_path(place, team.name)}.parent", f'no parent is named "{team.parent}"', allowed
@@ -122,7 +122,7 @@ def _check_namespaces(teams: _Placed, findings: Findings) -> None:
     left = MOST_PATTERNS
     for place, team in teams:
         path = f"{_path(place, team.name)}.namespaces"
-        patterns = sum(not one.is_name for one in team.namespace_patterns)
+        patterns = sum(not pattern.is_name for pattern in team.namespace_patterns)
         if left >= 0 > left - patterns:
             what = f"with these, teams have more than {MOST_PATTERNS} patterns"
             allowed = f"at most {MOST_PATTERNS} in all: name namespaces, or select them by labels"
@@ -170,7 +170,7 @@ def _check_levels(teams: _Placed, findings: Findings) -> bool:
             )
             continue
         above = levels.get(name, MOST_LEVELS)
-        levels |= {one: above + depth for depth, one in enumerate(reversed(path), 1)}
+        levels |= {ancestor: above + depth for depth, ancestor in enumerate(reversed(path), 1)}
         if levels[team.name] > MOST_LEVELS:
             what = f"it has {levels[team.name] - 1} teams above it, or more"
             findings.found(
@@ -216,11 +216,11 @@ def _over_committed(resource: str, amount: int, owed: Sequence[tuple[str, int]])
 
 def _below(tree: Teams, name: str) -> Mapping[str, Sequence[tuple[str, int]]]:
     """For each resource, the children of a team and what each of them is guaranteed."""
-    found: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    children: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for child in tree.children.get(name, ()):
         for resource, amount in tree.guaranteed[child]:
-            found[resource].append((child, amount))
-    return found
+            children[resource].append((child, amount))
+    return children
 
 
 def quantity_text(resource: str, amount: int) -> str:
@@ -267,11 +267,11 @@ def _fields(team: Team) -> Iterator[tuple[str, object]]:
 def _selector(team: Team) -> Mapping[str, object]:
     labels: dict[str, str] = {}
     expressions: list[Mapping[str, object]] = []
-    for one in team.selector:
-        if one.operator == "In" and len(one.values) == 1 and one.key not in labels:
-            labels[one.key] = one.values[0]
+    for entry in team.selector:
+        if entry.operator == "In" and len(entry.values) == 1 and entry.key not in labels:
+            labels[entry.key] = entry.values[0]
         else:
-            values = {"values": list(one.values)} if one.values else {}
-            expressions.append({"key": one.key, "operator": one.operator, **values})
-    found = {"matchLabels": labels, "matchExpressions": expressions}
-    return {name: part for name, part in found.items() if part}
+            values = {"values": list(entry.values)} if entry.values else {}
+            expressions.append({"key": entry.key, "operator": entry.operator, **values})
+    selector = {"matchLabels": labels, "matchExpressions": expressions}
+    return {name: part for name, part in selector.items() if part}

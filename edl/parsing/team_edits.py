@@ -23,7 +23,7 @@ def with_team(text: str, name: str, changes: Mapping[str, object]) -> str:
     invalid.
     """
     teams = _listed(parse_teams(text))
-    fields = next((one for one in teams if one["name"] == name), None)
+    fields = next((team for team in teams if team["name"] == name), None)
     if fields is None:
         fields = {"name": name}
         teams.append(fields)
@@ -36,11 +36,11 @@ def with_team(text: str, name: str, changes: Mapping[str, object]) -> str:
 def without_team(text: str, name: str) -> str:
     """The document without a team. Raises Denied if the team does not exist, or has child teams."""
     teams = _listed(parse_teams(text))
-    left = [one for one in teams if one["name"] != name]
+    left = [team for team in teams if team["name"] != name]
     if len(left) == len(teams):
-        known = ", ".join(one["name"] for one in teams) or "there are none"
-        raise Denied([Finding("teams", f'no team is named "{name}"', known)])
-    below = [str(one["name"]) for one in left if one.get("parent") == name]
+        names = ", ".join(team["name"] for team in teams) or "there are none"
+        raise Denied([Finding("teams", f'no team is named "{name}"', names)])
+    below = [str(team["name"]) for team in left if team.get("parent") == name]
     if below:
         what = f"{', '.join(below)} {'is' if len(below) == 1 else 'are'} below it"
         raise Denied([Finding(f"team {name}", what, "delete these first, or give them a parent")])
@@ -49,8 +49,8 @@ def without_team(text: str, name: str) -> str:
 
 def _listed(teams: Teams) -> list[dict[str, Any]]:
     """The teams of a document, each as a mapping of its fields."""
-    found: list[dict[str, Any]] = yaml.safe_load(render_teams(teams))[_TEAMS] or []
-    return found
+    listed: list[dict[str, Any]] = yaml.safe_load(render_teams(teams))[_TEAMS] or []
+    return listed
 
 
 def _written(text: str, teams: list[dict[str, Any]]) -> str:
@@ -70,9 +70,9 @@ def _in_order_of(text: str, teams: list[dict[str, Any]]) -> list[dict[str, Any]]
     """The teams in the order of the text, new ones at the end."""
     document = load(text, BOUNDS)
     listed = document.get(_TEAMS) if isinstance(document, dict) else None
-    names = [one.get("name") for one in listed or () if isinstance(one, dict)]
+    names = [entry.get("name") for entry in listed or () if isinstance(entry, dict)]
     place = {name: number for number, name in enumerate(names)}
-    return sorted(teams, key=lambda one: place.get(one["name"], len(place)))
+    return sorted(teams, key=lambda team: place.get(team["name"], len(place)))
 
 
 def taken_away(before: Teams, after: Teams) -> tuple[str, ...]:
@@ -122,8 +122,8 @@ def _namespaces_lost(name: str, before: Teams, after: Teams) -> list[str]:
     patterns = {*before[name].namespaces} - {*after[name].namespaces}
     listed = (one for teams in (before, after) for team in teams for one in team.namespaces)
     moved = {
-        one
-        for one in listed
-        if _WILDCARD not in one and before.team_of(one, {}) == name != after.team_of(one, {})
+        entry
+        for entry in listed
+        if _WILDCARD not in entry and before.team_of(entry, {}) == name != after.team_of(entry, {})
     }
-    return sorted(moved | {one for one in patterns if _WILDCARD in one})
+    return sorted(moved | {pattern for pattern in patterns if _WILDCARD in pattern})

@@ -136,28 +136,28 @@ class TeamReader:
             allowed = "a list of namespaces, or a label selector with matchLabels"
             self._found("namespaces", quoted(value), allowed)
             return ()
-        found = set()
-        for place, one in enumerate(self._list("namespaces", value)):
-            if isinstance(one, str) and _PATTERN.fullmatch(one):
-                found.add(one)
+        patterns = set()
+        for place, pattern in enumerate(self._list("namespaces", value)):
+            if isinstance(pattern, str) and _PATTERN.fullmatch(pattern):
+                patterns.add(pattern)
             else:
                 allowed = "the name of a namespace; * matches any characters"
-                self._found(f"namespaces[{place}]", quoted(one), allowed)
-        return tuple(sorted(found))
+                self._found(f"namespaces[{place}]", quoted(pattern), allowed)
+        return tuple(sorted(patterns))
 
     def _selector(self, chosen: dict[str, YamlValue]) -> tuple[Requirement, ...]:
-        known = ("matchLabels", "matchExpressions")
-        for name in [one for one in chosen if one not in known][:MOST_FINDINGS]:
-            self._found(f"namespaces.{name[:_LONGEST]}", "unknown field", " or ".join(known))
+        names = ("matchLabels", "matchExpressions")
+        for name in [field for field in chosen if field not in names][:MOST_FINDINGS]:
+            self._found(f"namespaces.{name[:_LONGEST]}", "unknown field", " or ".join(names))
         before = len(self._findings)
-        found = {*self._match_labels(chosen.get("matchLabels"))}
+        requirements = {*self._match_labels(chosen.get("matchLabels"))}
         listed = self._list("namespaces.matchExpressions", chosen.get("matchExpressions"))
-        for place, one in enumerate(listed):
-            found |= {*self._expression(f"namespaces.matchExpressions[{place}]", one)}
-        if not found and before == len(self._findings):
+        for place, entry in enumerate(listed):
+            requirements |= {*self._expression(f"namespaces.matchExpressions[{place}]", entry)}
+        if not requirements and before == len(self._findings):
             allowed = "matchLabels or matchExpressions; namespaces of no team are default's"
             self._found("namespaces", "it would select each one", allowed)
-        return tuple(sorted(found, key=lambda one: (one.key, one.operator, one.values)))
+        return tuple(sorted(requirements, key=lambda one: (one.key, one.operator, one.values)))
 
     def _match_labels(self, value: YamlValue) -> Iterable[Requirement]:
         if value is not None and not isinstance(value, dict):
@@ -176,7 +176,7 @@ class TeamReader:
         entry = value if isinstance(value, dict) else {}
         key, operator = entry.get("key"), entry.get("operator")
         listed = self._list(f"{path}.values", entry.get("values"))
-        values = [one for one in listed if isinstance(one, str) and is_label_value(one)]
+        values = [text for text in listed if isinstance(text, str) and is_label_value(text)]
         if not isinstance(key, str) or not is_label_key(key):
             self._found(f"{path}.key", quoted(key), "a label, such as team or example.com/team")
         elif operator not in _OPERATORS:
@@ -197,7 +197,7 @@ class TeamReader:
             allowed = f"amounts by resource, at most {_MOST_RESOURCES}: {{nvidia.com/gpu: 8}}"
             self._found(field, quoted(value), allowed)
             return ()
-        found = {}
+        amounts = {}
         for name, text in value.items():
             path = f"{field}[{name[:_LONGEST]}]"
             if not is_resource(name):
@@ -207,8 +207,8 @@ class TeamReader:
                 )
                 self._found(path, "unknown resource", allowed)
             elif (amount := self._amount(path, name, text)) is not None:
-                found[SHARED_GPU if name == SHARES else name] = amount
-        return tuple(sorted(found.items()))
+                amounts[SHARED_GPU if name == SHARES else name] = amount
+        return tuple(sorted(amounts.items()))
 
     def _amount(self, path: str, resource: str, text: YamlValue) -> int | None:
         if not isinstance(text, str) or len(text) > _LONGEST:

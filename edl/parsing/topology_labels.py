@@ -28,19 +28,19 @@ def read(form: ManifestReader, roles: frozenset[str]) -> Topology:
 
 def _parts(form: ManifestReader, name: str) -> list[str]:
     text = form.annotations.get(name)
-    found = [] if text is None else [part.strip() for part in text.split(",", MOST_TOPOLOGY_LABELS)]
-    if len(found) > MOST_TOPOLOGY_LABELS:
+    parts = [] if text is None else [part.strip() for part in text.split(",", MOST_TOPOLOGY_LABELS)]
+    if len(parts) > MOST_TOPOLOGY_LABELS:
         form.found(form.annotation_path(name), "too many labels", f"at most {MOST_TOPOLOGY_LABELS}")
         return []
-    return found
+    return parts
 
 
 def _required(form: ManifestReader, part: str, roles: frozenset[str]) -> tuple[str, str]:
     role, equals, label = part.rpartition("=")
     if equals and role not in roles:
-        known = ", ".join(sorted(roles))
+        names = ", ".join(sorted(roles))
         path = form.annotation_path(contract.REQUIRED_TOPOLOGY)
-        form.found(path, f'it has no role "{role}"', f"one of {known}")
+        form.found(path, f'it has no role "{role}"', f"one of {names}")
     _check(form, contract.REQUIRED_TOPOLOGY, label)
     return role, label
 

@@ -30,15 +30,15 @@ def comments(text: str) -> tuple[str, ...]:
 
     Raises YAMLError.
     """
-    found: list[str] = []
+    texts: list[str] = []
     end = 0
     for token in yaml.scan(text, Loader=LOADER):
-        found += _COMMENT.findall(text, end, token.start_mark.index)
+        texts += _COMMENT.findall(text, end, token.start_mark.index)
         end = max(end, token.end_mark.index)
         if getattr(token, "style", None) in _BLOCK_STYLES:  # a block's header may have one
             header = text.find("\n", token.start_mark.index)
-            found += _COMMENT.findall(text, token.start_mark.index, header)
-    return tuple(comment.rstrip() for comment in found)
+            texts += _COMMENT.findall(text, token.start_mark.index, header)
+    return tuple(comment.rstrip() for comment in texts)
 
 
 def taken_trailing(node: CommentedNode, key: Any) -> str:  # noqa: ANN401 - a key or an index
@@ -46,14 +46,14 @@ def taken_trailing(node: CommentedNode, key: Any) -> str:  # noqa: ANN401 - a ke
 
     Each line ends with a newline.
     """
-    found = ""
+    trailing = ""
     while _is_block(inner := node[key]):
-        found = _taken_end(inner) + found
+        trailing = _taken_end(inner) + trailing
         node, key = inner, _last(inner)
     slots = node.ca.items.get(key)
     token = slots[_after(node)] if slots else None
     if not isinstance(token, CommentToken):
-        return found
+        return trailing
     if isinstance(inner, _BLOCKS):
         beside, below = "", " " * token.column + token.value
     else:
@@ -62,7 +62,7 @@ def taken_trailing(node: CommentedNode, key: Any) -> str:  # noqa: ANN401 - a ke
         token.value = f"{beside}\n"
         if not beside:
             slots[_after(node)] = None
-    taken: str = below + found
+    taken: str = below + trailing
     return taken
 
 
@@ -108,6 +108,6 @@ def _after(node: CommentedNode) -> int:
 
 def _taken_end(node: CommentedNode) -> str:
     """Removes and returns the comments that ruamel.yaml attaches to the end of a map or list."""
-    found = "".join(" " * token.column + token.value for token in node.ca.end)
+    text = "".join(" " * token.column + token.value for token in node.ca.end)
     node.ca.end = []
-    return found
+    return text

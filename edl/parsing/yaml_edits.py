@@ -47,8 +47,8 @@ class _AsWritten(VersionedResolver):
     def resolve(self, kind: type, value: Any, implicit: Any) -> Tag:  # noqa: ANN401 - ruamel's
         if kind is ScalarNode and implicit[0]:
             return _TEXT if value else _NULL
-        found: Tag = super().resolve(kind, value, implicit)
-        return found
+        tag: Tag = super().resolve(kind, value, implicit)
+        return tag
 
 
 def edited(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -75,10 +75,10 @@ def lost_comments(before: str, after: str) -> tuple[str, ...]:
     Comments are lost with a deleted value, and inside a flow mapping that spans several lines.
     """
     try:
-        found = Counter(comments(before)) - Counter(comments(after))
+        lost = Counter(comments(before)) - Counter(comments(after))
     except yaml.YAMLError:  # JSON with tabs, which has none
         return ()
-    return tuple(found.elements())
+    return tuple(lost.elements())
 
 
 def _reads_as(root: CommentedMap, text: str) -> bool:
@@ -95,8 +95,8 @@ def _writer(text: str) -> YAML:
     writer.preserve_quotes = True
     writer.width = 2**31
     writer.brace_single_entry_mapping_in_flow_sequence = True
-    offset = len(found[2]) - len(found[1]) if (found := _LIST.search(text)) else 0
-    step = len(found[2]) - len(found[1]) if (found := _MAP.search(text)) else 2
+    offset = len(match[2]) - len(match[1]) if (match := _LIST.search(text)) else 0
+    step = len(match[2]) - len(match[1]) if (match := _MAP.search(text)) else 2
     offset, step = (offset if 0 <= offset <= 8 else 0), (step if 2 <= step <= 8 else 2)  # noqa: PLR2004 - blanks
     writer.indent(mapping=step, sequence=offset + 2, offset=offset)
     return writer
@@ -142,13 +142,13 @@ def _change_list(node: CommentedSeq, before: list[Any], after: list[Any]) -> Non
     for index in reversed(range(len(old))):
         if old[index] not in new:
             _delete(node, index)
-    kept = [one for one in old if one in new]
-    if kept != [one for one in new if one in kept]:
+    common = [item for item in old if item in new]
+    if common != [item for item in new if item in common]:
         raise ValueError("the items have another order")
-    for index, one in enumerate(new):
-        if one not in kept:
+    for index, item in enumerate(new):
+        if item not in common:
             _insert(node, index, index, after[index])
-        elif (was := before[old.index(one)]) != after[index]:
+        elif (was := before[old.index(item)]) != after[index]:
             _change(node, index, was, after[index])
 
 
@@ -163,32 +163,32 @@ def _identity(item: object) -> str:
 def _delete(node: CommentedMap | CommentedSeq, key: Any) -> None:  # noqa: ANN401 - a key or an index
     """The comment lines below the deleted value move to its neighbour."""
     keys = list(node) if isinstance(node, CommentedMap) else list(range(len(node)))
-    at, trailing = keys.index(key), taken_trailing(node, key)
+    index, trailing = keys.index(key), taken_trailing(node, key)
     del node[key]
-    if at:
-        given_trailing(node, keys[at - 1], trailing)
+    if index:
+        given_trailing(node, keys[index - 1], trailing)
     elif node:
         put_before(node, keys[1] if isinstance(node, CommentedMap) else 0, trailing)
 
 
-def _insert(node: CommentedMap | CommentedSeq, at: int, key: Any, value: Any) -> None:  # noqa: ANN401 - JSON
+def _insert(node: CommentedMap | CommentedSeq, index: int, key: Any, value: Any) -> None:  # noqa: ANN401 - JSON
     """The comment lines below the predecessor stay above the successor."""
     keys = list(node) if isinstance(node, CommentedMap) else list(range(len(node)))
-    trailing = taken_trailing(node, keys[at - 1]) if at else ""
+    trailing = taken_trailing(node, keys[index - 1]) if index else ""
     if isinstance(node, CommentedMap):
-        node.insert(at, key, _node(value))
+        node.insert(index, key, _node(value))
     else:
-        node.insert(at, _node(value))
+        node.insert(index, _node(value))
     given_trailing(node, key, trailing)
 
 
 def _node(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
-        found = CommentedMap()
-        found.fa.set_block_style() if value else found.fa.set_flow_style()
+        mapping = CommentedMap()
+        mapping.fa.set_block_style() if value else mapping.fa.set_flow_style()
         for key, inner in value.items():
-            found[_scalar(key)] = _node(inner)
-        return found
+            mapping[_scalar(key)] = _node(inner)
+        return mapping
     if isinstance(value, list):
         items = CommentedSeq(map(_node, value))
         items.fa.set_block_style() if value else items.fa.set_flow_style()
