@@ -27,6 +27,7 @@ NAMED_BINDINGS = (
     "edl/convert",
     "edl/inject",
     "edl/parsing",
+    "edl/messages",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -46,9 +46,9 @@ _EXCLUDING: Final[Mapping[Scarce, str]] = {
 """What keeps a pod off nodes whose free resources would suffice."""
 
 
-def cause(found: Blocker) -> str:
+def cause(about: Blocker) -> str:
     """What blocks the job, as a part of a sentence."""
-    match found:
+    match about:
         case AtBound(role, SizeBound.ITEMS, value):
             items = "1 work item" if value == 1 else f"{value} work items"
             return f"{role} has {items} left to do, and a pod for each"
@@ -59,7 +59,7 @@ def cause(found: Blocker) -> str:
         case TimedHold(reason, until):
             return message(reason, until)
         case Outranked():
-            return f"{precedence(found.rule)} {listed(_outranking(found))}"
+            return f"{precedence(about.rule)} {listed(_outranking(about))}"
         case OwnCondition(reason=reason, paused_by=controller) if controller:
             return f"{message(reason)}: {controller} suspended it"
         case OwnCondition(JobCondition.ONE_SIZE, Reason(about=FixedSize(role, size))):
@@ -67,32 +67,32 @@ def cause(found: Blocker) -> str:
         case InProgress(reason) | OwnCondition(reason=reason):
             return message(reason)
         case InsufficientResources():
-            return _insufficient(found)
+            return _insufficient(about)
         case TooLarge():
-            return _too_large(found)
+            return _too_large(about)
         case NoUsableNode():
-            those = "large enough nodes" if found.rule.large_nodes else "nodes"
-            return f"{node_rule(found.rule)}: {found.role} may use none of the {those}"
+            those = "large enough nodes" if about.rule.large_nodes else "nodes"
+            return f"{node_rule(about.rule)}: {about.role} may use none of the {those}"
         case ConstraintsUnsatisfied():
-            pods = "one" if found.pods == 1 else found.pods
-            return f"{_EXCLUDING[found.rule]} keep {pods} {found.role} off {_places(found)}"
+            pods = "one" if about.pods == 1 else about.pods
+            return f"{_EXCLUDING[about.rule]} keep {pods} {about.role} off {_places(about)}"
         case LoadCeiling():
-            return _above_ceiling(found)
+            return _above_ceiling(about)
         case QuotaExceeded(quota):
-            asked, used = quota.assigned(found.needed), quota.assigned(found.used)
+            asked, used = quota.assigned(about.needed), quota.assigned(about.used)
             limit = quota.assigned(quota.hard)
             return f"exceeded {quota.place}, requested: {asked}, used: {used}, limited: {limit}"
 
 
-def remedy(found: Blocker, job: str = "") -> str:
+def remedy(about: Blocker, job: str = "") -> str:
     """What would remove the blocker; empty if it passes by itself.
 
     `job`: the arguments by which the reader's commands select the job, `mnist -n team`; empty for
     remedies without commands.
     """
-    match found:
+    match about:
         case AtBound():
-            return _another_bound(found, job)
+            return _another_bound(about, job)
         case TimedHold(
             Reason(Code.BACK_OFF, Attempt(Attempted.GANG | Attempted.CREATION) as failed)
         ):
@@ -100,28 +100,28 @@ def remedy(found: Blocker, job: str = "") -> str:
         case Outranked():
             return "enough capacity for those as well"
         case OwnCondition():
-            return _of_own(found, job)
+            return _of_own(about, job)
         case InsufficientResources():
-            return free_capacity(found, job)
+            return free_capacity(about, job)
         case TooLarge():
-            return smaller_pods(found)
+            return smaller_pods(about)
         case NoUsableNode():
-            return _usable_node(found)
+            return _usable_node(about)
         case ConstraintsUnsatisfied():
-            return more_nodes(found)
+            return more_nodes(about)
         case LoadCeiling(resource=name):
-            more = amount_text(name, found.needed + found.kept - found.idle)
-            idle = f", or {more} more idle in the cluster" if found.idle_suffices else ""
-            return f"a load ceiling of {found.enough * 100:g} %{idle}"
+            more = amount_text(name, about.needed + about.kept - about.idle)
+            idle = f", or {more} more idle in the cluster" if about.idle_suffices else ""
+            return f"a load ceiling of {about.enough * 100:g} %{idle}"
         case QuotaExceeded(Quota(kept_by=team)) if team:
             return f"lend: true or a smaller guarantee for team {team}, or more nodes"
         case QuotaExceeded(quota):
-            return f"{quota.place} raised to {_raised(quota, quota.hard + found.lacks)}"
+            return f"{quota.place} raised to {_raised(quota, quota.hard + about.lacks)}"
     return ""
 
 
-def _of_own(found: OwnCondition, job: str) -> str:
-    match found:
+def _of_own(about: OwnCondition, job: str) -> str:
+    match about:
         case OwnCondition(JobCondition.MISSING, Reason(about=Roles(names))):
             return f"applying the Job{'s' if len(names) > 1 else ''} of {', '.join(names)}"
         case OwnCondition(JobCondition.PAUSED):
@@ -131,19 +131,19 @@ def _of_own(found: OwnCondition, job: str) -> str:
         case OwnCondition(reason=Reason(Code.START_REFUSED)):
             return "a change of what refuses it; its start is then tried again"
         case OwnCondition(reason=Reason(Code.NEVER_FITS, Shortage(needs))):
-            return _smaller_minimum([one.role for one in needs], found, job)
+            return _smaller_minimum([need.role for need in needs], about, job)
     return ""  # the text of a problem includes its fix
 
 
-def _another_bound(found: AtBound, job: str) -> str:
-    role, most = found.role, found.most
-    if found.bound is SizeBound.MANUAL:
+def _another_bound(about: AtBound, job: str) -> str:
+    role, most = about.role, about.most
+    if about.bound is SizeBound.MANUAL:
         none = f": kubectl edl scale {job} --role {role} --auto" if job else ""
         return f"another manual size of {role}, or none{none}"
-    if found.bound in OF_WORK:
+    if about.bound in OF_WORK:
         return ""
-    if most is None or found.value < most:
-        larger = f": kubectl edl scale {job} --role {role} --max {found.value + 1}" if job else ""
+    if most is None or about.value < most:
+        larger = f": kubectl edl scale {job} --role {role} --max {about.value + 1}" if job else ""
         return f"a larger max of {role}{larger}"
     return f"a new Job with a larger max of {role}, as these pods were made for {most}"
 
@@ -154,13 +154,13 @@ def _start_at_once(failed: Attempt, job: str) -> str:
     return f"{mended or 'its cause removed'}; then, for a start at once: {again}"
 
 
-def _smaller_minimum(roles: Sequence[str], found: OwnCondition, job: str) -> str:
+def _smaller_minimum(roles: Sequence[str], about: OwnCondition, job: str) -> str:
     """For minimums of these roles that were raised beyond what the nodes could hold."""
     if len(roles) > 1:
         return "more nodes, or smaller minimums"
-    (role,), most = roles, found.most
-    if most < found.fewest:
-        why = f"as these pods wait for {found.fewest}"
+    (role,), most = roles, about.most
+    if most < about.fewest:
+        why = f"as these pods wait for {about.fewest}"
         return f"more nodes, or a new Job with a min of at most {most} for {role}, {why}"
     command = f": kubectl edl scale {job} --role {role} --min {most}" if job else ""
     return f"more nodes, or a min of at most {most} for {role}{command}"
@@ -171,23 +171,23 @@ def _raised(quota: Quota, amount: int) -> str:
     return quota.text(amount) if quota.source == contract.GPU_BUDGET else quota.assigned(amount)
 
 
-def _outranking(found: Outranked) -> list[str]:
+def _outranking(about: Outranked) -> list[str]:
     return [
-        *(f"its own {name}" for name, _ in found.roles),
-        *map(str, found.jobs),
-        *(f"pending pods such as {pod}" for pod in found.pods),
+        *(f"its own {name}" for name, _ in about.roles),
+        *map(str, about.jobs),
+        *(f"pending pods such as {pod}" for pod in about.pods),
     ]
 
 
-def _insufficient(found: InsufficientResources) -> str:
-    lacks = f"{insufficient(found.lack)} for"
-    if found.wanted == 1:
-        return f"{lacks} one {found.role} ({found.requests}): {_most(found)}{_within(found)}"
-    rest = found.wanted - found.fitting
-    some = f"{rest} of {found.wanted}" if found.fitting else str(found.wanted)
-    beside = f"beside the {found.fitting} that fit, " if found.fitting else ""
-    each = f"({found.requests} each)"
-    return f"{lacks} {some} {found.role} {each}: {beside}{_most(found)}{_within(found)}"
+def _insufficient(about: InsufficientResources) -> str:
+    lacks = f"{insufficient(about.lack)} for"
+    if about.wanted == 1:
+        return f"{lacks} one {about.role} ({about.requests}): {_most(about)}{_within(about)}"
+    rest = about.wanted - about.fitting
+    some = f"{rest} of {about.wanted}" if about.fitting else str(about.wanted)
+    beside = f"beside the {about.fitting} that fit, " if about.fitting else ""
+    each = f"({about.requests} each)"
+    return f"{lacks} {some} {about.role} {each}: {beside}{_most(about)}{_within(about)}"
 
 
 def restart_commands(job: str) -> str:
@@ -198,68 +198,68 @@ def restart_commands(job: str) -> str:
     return f"kubectl edl pause {job}, and some seconds later kubectl edl resume {job}"
 
 
-def _within(found: InsufficientResources) -> str:
+def _within(about: InsufficientResources) -> str:
     """Whose replicas would make room, but yield no further."""
-    if not found.kept:
+    if not about.kept:
         return ""
-    teams, its = ("teams", "their") if len(found.kept) > 1 else ("team", "its")
-    whose = f"of {teams} {listed(found.kept)}"
+    teams, its = ("teams", "their") if len(about.kept) > 1 else ("team", "its")
+    whose = f"of {teams} {listed(about.kept)}"
     return f"; replicas {whose} that would make room are within {its} guarantee"
 
 
-def _most(found: InsufficientResources) -> str:
+def _most(about: InsufficientResources) -> str:
     """The largest free amounts of the scarce resources, or that no node has all of them at once."""
-    places, short = _places(found), found.lack.short
+    places, short = _places(about), about.lack.short
     if not short:
         return f"none of {places} has all of it free at once"
-    most = amounts_of(found.free, short)
+    most = amounts_of(about.free, short)
     if most:
-        return f"at most {most} free on {places if found.nodes == 1 else f'one of {places}'}"
+        return f"at most {most} free on {places if about.nodes == 1 else f'one of {places}'}"
     return f"no {' and '.join(resource(name) for name, _ in shown_amounts(short))} free on {places}"
 
 
-def _too_large(found: TooLarge) -> str:
-    short = lacking(found.requests, found.largest)
-    where = kept_to(found.domains)
+def _too_large(about: TooLarge) -> str:
+    short = lacking(about.requests, about.largest)
+    where = kept_to(about.domains)
     if not short:
-        wanted = f"one {found.role} requests {found.requests}"
+        wanted = f"one {about.role} requests {about.requests}"
         return f"{wanted}, and no node{where} has all of it at once"
-    has = amounts_of(found.largest, short)
+    has = amounts_of(about.largest, short)
     if not has:
-        return f"one {found.role} requests {short}, and no node that it may use{where} has any"
-    places = _places(found)
-    largest = places if found.nodes == 1 else f"the largest of {places}"
-    return f"one {found.role} requests {short}, {largest} has {has}"
+        return f"one {about.role} requests {short}, and no node that it may use{where} has any"
+    places = _places(about)
+    largest = places if about.nodes == 1 else f"the largest of {places}"
+    return f"one {about.role} requests {short}, {largest} has {has}"
 
 
-def _usable_node(found: NoUsableNode) -> str:
-    rule, pairs = found.rule.rule, found.rule.selector
+def _usable_node(about: NoUsableNode) -> str:
+    rule, pairs = about.rule.rule, about.rule.selector
     labels = ", ".join(label for label, _ in pairs)
     if rule is NodeRule.TOPOLOGY_SPREAD:
-        return f"the label {labels} on nodes that {found.role} may use (kubectl label node)"
+        return f"the label {labels} on nodes that {about.role} may use (kubectl label node)"
     if rule is NodeRule.POD_AFFINITY:
         wanted = ", ".join(f"{key}={value}" if value else key for key, value in pairs)
-        return f"a pod with {wanted} on a node that {found.role} may use"
+        return f"a pod with {wanted} on a node that {about.role} may use"
     labelled = f" with the label {labels}" if rule is NodeRule.TOPOLOGY else ""
-    named = f" named {listed(found.rule.names)}" if rule is NodeRule.NODE_NAME else ""
+    named = f" named {listed(about.rule.names)}" if rule is NodeRule.NODE_NAME else ""
     if rule is NodeRule.POD_ANTI_AFFINITY:
-        named = f" with another {listed(found.rule.names)}"
-    node = f"a node{labelled}{named} that {found.role} may use{kept_to(found.domains)}"
-    return f"{node}, with {found.requests} free for each pod"
+        named = f" with another {listed(about.rule.names)}"
+    node = f"a node{labelled}{named} that {about.role} may use{kept_to(about.domains)}"
+    return f"{node}, with {about.requests} free for each pod"
 
 
-def _above_ceiling(found: LoadCeiling) -> str:
-    name = found.resource
+def _above_ceiling(about: LoadCeiling) -> str:
+    name = about.resource
     return (
-        f"the load ceiling of {found.share * 100:g} % keeps {amount_text(name, found.kept)} idle:"
-        f" {amount_text(name, found.idle)} is idle, and one more {found.role} requests "
-        f"{amount_text(name, found.needed)}"
+        f"the load ceiling of {about.share * 100:g} % keeps {amount_text(name, about.kept)} idle:"
+        f" {amount_text(name, about.idle)} is idle, and one more {about.role} requests "
+        f"{amount_text(name, about.needed)}"
     )
 
 
-def _places(found: InsufficientResources | TooLarge | ConstraintsUnsatisfied) -> str:
-    nodes = "the only node" if found.nodes == 1 else f"the {found.nodes} nodes"
-    taints = found.taints if isinstance(found, InsufficientResources) else ()
+def _places(about: InsufficientResources | TooLarge | ConstraintsUnsatisfied) -> str:
+    nodes = "the only node" if about.nodes == 1 else f"the {about.nodes} nodes"
+    taints = about.taints if isinstance(about, InsufficientResources) else ()
     noun = "taint" if len(taints) == 1 else "taints"
     why = f" (it does not tolerate the {noun} {listed(taints)} of others)" if taints else ""
-    return f"{nodes} that it may use{kept_to(found.domains)}{why}"
+    return f"{nodes} that it may use{kept_to(about.domains)}{why}"

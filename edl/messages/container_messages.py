@@ -22,13 +22,13 @@ OUT_OF_MEMORY: Final = "OOMKilled"
 MORE_MEMORY: Final = "raise its container's memory limit, or make its program use less"
 
 
-def container_wait(found: ContainerWait) -> str:
+def container_wait(wait: ContainerWait) -> str:
     """`container main: CrashLoopBackOff: OOMKilled, exit code 137, 7 restarts`."""
-    why = found.message
-    if found.reason == CRASH_LOOP and found.ended_by:
-        restarts = "1 restart" if found.restarts == 1 else f"{found.restarts} restarts"
-        why = f"{found.ended_by}, exit code {found.exit_code}, {restarts}"
-    return f"container {found.container}: {': '.join(filter(None, (found.reason, why)))}"
+    why = wait.message
+    if wait.reason == CRASH_LOOP and wait.ended_by:
+        restarts = "1 restart" if wait.restarts == 1 else f"{wait.restarts} restarts"
+        why = f"{wait.ended_by}, exit code {wait.exit_code}, {restarts}"
+    return f"container {wait.container}: {': '.join(filter(None, (wait.reason, why)))}"
 
 
 def stalled(pods: Sequence[Pod]) -> str:
@@ -37,7 +37,7 @@ def stalled(pods: Sequence[Pod]) -> str:
     All pods wait for one cause; the text is that of the pod with the most restarts.
     """
     waits = [pod.containers.waits for pod in pods]
-    most = max((one for one in waits if one), key=lambda one: one.restarts)
+    most = max((wait for wait in waits if wait), key=lambda wait: wait.restarts)
     named = f"{pods[0].name} waits" if len(pods) == 1 else f"{len(pods)} pods wait"
     return f"{named}: {container_wait(most)}"
 
@@ -47,18 +47,18 @@ def remedy(pod: Pod, options: str) -> str:
     return next_command(pod.name, pod.containers.waits, options)
 
 
-def next_command(pod: str, found: ContainerWait | None, options: str) -> str:
+def next_command(pod: str, wait: ContainerWait | None, options: str) -> str:
     """The same for any pod, by its name and why it waits."""
     describe = f"kubectl describe pod {pod} {options}"
-    if found is None:
+    if wait is None:
         return describe
-    if found.reason in NO_IMAGE and found.container == contract.KUBECTL_CONTAINER:
+    if wait.reason in NO_IMAGE and wait.container == contract.KUBECTL_CONTAINER:
         return f"{_KUBECTL_IMAGE}: {describe}"
-    if found.reason in NO_IMAGE:
+    if wait.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
-    if found.reason in _CONFIG:
+    if wait.reason in _CONFIG:
         return f"a ConfigMap or Secret that it names is missing: {describe}"
-    if found.reason != CRASH_LOOP:
+    if wait.reason != CRASH_LOOP:
         return describe
-    logs = f"kubectl logs {pod} -c {found.container} {options}"
-    return f"{MORE_MEMORY}: {logs}" if found.ended_by == OUT_OF_MEMORY else logs
+    logs = f"kubectl logs {pod} -c {wait.container} {options}"
+    return f"{MORE_MEMORY}: {logs}" if wait.ended_by == OUT_OF_MEMORY else logs

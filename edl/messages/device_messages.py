@@ -16,6 +16,6 @@ _TEXTS: Final[Mapping[CaveatCode, str]] = {
 }
 
 
-def caveat(found: Caveat) -> str:
+def caveat(caveat: Caveat) -> str:
     """How the plan's count differs from what kube-scheduler may allocate."""
-    return _TEXTS[found.code].format(found.subject)
+    return _TEXTS[caveat.code].format(caveat.subject)

@@ -35,23 +35,23 @@ class NameRedaction(msgspec.Struct, frozen=True):
     namespace: str
     team_of: Callable[[str], str]
 
-    def allowed(self, found: T) -> T:
+    def allowed(self, part: T) -> T:
         """A reason or a blocker without names of other namespaces' jobs and pods."""
         changed: dict[str, Any] = {}
-        for name in found.__struct_fields__:
-            value = getattr(found, name)
+        for name in part.__struct_fields__:
+            value = getattr(part, name)
             if (new := self._allowed(value)) is not value:
                 changed[name] = new
-        if isinstance(found, PendingPods):
-            changed["example"] = self._pod(found.example)
-        if isinstance(found, Outranked):
-            changed["pods"] = tuple(dict.fromkeys(map(self._pod, found.pods)))
-        return structs.replace(found, **changed) if changed else found
+        if isinstance(part, PendingPods):
+            changed["example"] = self._pod(part.example)
+        if isinstance(part, Outranked):
+            changed["pods"] = tuple(dict.fromkeys(map(self._pod, part.pods)))
+        return structs.replace(part, **changed) if changed else part
 
     def _allowed(self, value: Any) -> Any:  # noqa: ANN401 - any field of a reason
         if isinstance(value, JobKey):
             return next(self._jobs((value,)))
-        if isinstance(value, tuple) and any(isinstance(one, JobKey) for one in value):
+        if isinstance(value, tuple) and any(isinstance(entry, JobKey) for entry in value):
             return tuple(self._jobs(value))
         return self.allowed(value) if isinstance(value, msgspec.Struct) else value
 
@@ -68,5 +68,5 @@ class NameRedaction(msgspec.Struct, frozen=True):
 
     def _pod(self, name: str) -> str:
         """The `namespace/name` of a pod, or a placeholder for another namespace's pod."""
-        own = name.partition("/")[0] == self.namespace
-        return name if own else UNNAMED_POD
+        is_own = name.partition("/")[0] == self.namespace
+        return name if is_own else UNNAMED_POD

@@ -180,8 +180,8 @@ def _about_pods(
             if code is Code.BELOW_MIN:
                 return f"{about.count} below its minimum"
             what = "manual size" if about.manual else "minimum"
-            one = f"the pod of its {what} fits"
-            return one if about.count == 1 else f"all {about.count} pods of its {what} fit"
+            single = f"the pod of its {what} fits"
+            return single if about.count == 1 else f"all {about.count} pods of its {what} fit"
         case LostPods():
             return _lost_pods(about, code)
         case Awaiting():
@@ -208,9 +208,9 @@ def _waiting(pods: int) -> str:
 
 def _lost_pods(about: LostPods, code: Code) -> str:
     up_to = f"up to {about.seconds:g} s"
-    one = "pods is missing" if about.extras else "pods of its minimum is missing"
+    single = "pods is missing" if about.extras else "pods of its minimum is missing"
     many = "pods are missing" if about.extras else "pods of its minimum are missing"
-    missing = f"{about.count} of {about.of} {one if about.count == 1 else many}"
+    missing = f"{about.count} of {about.of} {single if about.count == 1 else many}"
     if code is Code.GANG_UNSCHEDULABLE:
         then = f"the Job controller creates no pod for {up_to}"
         why = "its topology domain has too few nodes" if about.confined else "others need its nodes"
@@ -264,8 +264,8 @@ def _names(reason: Reason) -> str:
 
 def _exceeded(every: Sequence[Excess]) -> str:
     """As the API server's message, without the usage: resources of one quota."""
-    requested = ",".join(one.budget.assigned(one.needs) for one in every)
-    limited = ",".join(one.budget.assigned(one.budget.hard) for one in every)
+    requested = ",".join(excess.budget.assigned(excess.needs) for excess in every)
+    limited = ",".join(excess.budget.assigned(excess.budget.hard) for excess in every)
     never = ",".join(one.budget.assigned(one.needs) for one in every if one.needs > one.budget.hard)
     place = every[0].budget.place
     text = f"exceeded {place}, requested: {requested}, limited: {limited}"
@@ -279,7 +279,7 @@ def _figures(reason: Reason) -> str:
     match reason.about:
         case Usage() as about:
             every = (about, *about.more)
-            return f"used: {','.join(one.budget.assigned(one.used) for one in every)}"
+            return f"used: {','.join(excess.budget.assigned(excess.used) for excess in every)}"
         case Shortage() as about:
             fit = "would fit" if reason.code is Code.NEVER_FITS else "fit"
             pods = sum(need.pods for need in about.needs)

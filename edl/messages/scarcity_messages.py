@@ -45,21 +45,21 @@ def scarce(name: str) -> str:
     return devices_text(name) if name.startswith(DEVICE_CLASS) else name
 
 
-def node_rule(found: NoEligibleNode) -> str:
+def node_rule(about: NoEligibleNode) -> str:
     """Which rule excludes every node."""
-    wanted = ", ".join(f"{key}={value}" if value else key for key, value in found.selector)
-    labels = ", ".join(key for key, _ in found.selector)
-    domain = listed(found.names)
-    kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(found.selector) else ""
-    node = "no node that is large enough" if found.large_nodes else "no node"
-    nodes = "large enough nodes" if found.large_nodes else "nodes that it selects"
-    taints = f"{'taints' if len(found.taints) > 1 else 'taint'} {listed(found.taints)}"
+    wanted = ", ".join(f"{key}={value}" if value else key for key, value in about.selector)
+    labels = ", ".join(key for key, _ in about.selector)
+    domain = listed(about.names)
+    kubeshare = _SHARED if contract.SHARED_GPU_NODE in dict(about.selector) else ""
+    node = "no node that is large enough" if about.large_nodes else "no node"
+    nodes = "large enough nodes" if about.large_nodes else "nodes that it selects"
+    taints = f"{'taints' if len(about.taints) > 1 else 'taint'} {listed(about.taints)}"
     beside = f"its node selector {wanted} and " if wanted else "its "
     return {
         NodeRule.UNSCHEDULABLE: f"{node} is schedulable",
-        NodeRule.NODE_NAME: f"no node is named {listed(found.names)}",
+        NodeRule.NODE_NAME: f"no node is named {listed(about.names)}",
         NodeRule.NODE_SELECTOR: f"{node} matches its node selector {wanted}{kubeshare}",
-        NodeRule.NODE_AFFINITY: f"{node} matches {beside}node affinity{_affinity(found.affinity)}",
+        NodeRule.NODE_AFFINITY: f"{node} matches {beside}node affinity{_affinity(about.affinity)}",
         NodeRule.TOPOLOGY: f"no node that it may use has the label {labels} of its topology",
         NodeRule.TOPOLOGY_SPREAD: f"no node that it may use has the label {labels} of its topology "
         "spread",
@@ -69,27 +69,27 @@ def node_rule(found: NoEligibleNode) -> str:
         "of every node that it may use",
         NodeRule.TAINTS: f"it does not tolerate the {taints} of the {nodes}",
         NodeRule.OTHERS_UNSCHEDULABLE: f"{node} that it may use is schedulable",
-    }[found.rule]
+    }[about.rule]
 
 
 def _affinity(terms: Sequence[Sequence[Requirement]]) -> str:
     """` disk In ssd or gpu Exists`; empty if nothing is known of them."""
     if not terms:
         return ""
-    named = {(one.key, one.operator) for term in terms for one in term}
+    named = {(need.key, need.operator) for term in terms for need in term}
     apart = (contract.SHARED_GPU_NODE, "NotIn") in named
     alternatives = [" and ".join(map(_requirement, term[:NAMED])) for term in terms]
     return f" {listed(alternatives, ' or ')}{_APART if apart else ''}"
 
 
-def _requirement(found: Requirement) -> str:
-    values = f"[{listed(found.values)}]" if len(found.values) > 1 else "".join(found.values)
-    return " ".join(filter(None, (found.key, found.operator, values)))
+def _requirement(rule: Requirement) -> str:
+    values = f"[{listed(rule.values)}]" if len(rule.values) > 1 else "".join(rule.values)
+    return " ".join(filter(None, (rule.key, rule.operator, values)))
 
 
-def needs(found: Sequence[ResourceNeed]) -> str:
+def needs(entries: Sequence[ResourceNeed]) -> str:
     """`4 x 2 CPU (worker), 1 x 1 CPU (chief)`."""
-    return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in found)
+    return ", ".join(f"{need.pods} x {need.requests} ({need.role})" for need in entries)
 
 
 def insufficient(lack: Lack) -> str:
@@ -123,21 +123,21 @@ def spread_over(about: SplitDomains) -> str:
     return " and ".join([*within, *(["on nodes without a domain"] if about.outside else [])])
 
 
-def unplaced(found: UnplacedMinimum) -> str:
+def unplaced(about: UnplacedMinimum) -> str:
     """What pods of a minimum lack, where, and how long they wait for it."""
-    lacks = found.lacks
+    lacks = about.lacks
     why = insufficient(lacks.lack) if isinstance(lacks, Shortage) else node_rule(lacks)
-    where = f"{why}{kept_to(found.domains)} for pods of its minimum: needs {needs(lacks.needs)}"
-    if found.seconds is None:
+    where = f"{why}{kept_to(about.domains)} for pods of its minimum: needs {needs(lacks.needs)}"
+    if about.seconds is None:
         return where
-    return f"{where}; it goes back to the queue once one has waited {found.seconds:g} s"
+    return f"{where}; it goes back to the queue once one has waited {about.seconds:g} s"
 
 
-def placeable(found: UnplacedMinimum) -> str:
+def placeable(about: UnplacedMinimum) -> str:
     """How many of several pods fit; empty if none does, or if rules exclude some of them."""
-    if not isinstance(found.lacks, Shortage):
+    if not isinstance(about.lacks, Shortage):
         return ""
-    pods, fitting = sum(need.pods for need in found.lacks.needs), found.lacks.fitting
+    pods, fitting = sum(need.pods for need in about.lacks.needs), about.lacks.fitting
     return f"{fitting} of {pods} pods fit" if 0 < fitting < pods else ""
 
 
