@@ -28,6 +28,7 @@ NAMED_BINDINGS = (
     "edl/inject",
     "edl/parsing",
     "edl/messages",
+    "edl/steps",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -52,9 +52,9 @@ def _needs(job: TrainingJob, target: ObjectRef) -> ObjectRef | None:
 
 def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
     """Whether it is a generated budget, by its name: users may create others with our labels."""
-    owner, found, numbers = target.name.rpartition(_FIRST)
+    owner, separator, numbers = target.name.rpartition(_FIRST)
     generated = all(map(str.isdecimal, numbers.split(_OF)))
-    named = found and generated and owner in {role.job for role in job.roles}
+    named = separator and generated and owner in {role.job for role in job.roles}
     return target.kind == "PodDisruptionBudget" and bool(named)
 
 

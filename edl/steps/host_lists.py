@@ -95,7 +95,7 @@ def _workers(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> _Wor
     role = next((role for role in job.live if name and role.name == name), None)
     if role is None:
         return None
-    resize = next((one for one in resizes if one.role == role.name), None)
+    resize = next((resize for resize in resizes if resize.role == role.name), None)
     size = min(resize.after, role.status.size) if resize else role.status.size
     wanted = _staying(job, role, size)
     ready = frozenset(pod.index for pod in wanted if pod.ready)

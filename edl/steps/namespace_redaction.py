@@ -40,7 +40,7 @@ class _Names(msgspec.Struct, frozen=True):
     uids: Mapping[JobKey, str]
 
     def redacted(self, entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
-        return tuple(self._entry(one) for one in entries)
+        return tuple(self._entry(entry) for entry in entries)
 
     def _entry(self, entry: _Entry) -> _Entry:
         reason = self._reason(entry.reason, entry.job.namespace)

@@ -90,14 +90,14 @@ def _add_upkeep(
     unprotected = _unprotected(plan)
     planned = resizes.keys() | {entry.job for entry in plan.drains} | unprotected.keys()
     held = {entry.job: entry.reason for entry in plan.held}
-    for found in state.jobs:
-        key = found.key
+    for observed in state.jobs:
+        key = observed.key
         if key in moved:
             continue
-        if _is_left_alone(found):
-            collector.add(key, withdraw_marks, found, now)
+        if _is_left_alone(observed):
+            collector.add(key, withdraw_marks, observed, now)
             continue
-        job = scale_deadline.with_hold_cause(found, held.get(key), now)
+        job = scale_deadline.with_hold_cause(observed, held.get(key), now)
         if key in planned:
             changed, without = with_drained_pods(job, drains), unprotected.get(key, ())
             collector.add(key, upkeep, changed, resizes.get(key, ()), now, without)
@@ -138,12 +138,12 @@ def _add_placements(collector: StepCollector, plan: Plan, state: ClusterState) -
     """Adds steps that assign nodes to pods of running jobs, besides the jobs' other steps."""
     stopped = {entry.job for entry in plan.suspensions}
     stopped |= {resize.job for resize in plan.resizes if resize.restart}
-    found, now, drains = _by_job(plan.node_assignments), state.observed_at, _drains(plan)
-    for job in state.jobs if found else ():
+    assignments, now, drains = _by_job(plan.node_assignments), state.observed_at, _drains(plan)
+    for job in state.jobs if assignments else ():
         goes_on = job.key not in stopped and not job.problem and phases.ending(job) is None
-        if goes_on and job.key in found and not provisioning_steps.holds_nodes(job, now):
+        if goes_on and job.key in assignments and not provisioning_steps.holds_nodes(job, now):
             moved = with_drained_pods(job, drains)
-            collector.add(job.key, placement_steps, moved, found[job.key], now)
+            collector.add(job.key, placement_steps, moved, assignments[job.key], now)
 
 
 def _add_starts(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
@@ -174,10 +174,10 @@ def _unprotected(plan: Plan) -> Mapping[JobKey, frozenset[str]]:
 
 
 def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
-    found: dict[JobKey, list[_Entry]] = {}
+    by_job: dict[JobKey, list[_Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.job, []).append(entry)
-    return found
+        by_job.setdefault(entry.job, []).append(entry)
+    return by_job
 
 
 def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
@@ -187,7 +187,7 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
     Refused starts and nodes that did not join are left out: their own steps write the reason.
     """
     waiting = {job.key: job for job in state.jobs if _is_suspended(job)}
-    for held in sorted(plan.held, key=lambda one: not one.never):
+    for held in sorted(plan.held, key=lambda held: not held.never):
         job = waiting.get(held.job)
         if job is None or job.refused or held.job in plan.unprovisioned:
             continue
@@ -205,17 +205,17 @@ def _add_conflict_reasons(collector: StepCollector, state: ClusterState) -> None
     """Writes to Jobs that are left out of their training job why they are."""
     most = len(collector.steps) + MOST_EXPLAINED
     for job in state.jobs:
-        for found in job.conflicting if len(collector.steps) < most else ():
-            collector.add(found.key, _conflict_reason, job, found)
+        for conflict in job.conflicting if len(collector.steps) < most else ():
+            collector.add(conflict.key, _conflict_reason, job, conflict)
 
 
-def _conflict_reason(job: TrainingJob, found: ConflictingJob) -> DueSteps:
-    role, text = found.role, messages.lasting(found.reason)
-    if role is None or (role.record.reason, role.record.message) == (found.reason.code, text):
+def _conflict_reason(job: TrainingJob, conflict: ConflictingJob) -> DueSteps:
+    role, text = conflict.role, messages.lasting(conflict.reason)
+    if role is None or (role.record.reason, role.record.message) == (conflict.reason.code, text):
         return DueSteps(())
-    event = job_event(job.key, role, Action.WAITING, found.reason, text)
-    patch = job_patch(job.key, role, {}, reason_annotations(found.reason, text))
-    return DueSteps((Step(found.key, (patch,), (event,)),))
+    event = job_event(job.key, role, Action.WAITING, conflict.reason, text)
+    patch = job_patch(job.key, role, {}, reason_annotations(conflict.reason, text))
+    return DueSteps((Step(conflict.key, (patch,), (event,)),))
 
 
 def _is_suspended(job: TrainingJob) -> bool:

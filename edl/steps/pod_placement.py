@@ -19,17 +19,17 @@ from edl.steps.step_collector import DueSteps
 from edl.writes import Action, Patch, Step
 
 
-def placement_steps(job: TrainingJob, found: Sequence[NodeAssignment], now: datetime) -> DueSteps:
+def placement_steps(job: TrainingJob, entries: Sequence[NodeAssignment], now: datetime) -> DueSteps:
     """One step per pod, so that the failure of one stops no other."""
-    return DueSteps((*_replacements(job, found), *_assignments(job, found, now)))
+    return DueSteps((*_replacements(job, entries), *_assignments(job, entries, now)))
 
 
-def _replacements(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator[Step]:
+def _replacements(job: TrainingJob, entries: Sequence[NodeAssignment]) -> Iterator[Step]:
     """Deletes pods that lost their nodes, uncounted; the Job controller recreates them.
 
     The text names no pod, so that all of them are one Event with a count.
     """
-    names = {(one.role, pod) for one in found for pod in one.replaced_pods}
+    names = {(entry.role, pod) for entry in entries for pod in entry.replaced_pods}
     for role in job.live:
         for pod in role.status.pods:
             if (role.name, pod.name) in names and pod.active:
@@ -38,13 +38,13 @@ def _replacements(job: TrainingJob, found: Sequence[NodeAssignment]) -> Iterator
 
 
 def _assignments(
-    job: TrainingJob, found: Sequence[NodeAssignment], now: datetime
+    job: TrainingJob, entries: Sequence[NodeAssignment], now: datetime
 ) -> tuple[Step, ...]:
     members = member_annotations(job, {role.name: role.status.size for role in job.roles})
     if members and any(role.status.suspended for role in job.live):
         return ()  # the rest of the job may still start at another size
     annotations = {**members, contract.PLACED_AT: timestamp(now)}
-    nodes = {(one.role, pod): node for one in found for pod, node in one.nodes}
+    nodes = {(entry.role, pod): node for entry in entries for pod, node in entry.nodes}
     return tuple(
         Step(job.key, (_patch(job, role, pod, nodes[role.name, pod.name], annotations),))
         for role in job.live

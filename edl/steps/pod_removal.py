@@ -34,11 +34,11 @@ def with_drained_pods(job: TrainingJob, drains: Mapping[tuple[JobKey, str], Drai
 def _with_drained_pods(
     job: TrainingJob, role: Role, drains: Mapping[tuple[JobKey, str], Drain]
 ) -> Role:
-    found = drains.get((job.key, role.name))
-    if not found:
+    drain = drains.get((job.key, role.name))
+    if not drain:
         return role
-    named = role.request.removing | {*found.pods}
-    return role.changed(removing=named, drain_reason=found.reason, clears=found.cleared_nodes)
+    named = role.request.removing | {*drain.pods}
+    return role.changed(removing=named, drain_reason=drain.reason, clears=drain.cleared_nodes)
 
 
 def pods_to_remove(role: Role) -> tuple[Pod, ...]:
@@ -47,8 +47,8 @@ def pods_to_remove(role: Role) -> tuple[Pod, ...]:
     Without the last pod of a closed work queue: Kubernetes takes it as complete without one.
     """
     names, active = role.removed_by_name, [pod for pod in role.status.pods if pod.active]
-    found = [pod for pod in active if pod.name in names]
-    return tuple(found[1:] if role.queue_closed and len(found) == len(active) else found)
+    pods = [pod for pod in active if pod.name in names]
+    return tuple(pods[1:] if role.queue_closed and len(pods) == len(active) else pods)
 
 
 def removal_annotations(role: Role) -> dict[str, str | None]:

@@ -39,18 +39,18 @@ def job_patch(
 
 def pod_patch(
     key: JobKey,
-    found: Pod,
+    pod: Pod,
     annotations: Mapping[str, str | None],
     spec: Mapping[str, Any] | None = None,
 ) -> Patch:
-    metadata = {"resourceVersion": found.version, "annotations": dict(annotations)}
+    metadata = {"resourceVersion": pod.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec is not None else {})
-    return Patch(ObjectRef("Pod", key.namespace, found.name), found.version, body)
+    return Patch(ObjectRef("Pod", key.namespace, pod.name), pod.version, body)
 
 
-def spec_without_gate(found: Pod, gate: str) -> Json:
+def spec_without_gate(pod: Pod, gate: str) -> Json:
     """The pod's scheduling gates without `gate`."""
-    return {"schedulingGates": [{"name": name} for name in found.scheduling.gates if name != gate]}
+    return {"schedulingGates": [{"name": name} for name in pod.scheduling.gates if name != gate]}
 
 
 def assigned_nodes_annotation(
@@ -62,13 +62,13 @@ def assigned_nodes_annotation(
     """
     if not role.template.gated:
         return {}
-    known = role.record.assigned
-    kept = known.nodes[: max(first - known.first, 0)]
-    if kept and known.first + len(kept) == first:
-        found = Assignment(known.first, (*kept, *nodes))
+    record = role.record.assigned
+    earlier = record.nodes[: max(first - record.first, 0)]
+    if earlier and record.first + len(earlier) == first:
+        assignment = Assignment(record.first, (*earlier, *nodes))
     else:
-        found = Assignment(first, tuple(nodes))
-    return {contract.ASSIGNED_NODES: assigned_nodes.text(found) or None}
+        assignment = Assignment(first, tuple(nodes))
+    return {contract.ASSIGNED_NODES: assigned_nodes.text(assignment) or None}
 
 
 def backoff_annotation(role: Role, now: datetime) -> dict[str, str | None]:

@@ -23,11 +23,11 @@ from edl.writes import Json, Patch, Step
 
 def retry_refused_writes(job: TrainingJob, now: datetime) -> DueSteps:
     """One step: the record of new refusals, or else the refused write that is due first."""
-    left = [(one, write_refusals.time_left(one, now)) for one in job.refused_writes]
+    left = [(refusal, write_refusals.time_left(refusal, now)) for refusal in job.refused_writes]
     recheck = min((time for _, time in left if time), default=None)
     if records := _records(job):
         return DueSteps((Step(job.key, records),), recheck)
-    due = sorted((one for one, time in left if not time), key=attrgetter("at"))
+    due = sorted((refusal for refusal, time in left if not time), key=attrgetter("at"))
     attempts = (_attempt(job, refusal, now) for refusal in due)
     step = next((step for step in attempts if step.writes), None)
     return DueSteps((step,) if step else (), recheck)
@@ -41,9 +41,9 @@ def _records(job: TrainingJob) -> tuple[Patch, ...]:
     why = phases.blocked(job) if job.refused else None
     explained = reason_annotations(why) if why else {}
     return tuple(
-        _noted(job, role, found, explained if role is job.roles[0] else {})
+        _noted(job, role, refusals, explained if role is job.roles[0] else {})
         for role in job.roles
-        if (found := write_refusals.of_role(job, role)) and found != role.record.refusals
+        if (refusals := write_refusals.of_role(job, role)) and refusals != role.record.refusals
     )
 
 
@@ -58,8 +58,8 @@ def _noted(
     A Job that was created again under the same name has not been refused anything.
     """
     annotations = annotations | {contract.WRITE_REFUSED: json_text(refusals)}
-    found = job_patch(job.key, role, {}, annotations)
-    return replace(found, unless_changed={"metadata": {"uid": role.uid}})
+    patch = job_patch(job.key, role, {}, annotations)
+    return replace(patch, unless_changed={"metadata": {"uid": role.uid}})
 
 
 def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
@@ -74,8 +74,8 @@ def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
         patch = job_patch(job.key, role, _spec(role, size.size), {})
         tried = Step(job.key, (patch,), sizes=((size.role, size.size),))
     dry = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in tried.writes)
-    known = write_refusals.of_role(job, role)
-    lifted = [replace(one, lifted=one.lifted or one is refusal) for one in known]
+    refusals = write_refusals.of_role(job, role)
+    lifted = [replace(entry, lifted=entry.lifted or entry is refusal) for entry in refusals]
     return replace(tried, writes=(*dry, _noted(job, role, lifted, {})), events=())
 
 

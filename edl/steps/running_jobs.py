@@ -52,10 +52,10 @@ def upkeep(
     dependents = () if job.missing else dependents_of(job, unprotected)
     around = () if job.missing else (*dependents, *missed_keys(job, now))
     # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
-    writes = (*published.writes, *(write for found in changes for write in found.writes), *around)
+    writes = (*published.writes, *(write for change in changes for write in change.writes), *around)
     first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *resume_unrecorded_ends(job))
     first += pod_removal.finish_interrupted_deletions(job)
-    events = tuple(event for found in changes for event in found.events)
+    events = tuple(event for change in changes for event in change.events)
     sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
     step = Step(job.key, (*first, *writes), events, sizes=sizes)
     return DueSteps((step,), _recheck(job, published, now))
@@ -92,9 +92,9 @@ def _change(
     if leaves and published.wait is not None:
         return RoleChange()
     if resize or removes or role.request.scaling:
-        found = role_change(job, role, resize, now)
-        if found.writes:
-            return found
+        change = role_change(job, role, resize, now)
+        if change.writes:
+            return change
     return RoleChange(
         raise_backoff_limit(job, role, now)
         or pod_removal.restore_reason(job, role)

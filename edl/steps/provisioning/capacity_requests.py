@@ -47,20 +47,20 @@ def deletions(job: TrainingJob, requests: Iterable[CapacityRequest]) -> Iterator
     Any user may write a request of another name, for templates that are not ours.
     """
     namespace = job.key.namespace
-    for one in requests:
-        if provisional_pods.is_own_name(job, one.name):
-            yield from map(Delete, _templates(namespace, one.name, one.pod_sets))
-        yield Delete(ObjectRef(_KIND, namespace, one.name), uid=one.uid)
+    for request in requests:
+        if provisional_pods.is_own_name(job, request.name):
+            yield from map(Delete, _templates(namespace, request.name, request.pod_sets))
+        yield Delete(ObjectRef(_KIND, namespace, request.name), uid=request.uid)
 
 
 def consumption(job: TrainingJob) -> dict[str, str]:
     """The annotations by which pods consume the nodes that were provisioned for their job."""
-    found = job.provisioning.provisioned
-    if found is None:
+    request = job.provisioning.provisioned
+    if request is None:
         return {}
     return {
-        contract.CONSUMES_REQUEST: found.name,
-        contract.CONSUMES_CLASS: found.provisioning_class,
+        contract.CONSUMES_REQUEST: request.name,
+        contract.CONSUMES_CLASS: request.provisioning_class,
     }
 
 

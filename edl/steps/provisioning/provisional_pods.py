@@ -56,8 +56,8 @@ def named(job: TrainingJob, *contents: object) -> str:
 
 def is_own_name(job: TrainingJob, name: str) -> bool:
     """Whether `named` gives such names for a job."""
-    own = _own_prefix(job)
-    return name.startswith(own) and bool(_DIGEST.fullmatch(name, len(own)))
+    start = _own_prefix(job)
+    return name.startswith(start) and bool(_DIGEST.fullmatch(name, len(start)))
 
 
 def _own_prefix(job: TrainingJob) -> str:
@@ -76,10 +76,10 @@ def create(job: TrainingJob, role: Role, name: str, request: ProvisioningRequest
     ever.
     """
     target = ObjectRef("Pod", job.key.namespace, name)
-    found = created(job, target, role.name, {"spec": _spec(job, role, request)})
+    write = created(job, target, role.name, {"spec": _spec(job, role, request)})
     # Its node must not be removed while the gang's other nodes are still awaited.
-    metadata = found.manifest["metadata"] | {"annotations": contract.UNDISRUPTED}
-    return Create(found.target, {**found.manifest, "metadata": metadata})
+    metadata = write.manifest["metadata"] | {"annotations": contract.UNDISRUPTED}
+    return Create(write.target, {**write.manifest, "metadata": metadata})
 
 
 def created(job: TrainingJob, target: ObjectRef, role: str, fields: Json) -> Create:
@@ -131,13 +131,13 @@ def _spec(job: TrainingJob, role: Role, request: ProvisioningRequest) -> Json:
 def _scheduling(job: TrainingJob, role: Role) -> Json:
     """The pod spec's scheduling constraints, without requests."""
     shape = role.template.shape
-    found: Json = {
+    fields: Json = {
         "nodeSelector": dict(shape.node_selector),
-        "tolerations": [_toleration(one) for one in shape.tolerations],
+        "tolerations": [_toleration(toleration) for toleration in shape.tolerations],
         "affinity": dict(_affinity(job, role)),
         "topologySpreadConstraints": [*_spread(job.key, role)],
     }
-    return {field: value for field, value in found.items() if value}
+    return {field: value for field, value in fields.items() if value}
 
 
 def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
@@ -158,7 +158,7 @@ def _affinity(job: TrainingJob, role: Role) -> Iterator[tuple[str, Json]]:
             "podAntiAffinity",
             {
                 contract.REQUIRED_AFFINITY: [
-                    _term(job.key, role, one) for one in rules.anti_affinity
+                    _term(job.key, role, term) for term in rules.anti_affinity
                 ]
             },
         )
@@ -171,8 +171,8 @@ def _siblings(key: JobKey, role: str) -> dict[str, str]:
 
 def _term(key: JobKey, role: Role, term: PodAffinityTerm) -> Json:
     if _is_own(key, role, term.selector):
-        own = {"matchLabels": _siblings(key, role.name)}
-        return {"topologyKey": term.key, "labelSelector": own}
+        selector = {"matchLabels": _siblings(key, role.name)}
+        return {"topologyKey": term.key, "labelSelector": selector}
     where: Json = (
         {"namespaceSelector": {}}
         if term.selector.namespaces is None
@@ -182,24 +182,24 @@ def _term(key: JobKey, role: Role, term: PodAffinityTerm) -> Json:
 
 
 def _spread(key: JobKey, role: Role) -> Iterator[Json]:
-    for one in role.template.shape.constraints.spread if role.template.shape.constraints else ():
-        if one.selector is not None:
-            yield _constraint(key, role, one, one.selector)
+    for spread in role.template.shape.constraints.spread if role.template.shape.constraints else ():
+        if spread.selector is not None:
+            yield _constraint(key, role, spread, spread.selector)
 
 
-def _constraint(key: JobKey, role: Role, one: TopologySpread, selector: Selector) -> Json:
-    own = _is_own(key, role, selector)
-    found: Json = {
-        "topologyKey": one.key,
-        "maxSkew": one.skew,
+def _constraint(key: JobKey, role: Role, spread: TopologySpread, selector: Selector) -> Json:
+    is_own = _is_own(key, role, selector)
+    constraint: Json = {
+        "topologyKey": spread.key,
+        "maxSkew": spread.skew,
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": (
-            {"matchLabels": _siblings(key, role.name)} if own else _selector(selector)
+            {"matchLabels": _siblings(key, role.name)} if is_own else _selector(selector)
         ),
-        "nodeAffinityPolicy": "Honor" if one.by_affinity else "Ignore",
-        "nodeTaintsPolicy": "Honor" if one.by_taints else "Ignore",
+        "nodeAffinityPolicy": "Honor" if spread.by_affinity else "Ignore",
+        "nodeTaintsPolicy": "Honor" if spread.by_taints else "Ignore",
     }
-    return found | ({"minDomains": one.domains} if one.domains > 1 else {})
+    return constraint | ({"minDomains": spread.domains} if spread.domains > 1 else {})
 
 
 def _is_own(key: JobKey, role: Role, selector: Selector) -> bool:
@@ -211,29 +211,29 @@ def _selector(selector: Selector) -> Json:
 
 
 def _node_term(term: Iterable[Requirement]) -> Json:
-    fields = [one for one in term if one.key == _NODE_FIELD]
-    labels = [one for one in term if one.key != _NODE_FIELD]
+    fields = [requirement for requirement in term if requirement.key == _NODE_FIELD]
+    labels = [requirement for requirement in term if requirement.key != _NODE_FIELD]
     parts = {"matchExpressions": _expressions(labels), "matchFields": _expressions(fields)}
-    return {part: found for part, found in parts.items() if found}
+    return {part: entries for part, entries in parts.items() if entries}
 
 
 def _expressions(requirements: Iterable[Requirement]) -> list[Json]:
     return [
-        {"key": one.key, "operator": one.operator}
-        | ({"values": [*one.values]} if one.values else {})
-        for one in requirements
-        if one.key
+        {"key": requirement.key, "operator": requirement.operator}
+        | ({"values": [*requirement.values]} if requirement.values else {})
+        for requirement in requirements
+        if requirement.key
     ]
 
 
-def _toleration(one: Toleration) -> Json:
-    parts = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
+def _toleration(item: Toleration) -> Json:
+    parts = {"key": item.key, "operator": item.operator, "value": item.value, "effect": item.effect}
     return {part: text for part, text in parts.items() if text}
 
 
 def _port(port: HostPort) -> Json:
-    found: Json = {"containerPort": port.number, "hostPort": port.number, "protocol": port.protocol}
-    return found | ({"hostIP": port.address} if port.address != "0.0.0.0" else {})  # noqa: S104 - compared, never bound to
+    entry: Json = {"containerPort": port.number, "hostPort": port.number, "protocol": port.protocol}
+    return entry | ({"hostIP": port.address} if port.address != "0.0.0.0" else {})  # noqa: S104 - compared, never bound to
 
 
 def _resources(template: PodTemplate) -> Json:

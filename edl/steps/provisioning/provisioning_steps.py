@@ -67,9 +67,9 @@ def _without_moved(
     """The request without the provisional pods whose place a drained pod takes in this plan."""
     begun = job.leaving.pods if job.leaving else frozenset[str]()
     moved = {
-        one.role: len({*one.pods} - begun)
-        for one in plan.drains
-        if one.job == job.key and one.reason.code is Code.NODE_UNSCHEDULABLE
+        drain.role: len({*drain.pods} - begun)
+        for drain in plan.drains
+        if drain.job == job.key and drain.reason.code is Code.NODE_UNSCHEDULABLE
     }
     pods = ((role, max(count - moved.get(role, 0), 0)) for role, count in request.pods)
     return replace(request, pods=tuple(pods)) if moved else request
@@ -87,7 +87,7 @@ def _create_missing(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
         steps, again = _create_missing_pods(job, request)
         return DueSteps((*_deletion_steps(job, (), job.provisioning.requests), *steps), again)
     named = capacity_requests.name(job, request, request.by_request) if request.pods else ""
-    others = [one for one in job.provisioning.requests if one.name != named]
+    others = [entry for entry in job.provisioning.requests if entry.name != named]
     removed = _deletion_steps(job, job.provisioning.pods, others)
     if not named or len(others) < len(job.provisioning.requests):
         return DueSteps(removed)
@@ -97,17 +97,17 @@ def _create_missing(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
 
 def _create_missing_pods(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
     """One step per created pod, and one for deletions."""
-    wanted, kept, steps = dict(request.pods), set[str](), list[Step]()
+    wanted, expected, steps = dict(request.pods), set[str](), list[Step]()
     for role in job.live:
         there = {pod.name: pod for pod in job.provisioning.pods if pod.role == role.name}
         names = _names(job, role, there, wanted.get(role.name, 0))
-        kept.update(names)
+        expected.update(names)
         creates = (
             provisional_pods.create(job, role, name, request) for name in names if name not in there
         )
         # A refusal by the API server counts as a refused start: it is recorded and backs off.
         steps += [Step(job.key, (create,), starts=job.suspended) for create in creates]
-    surplus = [pod for pod in job.provisioning.pods if pod.name not in kept and not pod.gone]
+    surplus = [pod for pod in job.provisioning.pods if pod.name not in expected and not pod.gone]
     again = _NEXT if len(steps) > MOST_CREATED else None
     return DueSteps((*_deletion_steps(job, surplus), *steps[:MOST_CREATED]), again)
 
@@ -154,10 +154,10 @@ def removed_at_start(job: TrainingJob) -> tuple[Delete, ...]:
     requests hold no capacity, and an autoscaler would still add nodes for them.
     """
     gated = {role.name for role in job.live if role.template.gated}
-    pods, kept = job.provisioning.pods, job.provisioning.provisioned
-    others = [one for one in job.provisioning.requests if one is not kept]
+    pods, provisioned = job.provisioning.pods, job.provisioning.provisioned
+    others = [request for request in job.provisioning.requests if request is not provisioned]
     return (
-        *_deletions(job, [one for one in pods if not one.node or one.role not in gated]),
+        *_deletions(job, [pod for pod in pods if not pod.node or pod.role not in gated]),
         *capacity_requests.deletions(job, others),
     )
 

@@ -45,7 +45,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
         )
         for role in running
     )
-    sizes = ", ".join(f"{one.role} {one.before} → {one.after}" for one in resizes)
+    sizes = ", ".join(f"{resize.role} {resize.before} → {resize.after}" for resize in resizes)
     event = job_event(
         job.key, running[0], Action.RESTARTING, why, f"{sizes}: {messages.message(why)}"
     )

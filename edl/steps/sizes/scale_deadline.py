@@ -29,9 +29,9 @@ def revert_overdue(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -
     late = {role.name: role for role in job.live if role.request.scaling and is_overdue(role, now)}
     if not late:
         return list(resizes)
-    kept = [resize for resize in resizes if resize.role not in late]
+    others = [resize for resize in resizes if resize.role not in late]
     grown = [role for role in late.values() if role.status.size > previous_size(role)]
-    return kept + [_revert(job, role) for role in grown]
+    return others + [_revert(job, role) for role in grown]
 
 
 def with_hold_cause(job: TrainingJob, reason: Reason | None, now: datetime) -> TrainingJob:
@@ -68,8 +68,8 @@ def previous_size(role: Role) -> int:
 
     A larger one if only ranks that have ended would be left.
     """
-    known, size = role.request.scaling.before if role.request.scaling else None, role.status.size
-    return size if known is None else max(known, min(with_unended(role, known), size))
+    before, size = role.request.scaling.before if role.request.scaling else None, role.status.size
+    return size if before is None else max(before, min(with_unended(role, before), size))
 
 
 def revert_reason(role: Role) -> Reason:

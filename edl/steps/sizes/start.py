@@ -94,7 +94,7 @@ def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str
         contract.STARTED_AT: moment,
         contract.RESIZED_AT: moment,
         contract.FAILURES_AT_START: str(role.status.failures),
-        **{name: None for name, found in over.items() if found},
+        **{name: None for name, value in over.items() if value},
     }
 
 
@@ -106,14 +106,14 @@ def _template(members: Mapping[str, str], consumed: Mapping[str, str], role: Rol
     if role.template.gated:
         return {}
     before = (contract.CONSUMES_REQUEST, contract.CONSUMES_CLASS) if role.record.consumed else ()
-    found = {**members, **dict.fromkeys(before), **consumed}
-    return {"template": {"metadata": {"annotations": found}}} if found else {}
+    annotations = {**members, **dict.fromkeys(before), **consumed}
+    return {"template": {"metadata": {"annotations": annotations}}} if annotations else {}
 
 
 def _consumed(role: Role, consumed: Mapping[str, str]) -> dict[str, str | None]:
     """Records on the Job the ProvisioningRequest that its template names now."""
-    found = None if role.template.gated else consumed.get(contract.CONSUMES_REQUEST)
-    return {contract.CONSUMED_REQUEST: found} if found or role.record.consumed else {}
+    request = None if role.template.gated else consumed.get(contract.CONSUMES_REQUEST)
+    return {contract.CONSUMED_REQUEST: request} if request or role.record.consumed else {}
 
 
 def _history(
