@@ -29,6 +29,7 @@ NAMED_BINDINGS = (
     "edl/parsing",
     "edl/messages",
     "edl/steps",
+    "edl/feasibility",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -86,8 +86,8 @@ class ConstraintCount:
 
     def beside_others(self, pods: Ints) -> Ints:
         """`pods` per node, 0 in domains with other owners' pods that stay; int64[nodes]."""
-        found: Ints = np.where(np.isin(self.domains.of_nodes, list(self.fixed)), 0, pods)
-        return found
+        rest: Ints = np.where(np.isin(self.domains.of_nodes, list(self.fixed)), 0, pods)
+        return rest
 
     def _recount(self, before: int, after: int) -> None:
         self._tally[before] -= 1
@@ -155,7 +155,7 @@ class AffinityConstraint(NamedTuple):
 
     def _meets(self, node: int, pods: Sequence[dict[int, int]]) -> bool:
         """Whether all terms match pods in the node's domains, or the pod may be the first."""
-        if all(count.of[node] in found for count, found in zip(self.counts, pods, strict=True)):
+        if all(count.of[node] in domains for count, domains in zip(self.counts, pods, strict=True)):
             return True
         return self.may_be_first and not any(pods)
 
@@ -189,14 +189,14 @@ class ConstraintState:
     @property
     def eased(self) -> int:
         """A version: while it is unchanged, a node that was forbidden stays forbidden."""
-        found = 0
+        version = 0
         for count in self.anti_affinity:
-            found += count.eased
+            version += count.eased
         for spread in self.spread:
-            found += spread.pod_count.eased
+            version += spread.pod_count.eased
         for count in self.affinity.counts if self.affinity else ():
-            found += count.eased + count.joined
-        return found
+            version += count.eased + count.joined
+        return version
 
     def split_by_domains(self, few: int) -> tuple["ConstraintState", "ConstraintState"]:
         """Its constraints over at most `few` domains, and its other constraints."""
@@ -264,6 +264,6 @@ def _one_each(pods: Ints, domains: Ints) -> Ints:
     order = np.argsort(-pods, kind="stable")
     _, first = np.unique(domains[order], return_index=True)
     best = order[first]
-    found = np.zeros_like(pods)
-    found[best] = np.minimum(pods[best], 1)
-    return found
+    counts = np.zeros_like(pods)
+    counts[best] = np.minimum(pods[best], 1)
+    return counts

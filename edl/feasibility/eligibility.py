@@ -33,10 +33,10 @@ class EligibleNodes(NamedTuple):
 
     @classmethod
     def of(cls, mask: Mask) -> "EligibleNodes":
-        found = cls(mask, np.flatnonzero(mask))
-        for array in found:
+        nodes = cls(mask, np.flatnonzero(mask))
+        for array in nodes:
             array.setflags(write=False)
-        return found
+        return nodes
 
 
 class Eligibility:
@@ -44,7 +44,7 @@ class Eligibility:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
-        self._index = {node.name: at for at, node in enumerate(nodes)}
+        self._index = {node.name: index for index, node in enumerate(nodes)}
         self._schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._ready: Mask = np.array([node.ready for node in nodes], dtype=np.bool_)
         self._values: dict[str, list[str | None]] = {}
@@ -59,30 +59,30 @@ class Eligibility:
     def eligible(self, shape: Shape) -> EligibleNodes:
         """The nodes on which a pod of this shape may run."""
         rules = (shape.tolerations, shape.node_selector, shape.affinity)
-        found = self._eligible.get(rules)
-        if found is None:
+        nodes = self._eligible.get(rules)
+        if nodes is None:
             usable = self._ready if tolerates_cordon(shape) else self._schedulable
             mask = usable & self.tolerated(shape) & self.selected(shape)
-            found = self._eligible[rules] = EligibleNodes.of(mask)
-        return found
+            nodes = self._eligible[rules] = EligibleNodes.of(mask)
+        return nodes
 
     def tolerated(self, shape: Shape) -> Mask:
         """Nodes whose taints this shape tolerates; bool[nodes]."""
-        found = self._tolerated.get(shape.tolerations)
-        if found is None:
+        mask = self._tolerated.get(shape.tolerations)
+        if mask is None:
             verdicts = {
                 taints: all(taint.tolerated(shape.tolerations) for taint in taints)
                 for taints in {node.taints for node in self._nodes}
             }
-            found = np.array([verdicts[node.taints] for node in self._nodes], dtype=np.bool_)
-            self._tolerated[shape.tolerations] = found
-        return found
+            mask = np.array([verdicts[node.taints] for node in self._nodes], dtype=np.bool_)
+            self._tolerated[shape.tolerations] = mask
+        return mask
 
     def untolerated(self, shape: Shape, nodes: Mask) -> tuple[Taint, ...]:
         """The distinct taints of these nodes that this shape does not tolerate, by key."""
         taints = {taint for node in compress(self._nodes, nodes) for taint in node.taints}
-        found = (taint for taint in taints if not taint.tolerated(shape.tolerations))
-        return tuple(sorted(found, key=lambda taint: (taint.key, taint.value, taint.effect)))
+        repelling = (taint for taint in taints if not taint.tolerated(shape.tolerations))
+        return tuple(sorted(repelling, key=lambda taint: (taint.key, taint.value, taint.effect)))
 
     def selected(self, shape: Shape) -> Mask:
         """Nodes that match the node selector and the required node affinity; bool[nodes]."""
@@ -93,24 +93,24 @@ class Eligibility:
 
     def absent_nodes(self, shape: Shape) -> tuple[str, ...]:
         """The nodes to which the affinity limits the shape by name, if none of them exists."""
-        terms = [[one.values for one in term if _names(one)] for term in shape.affinity]
+        terms = [[need.values for need in term if _names(need)] for term in shape.affinity]
         named = {name for term in terms for values in term for name in values}
         return () if not all(terms) or named & self._index.keys() else tuple(sorted(named))
 
     def _select(self, shape: Shape) -> Mask:
-        found: Mask = np.ones(len(self._nodes), dtype=np.bool_)
+        mask: Mask = np.ones(len(self._nodes), dtype=np.bool_)
         for key, value in shape.node_selector:
-            found &= self._matches(Requirement(key, "In", (value,)))
+            mask &= self._matches(Requirement(key, "In", (value,)))
         if shape.affinity:
-            found &= np.any([self._matches_term(term) for term in shape.affinity], axis=0)
-        return found
+            mask &= np.any([self._matches_term(term) for term in shape.affinity], axis=0)
+        return mask
 
     def _matches_term(self, term: tuple[Requirement, ...]) -> Mask:
         """An empty term matches no node (Kubernetes, NodeSelectorTerm)."""
         if not term:
             return np.zeros(len(self._nodes), dtype=np.bool_)
-        found: Mask = np.all([self._matches(requirement) for requirement in term], axis=0)
-        return found
+        mask: Mask = np.all([self._matches(requirement) for requirement in term], axis=0)
+        return mask
 
     def _matches(self, requirement: Requirement) -> Mask:
         if _names(requirement):
@@ -121,9 +121,9 @@ class Eligibility:
 
     def _named(self, names: Sequence[str]) -> Mask:
         """Nodes by name: a look-up per term, as pinned pods name many nodes, one per term."""
-        found: Mask = np.zeros(len(self._nodes), dtype=np.bool_)
-        found[[self._index[name] for name in names if name in self._index]] = True
-        return found
+        mask: Mask = np.zeros(len(self._nodes), dtype=np.bool_)
+        mask[[self._index[name] for name in names if name in self._index]] = True
+        return mask
 
     def values(self, key: str) -> list[str | None]:
         """The value of a label on each node, None without the label."""
@@ -141,7 +141,7 @@ def tolerates_cordon(shape: Shape) -> bool:
     A toleration of all keys is written for taints of devices: kube-scheduler may bind its pods to
     a cordoned node, but no plan counts on nodes that are about to be drained.
     """
-    named = (one for one in shape.tolerations if one.key)
+    named = (toleration for toleration in shape.tolerations if toleration.key)
     return Taint(CORDONED, effect="NoSchedule").tolerated(named)
 
 

@@ -69,11 +69,11 @@ class GpusByNode(dict[int, list[_Gpu]]):
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self.nodes = {at: node for at, node in enumerate(nodes) if node.devices}
+        self.nodes = {index: node for index, node in enumerate(nodes) if node.devices}
 
     def __missing__(self, node: int) -> list[_Gpu]:
-        found = self[node] = list(map(_read, self.nodes[node].devices))
-        return found
+        gpus = self[node] = list(map(_read, self.nodes[node].devices))
+        return gpus
 
 
 @dataclass(slots=True)
@@ -109,15 +109,15 @@ class ShareAllocator:
 
     def _left(self, node: int) -> int | None:
         """The index in `left` of the last evicted pod that still fits on its devices, or None."""
-        for at in reversed(range(len(self.left[node]))):
-            place = self.left[node][at]
+        for index in reversed(range(len(self.left[node]))):
+            place = self.left[node][index]
             pairs = zip(place.gpus, place.before, strict=True)
             # A pod may return to an overcommitted device if nothing was taken there since.
             if all(
                 gpu.future_idle.covers(gpu.part(self.share)) or gpu.future_idle.covers(before)
                 for gpu, before in pairs
             ):
-                return at
+                return index
         return None
 
     def _come(self, node: int, horizon: Horizon) -> None:
@@ -127,21 +127,21 @@ class ShareAllocator:
         self.places[node].append(place)
 
     def _chosen(self, node: int, horizon: Horizon) -> _Place:
-        if horizon is not IDLE and (at := self._left(node)) is not None:
-            return self.left[node].pop(at)
-        found = self.gpus[node]
+        if horizon is not IDLE and (index := self._left(node)) is not None:
+            return self.left[node].pop(index)
+        devices = self.gpus[node]
         # Pods are placed only where they fit, except briefly while reservations are undone.
-        gpus = self._choose(found, horizon) or (max(found, key=lambda gpu: gpu.future_idle),)
+        gpus = self._choose(devices, horizon) or (max(devices, key=lambda gpu: gpu.future_idle),)
         return _Place(gpus, holds_idle=horizon is IDLE)
 
     def _go(self, node: int, horizon: Horizon) -> None:
         places, idle = self.places[node], horizon is IDLE
-        at = next(
+        index = next(
             (at for at in reversed(range(len(places))) if places[at].holds_idle is idle), None
         )
-        if at is None:
+        if index is None:
             return  # a bound pod that names no device of this node was never counted
-        place = places.pop(at)
+        place = places.pop(index)
         for gpu in place.gpus:
             gpu.change(gpu.part(self.share), 1, horizon)
         if place.bound:
@@ -149,13 +149,12 @@ class ShareAllocator:
                 place._replace(before=tuple(gpu.future_idle for gpu in place.gpus))
             )
 
-    def _choose(self, found: Sequence[_Gpu], horizon: Horizon) -> tuple[_Gpu, ...]:
+    def _choose(self, gpus: Sequence[_Gpu], horizon: Horizon) -> tuple[_Gpu, ...]:
         free = [
-            _both(gpu.idle, gpu.future_idle) if horizon is IDLE else gpu.future_idle
-            for gpu in found
+            _both(gpu.idle, gpu.future_idle) if horizon is IDLE else gpu.future_idle for gpu in gpus
         ]
-        places = best_fit(self.share, free, [gpu.memory for gpu in found])
-        return tuple([found[place] for place in places])
+        places = best_fit(self.share, free, [gpu.memory for gpu in gpus])
+        return tuple([gpus[place] for place in places])
 
     def pods_per_node(self, pods: Ints, horizon: Horizon) -> Ints:
         """`pods` per node, capped by how many the devices hold; int64[nodes]."""
@@ -168,16 +167,16 @@ class ShareAllocator:
 
     def _on(self, node: int, horizon: Horizon) -> int:
         """How many pods fit on one node's devices; cached at horizons that never change."""
-        known = self._known.get((horizon, node))
-        if known is None:
-            found = self.gpus[node]
-            known = self._count([gpu.free(horizon) for gpu in found], found)
+        count = self._known.get((horizon, node))
+        if count is None:
+            gpus = self.gpus[node]
+            count = self._count([gpu.free(horizon) for gpu in gpus], gpus)
             if horizon in (Horizon.OBSERVED, Horizon.EMPTY):
-                self._known[horizon, node] = known
-        return known
+                self._known[horizon, node] = count
+        return count
 
-    def _count(self, free: Sequence[GpuUsage], found: Sequence[_Gpu]) -> int:
-        counts = [_times(one, gpu.part(self.share)) for one, gpu in zip(free, found, strict=True)]
+    def _count(self, free: Sequence[GpuUsage], gpus: Sequence[_Gpu]) -> int:
+        counts = [_times(one, gpu.part(self.share)) for one, gpu in zip(free, gpus, strict=True)]
         return sum(counts) // self.share.gpus
 
 
@@ -188,7 +187,7 @@ def best_fit(share: Share, free: Sequence[GpuUsage], memory: Sequence[int]) -> t
     """
     # The devices of one node mostly have one size of memory.
     parts, rooms = {size: share.part(size) for size in set(memory)}, enumerate(free)
-    fitting = sorted([(left, at) for at, left in rooms if left.covers(parts[memory[at]])])
+    fitting = sorted([(left, index) for index, left in rooms if left.covers(parts[memory[index]])])
     return tuple([at for _, at in fitting[: share.gpus]]) if len(fitting) >= share.gpus else ()
 
 
@@ -197,11 +196,11 @@ def has_model(node: Node, share: Share) -> bool:
     return not share.model or (node.labels or {}).get(_MODEL_LABEL, "") in ("", share.model)
 
 
-def _both(one: GpuUsage, other: GpuUsage) -> GpuUsage:
+def _both(usage: GpuUsage, other: GpuUsage) -> GpuUsage:
     """The smaller amount of each."""
-    if one == other:
-        return one
-    return GpuUsage(min(one.compute, other.compute), min(one.memory, other.memory))
+    if usage == other:
+        return usage
+    return GpuUsage(min(usage.compute, other.compute), min(usage.memory, other.memory))
 
 
 def _times(free: GpuUsage, part: GpuUsage) -> int:
@@ -215,7 +214,7 @@ class GpuShares:
 
     def __init__(self, nodes: Sequence[Node], roles: Iterable[Role]) -> None:
         self.gpus = GpusByNode(nodes)
-        self._index = {node.name: at for at, node in self.gpus.nodes.items()}
+        self._index = {node.name: index for index, node in self.gpus.nodes.items()}
         self._allocators: dict[Shape, ShareAllocator] = {}
         for role in roles:
             self._add_pods(role)
@@ -227,7 +226,7 @@ class GpuShares:
         if shape not in self._allocators:
             share = shape.share
             nodes = self.gpus.nodes.items()
-            others = (at for at, node in nodes if not has_model(node, share))
+            others = (index for index, node in nodes if not has_model(node, share))
             self._allocators[shape] = ShareAllocator(share, self.gpus, frozenset(others))
         return self._allocators[shape]
 

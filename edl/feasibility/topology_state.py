@@ -60,13 +60,15 @@ class TopologyState:
     ) -> None:
         self._nodes = nodes
         self._eligibility = eligibility
-        known = dict.fromkeys(all_rules)
-        self._selectors = Selectors(found for one in known for found in one.selectors)
+        distinct = dict.fromkeys(all_rules)
+        self._selectors = Selectors(selector for rules in distinct for selector in rules.selectors)
         self._terms: defaultdict[Selector, list[PodAffinityTerm]] = defaultdict(list)
-        for term in dict.fromkeys(term for one in known for term in one.anti_affinity):
+        for term in dict.fromkeys(term for rules in distinct for term in rules.anti_affinity):
             self._terms[term.selector].append(term)
         self._together = dict.fromkeys(
-            tuple(term.selector for term in one.affinity) for one in known if len(one.affinity) > 1
+            tuple(term.selector for term in rules.affinity)
+            for rules in distinct
+            if len(rules.affinity) > 1
         )
         self._domains: dict[object, DomainIndex] = {}
         self._counts: dict[object, ConstraintCount] = {}
@@ -79,10 +81,10 @@ class TopologyState:
 
     def register(self, shapes: Iterable[Shape]) -> None:
         """Build the constraints of each shape: first all counts, then which of them it changes."""
-        found = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
-        for shape, rules in found:
+        pairs = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
+        for shape, rules in pairs:
             self._states[shape] = self._made(shape, rules)
-        for shape, rules in found:
+        for shape, rules in pairs:
             self._states[shape].carried = self.carried(rules)
 
     def carried(self, rules: PodConstraints) -> tuple[ConstraintCount, ...]:
@@ -123,8 +125,8 @@ class TopologyState:
         for spread in rules.spread:
             domains = self._spread_over(shape, spread, keys)
             mark = _Matching((spread.selector,)) if spread.selector else None
-            own = int(spread.selector in matching)
-            yield SpreadConstraint(self._counted(mark, domains), spread.skew, spread.domains, own)
+            added = int(spread.selector in matching)
+            yield SpreadConstraint(self._counted(mark, domains), spread.skew, spread.domains, added)
 
     def _count(self, mark: _Mark, key: str | None) -> ConstraintCount:
         """The count of a mark by the domains of a label; without a label, by node."""
@@ -164,12 +166,12 @@ class TopologyState:
         return self._domains[name]
 
     def _honoured(self, shape: Shape, spread: TopologySpread) -> Mask:
-        found: Mask = np.ones(len(self._nodes), dtype=np.bool_)
+        mask: Mask = np.ones(len(self._nodes), dtype=np.bool_)
         if spread.by_affinity:
-            found &= self._eligibility.selected(shape)
+            mask &= self._eligibility.selected(shape)
         if spread.by_taints:
-            found &= self._eligibility.tolerated(shape)
-        return found
+            mask &= self._eligibility.tolerated(shape)
+        return mask
 
     def _marks(self, rules: PodConstraints) -> Iterator[_Mark]:
         matching = set(self._selectors.matching(rules.namespace, rules.labels))
@@ -214,21 +216,21 @@ def topology_state_of(
     shapes += [demand.shape for demand in state.demands if demand.shape.constraints]
     if not shapes:
         return None
-    own = [shape.constraints for shape in shapes if shape.constraints]
+    constrained = [shape.constraints for shape in shapes if shape.constraints]
     topology = TopologyState(
-        nodes, eligibility, [*own, *(one.constraints for one in state.foreign_pods)]
+        nodes, eligibility, [*constrained, *(group.constraints for group in state.foreign_pods)]
     )
     topology.register(shapes)
-    indexes = {node.name: at for at, node in enumerate(nodes)}
+    indexes = {node.name: index for index, node in enumerate(nodes)}
     for role in roles:
         _stand(topology, role, indexes)
     carried: dict[PodConstraints, tuple[ConstraintCount, ...]] = {}
-    for one in state.foreign_pods:
-        if one.constraints not in carried:
-            carried[one.constraints] = topology.carried(one.constraints)
-        if one.node in indexes:
-            for count in carried[one.constraints]:
-                count.add_existing(indexes[one.node], one.pods, one.terminating, others=True)
+    for group in state.foreign_pods:
+        if group.constraints not in carried:
+            carried[group.constraints] = topology.carried(group.constraints)
+        if group.node in indexes:
+            for count in carried[group.constraints]:
+                count.add_existing(indexes[group.node], group.pods, group.terminating, others=True)
     return topology
 
 
