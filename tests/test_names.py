@@ -30,6 +30,7 @@ NAMED_BINDINGS = (
     "edl/messages",
     "edl/steps",
     "edl/feasibility",
+    "edl/model",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

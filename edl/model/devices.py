@@ -32,8 +32,8 @@ class Share(NamedTuple):
         """The pod's usage of one GPU with this many bytes of memory (0: unknown)."""
         if self.compute > _WHOLE:
             return GpuUsage(_WHOLE, memory)
-        own = self.memory or self.compute * memory // _WHOLE
-        return GpuUsage(self.compute, own if memory else 0)
+        amount = self.memory or self.compute * memory // _WHOLE
+        return GpuUsage(self.compute, amount if memory else 0)
 
 
 class GpuUsage(NamedTuple):

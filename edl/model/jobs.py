@@ -79,7 +79,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @property
     def absent(self) -> tuple[str, ...]:
         """Its missing roles of which no Job exists, not even one that is left out."""
-        filled = {one.fills for one in self.conflicting}
+        filled = {conflict.fills for conflict in self.conflicting}
         return tuple(name for name in self.missing if name not in filled)
 
     @property
@@ -90,12 +90,12 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @property
     def refused_writes(self) -> tuple[WriteRefusal, ...]:
         """The writes that the API server still refuses."""
-        return tuple(one for one in self.refusals if not one.lifted)
+        return tuple(refusal for refusal in self.refusals if not refusal.lifted)
 
     @property
     def refused(self) -> bool:
         """Whether the API server still refuses the job's start."""
-        return any(one.size is None for one in self.refused_writes)
+        return any(refusal.size is None for refusal in self.refused_writes)
 
     def refuses(self, role: Role, size: int) -> bool:
         """Whether a running role keeps its size, as the API server refuses sizes of this kind.
@@ -109,12 +109,12 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
         if self.keeps_running and role.spec.resizing is ResizePolicy.RESTART:
             return True
         wanted = RefusedSize(role.name, size, size > role.status.size)
-        return any(one.kind == wanted.kind for one in self.refused_writes)
+        return any(refusal.kind == wanted.kind for refusal in self.refused_writes)
 
     @property
     def keeps_running(self) -> bool:
         """Whether it is not stopped: that would end it, or the API server still refuses it."""
-        refused = any(one.size and not one.size.size for one in self.refused_writes)
+        refused = any(refusal.size and not refusal.size.size for refusal in self.refused_writes)
         return refused or self.ends_if_stopped
 
     @property
@@ -188,7 +188,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
             for pod in role.status.pods
             if pod.published.leaving and pod.active
         ]
-        named = frozenset[str]().union(*(one.pods for one in lists))
+        named = frozenset[str]().union(*(entry.pods for entry in lists))
         there = (
             {pod.name for role in self.live for pod in role.status.pods if pod.active}
             if named

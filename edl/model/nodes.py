@@ -153,7 +153,7 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def restored(self) -> "Node":
         """The node once it is ready again and not cordoned, without the taints of these states."""
-        taints = tuple(one for one in self.taints if one.key not in _STATES)
+        taints = tuple(taint for taint in self.taints if taint.key not in _STATES)
         return replace(self, cordoned=False, ready=True, since=NodeStateTimes(), taints=taints)
 
     @property
@@ -242,4 +242,4 @@ def existing_name(name: str) -> str:
 
 def is_one_node(domains: Iterable[Domain], node: str) -> bool:
     """Whether `node` is the only node that can be in all of these domains."""
-    return any(one.label == HOSTNAME or one.value == node for one in domains)
+    return any(domain.label == HOSTNAME or domain.value == node for domain in domains)

@@ -56,7 +56,7 @@ class PodConstraints(msgspec.Struct, frozen=True):
     @property
     def selectors(self) -> tuple[Selector, ...]:
         """The selectors of its own rules."""
-        counted = (one.selector for one in self.spread if one.selector is not None)
+        counted = (spread.selector for spread in self.spread if spread.selector is not None)
         return (*counted, *(term.selector for term in (*self.affinity, *self.anti_affinity)))
 
 

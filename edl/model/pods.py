@@ -76,7 +76,7 @@ class Provisioning(msgspec.Struct, frozen=True):
     def since(self) -> datetime | None:
         """Creation time of the first of them."""
         made = [pod.created_at for pod in self.pods]
-        return min((*made, *(one.created_at for one in self.requests)), default=None)
+        return min((*made, *(request.created_at for request in self.requests)), default=None)
 
     @property
     def request(self) -> CapacityRequest | None:
@@ -85,8 +85,8 @@ class Provisioning(msgspec.Struct, frozen=True):
     @property
     def provisioned(self) -> CapacityRequest | None:
         """The request whose nodes the job's pods will use."""
-        found = self.request
-        return found if found and found.state is RequestState.PROVISIONED else None
+        request = self.request
+        return request if request and request.state is RequestState.PROVISIONED else None
 
     @property
     def held(self) -> tuple[ProvisionalPod, ...]:
@@ -262,8 +262,8 @@ class Pod(msgspec.Struct, frozen=True):
     @property
     def untracked(self) -> bool:
         """Whether its Job will not count its end."""
-        known = self.deletion.finalizers
-        return known is not None and contract.JOB_TRACKING not in known
+        finalizers = self.deletion.finalizers
+        return finalizers is not None and contract.JOB_TRACKING not in finalizers
 
     @property
     def active(self) -> bool:

@@ -189,9 +189,9 @@ class Role(msgspec.Struct, frozen=True):
         """
         if not self.spec.indexed:
             return frozenset()
-        done, found = PodPhase.SUCCEEDED, self.status.finished_indexes
+        done, indexes = PodPhase.SUCCEEDED, self.status.finished_indexes
         succeeded = [pod.index for pod in self.status.pods if pod.phase is done]
-        return found.union(succeeded) if succeeded else found
+        return indexes.union(succeeded) if succeeded else indexes
 
     @property
     def stalled_pods(self) -> tuple[Pod, ...]:
@@ -210,8 +210,8 @@ class Role(msgspec.Struct, frozen=True):
     @property
     def pods_in_quotas(self) -> int:
         """The number of its pods that quotas count, also of a deleted Job until they are gone."""
-        own = sum(not pod.ended for pod in self.status.pods)
-        return own + sum(pod.terminating for pod in self.previous_pods)
+        pods = sum(not pod.ended for pod in self.status.pods)
+        return pods + sum(pod.terminating for pod in self.previous_pods)
 
     @property
     def removed_by_name(self) -> frozenset[str]:
@@ -235,14 +235,14 @@ class Role(msgspec.Struct, frozen=True):
 
         `dev.mypy_structs` types them. Raises TypeError for a field that no part has.
         """
-        own, parts = dict[str, Any](), dict[str, dict[str, object]]()
+        direct, parts = dict[str, Any](), dict[str, dict[str, object]]()
         for name, value in fields.items():
             if name in _PART_OF:
                 parts.setdefault(_PART_OF[name], {})[name] = value
             else:
-                own[name] = value
-        own |= {part: replace(getattr(self, part), **found) for part, found in parts.items()}
-        return replace(self, **own)
+                direct[name] = value
+        direct |= {part: replace(getattr(self, part), **values) for part, values in parts.items()}
+        return replace(self, **direct)
 
 
 _PARTS: Final = {

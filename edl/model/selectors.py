@@ -47,10 +47,10 @@ def compares(operator: str, value: str | None, bound: str) -> bool:
 
     Source: Kubernetes, labels.Requirement (strconv.ParseInt).
     """
-    found, limit = _whole(value or ""), _whole(bound)
-    if found is None or limit is None:
+    number, limit = _whole(value or ""), _whole(bound)
+    if number is None or limit is None:
         return False
-    return found > limit if operator == "Gt" else found < limit
+    return number > limit if operator == "Gt" else number < limit
 
 
 def _whole(text: str) -> int | None:
@@ -92,9 +92,11 @@ class Selectors:
 
     def matching(self, namespace: str, labels: Labels) -> Iterator[Selector]:
         """The selectors that match a pod with these labels."""
-        found = dict(labels)
+        by_name = dict(labels)
         for label in labels:
             yield from (
-                one for one in self._by_label.get(label, ()) if one.matches(namespace, found)
+                selector
+                for selector in self._by_label.get(label, ())
+                if selector.matches(namespace, by_name)
             )
-        yield from (one for one in self._others if one.matches(namespace, found))
+        yield from (selector for selector in self._others if selector.matches(namespace, by_name))

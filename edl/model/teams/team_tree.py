@@ -93,10 +93,10 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
         """Sorted names of teams by their parent's name; top-level teams are under ""."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        children: defaultdict[str, list[str]] = defaultdict(list)
         for team in self.items:
-            found[team.parent].append(team.name)
-        return {parent: tuple(names) for parent, names in found.items()}
+            children[team.parent].append(team.name)
+        return {parent: tuple(names) for parent, names in children.items()}
 
     def path(self, name: str) -> tuple[str, ...]:
         """The team and its ancestors, the top last; empty for an unknown name."""
@@ -108,20 +108,20 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _paths(self) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {"": ()}
+        paths: dict[str, tuple[str, ...]] = {"": ()}
         for name in self.top_down:
-            found[name] = (name, *found[self.by_name[name].parent])
-        return found
+            paths[name] = (name, *paths[self.by_name[name].parent])
+        return paths
 
     @cached_property
     def top_down(self) -> tuple[str, ...]:
         """Every name once, parents before their children; by name within a level."""
-        found: list[str] = []
+        names: list[str] = []
         level = list(self.children.get("", ()))
         while level:
-            found += level
+            names += level
             level = [child for name in level for child in self.children.get(name, ())]
-        return tuple(found)
+        return tuple(names)
 
     @cached_property
     def guaranteed(self) -> Mapping[str, Resources]:
@@ -143,13 +143,13 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
         named = self._named.get(namespace)
         if named:
             return named
-        found = [
+        names = [
             name
             for name, patterns in self.patterns
             if any(pattern.matches(namespace) for pattern in patterns)
         ]
-        found = found or [team.name for team in self._selecting if _selects(team, labels)]
-        return tuple(found) or ((DEFAULT_TEAM,) if self.items else ())
+        names = names or [team.name for team in self._selecting if _selects(team, labels)]
+        return tuple(names) or ((DEFAULT_TEAM,) if self.items else ())
 
     def team_of(self, namespace: str, labels: Mapping[str, str]) -> str:
         """The first of `matches` by name; empty where no teams are configured."""
@@ -157,21 +157,21 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _named(self) -> Mapping[str, tuple[str, ...]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        teams: defaultdict[str, list[str]] = defaultdict(list)
         for team in self.items:
             for pattern in team.namespace_patterns:
                 if pattern.is_name:
-                    found[pattern.text].append(team.name)
-        return {namespace: tuple(names) for namespace, names in found.items()}
+                    teams[pattern.text].append(team.name)
+        return {namespace: tuple(names) for namespace, names in teams.items()}
 
     @cached_property
     def patterns(self) -> tuple[tuple[str, tuple[NamespacePattern, ...]], ...]:
         """The teams that have patterns with an asterisk, with these."""
-        found = (
+        pairs = (
             (team.name, tuple(one for one in team.namespace_patterns if not one.is_name))
             for team in self.items
         )
-        return tuple((name, patterns) for name, patterns in found if patterns)
+        return tuple((name, patterns) for name, patterns in pairs if patterns)
 
     @cached_property
     def _selecting(self) -> tuple[Team, ...]:
@@ -179,4 +179,4 @@ class Teams(msgspec.Struct, frozen=True, dict=True):
 
 
 def _selects(team: Team, labels: Mapping[str, str]) -> bool:
-    return all(one.holds(labels.get(one.key)) for one in team.selector)
+    return all(requirement.holds(labels.get(requirement.key)) for requirement in team.selector)
