@@ -31,6 +31,7 @@ NAMED_BINDINGS = (
     "edl/steps",
     "edl/feasibility",
     "edl/model",
+    "edl/visibility",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

@@ -52,10 +52,10 @@ def job_capacity(state: ClusterState, job: TrainingJob) -> JobCapacity | None:
         guaranteed[resource], parts = _split(holders, job.key, resource, guarantee, sources)
         for name, amount in parts.items():
             borrowed.setdefault(name, {})[resource] = amount
-    found = tuple((name, Resources.of(borrowed[name])) for name in sorted(borrowed))
+    borrowings = tuple((name, Resources.of(borrowed[name])) for name in sorted(borrowed))
     return (
-        JobCapacity(team, Resources.of(guaranteed), found)
-        if found or any(guaranteed.values())
+        JobCapacity(team, Resources.of(guaranteed), borrowings)
+        if borrowings or any(guaranteed.values())
         else None
     )
 

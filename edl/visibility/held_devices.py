@@ -21,7 +21,7 @@ class HeldDevices:
 
     def counted(self, job: TrainingJob, role: Role, pods: Sequence[Pod]) -> Resources:
         """What these bound pods of a role count."""
-        found = role.template.shape.counted * len(pods)
+        total = role.template.shape.counted * len(pods)
         for pod in pods if self._held else ():
             node, held, names = self._held.get(
                 (job.key.namespace, pod.name), ("", _NONE, frozenset())
@@ -29,5 +29,5 @@ class HeldDevices:
             if node == pod.node:
                 shape = role.template.shape
                 usual = {name: amount for name, amount in shape.counted if name in names}
-                found += held - Resources.of(usual)
-        return found
+                total += held - Resources.of(usual)
+        return total

@@ -101,9 +101,9 @@ _decoder: Final = msgspec.json.Decoder(NamespaceQueue)
 
 
 def render(queue: NamespaceQueue) -> str:
-    found = msgspec.to_builtins(queue, builtin_types=(datetime,))
+    body = msgspec.to_builtins(queue, builtin_types=(datetime,))
     head = {"apiVersion": queue.api_version, "kind": queue.kind}
-    return msgspec.json.encode(head | found).decode()
+    return msgspec.json.encode(head | body).decode()
 
 
 def parse(text: str) -> NamespaceQueue:

@@ -50,24 +50,24 @@ def documents(
     queued: dict[str, list[Held]] = defaultdict(list)
     ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
     teams: Counter[str] = Counter()
-    for one in waiting(state, plan):
-        if len(queued[one.job.namespace]) < MOST_JOBS:
-            ahead[one.job] = _counted(teams) if one.position else ()
-        queued[one.job.namespace].append(one)
-        teams[team_of(one.job.namespace)] += bool(one.position)
+    for entry in waiting(state, plan):
+        if len(queued[entry.job.namespace]) < MOST_JOBS:
+            ahead[entry.job] = _counted(teams) if entry.position else ()
+        queued[entry.job.namespace].append(entry)
+        teams[team_of(entry.job.namespace)] += bool(entry.position)
     priorities = {job.key: job.priority for job in state.jobs}
     shares = weighted_shares(state) if queued else {}
-    found = {}
+    queues = {}
     for namespace, held in queued.items():
         reader = NameRedaction(namespace, team_of)
         jobs = (
-            _job(one, priorities.get(one.job), ahead[one.job], insights, reader)
-            for one in held[:MOST_JOBS]
+            _job(entry, priorities.get(entry.job), ahead[entry.job], insights, reader)
+            for entry in held[:MOST_JOBS]
         )
         items, team = tuple(_bounded(jobs)), team_of(namespace)
         share = round(shares[team], _SHARE_DIGITS) if team in shares else None
-        found[namespace] = NamespaceQueue(state.observed_at, len(held), items, team, share)
-    return found
+        queues[namespace] = NamespaceQueue(state.observed_at, len(held), items, team, share)
+    return queues
 
 
 _NOTHING: Final = Insight()
@@ -81,7 +81,7 @@ def _team(state: ClusterState, namespace: str) -> str:
 def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:
     """The teams with most jobs ahead, and the number of all other teams' jobs."""
     named = ((jobs, team) for team, jobs in teams.items() if team)
-    first = heapq.nsmallest(MOST_TEAMS, named, key=lambda one: (-one[0], one[1]))
+    first = heapq.nsmallest(MOST_TEAMS, named, key=lambda pair: (-pair[0], pair[1]))
     rest = teams.total() - sum(jobs for jobs, _ in first)
     counts = tuple(TeamCount(jobs, team) for jobs, team in first)
     return (*counts, TeamCount(rest)) if rest else counts
@@ -117,21 +117,22 @@ def _job(
     )
 
 
-def _estimate(found: Estimate | None) -> PublishedEstimate | None:
+def _estimate(estimate: Estimate | None) -> PublishedEstimate | None:
     """The estimate without its reason, which names other jobs, and without a time for NOW."""
-    if found is None:
+    if estimate is None:
         return None
-    at = None if found.certainty is Certainty.NOW else found.at
-    return PublishedEstimate(found.certainty, at)
+    time = None if estimate.certainty is Certainty.NOW else estimate.at
+    return PublishedEstimate(estimate.certainty, time)
 
 
-def stops(found: Blockers, allowed: Callable[[Blocker], Blocker]) -> PublishedStops:
+def stops(blockers: Blockers, allowed: Callable[[Blocker], Blocker]) -> PublishedStops:
     """The blockers as published; `allowed` leaves out what their reader may not see."""
-    causes = [allowed(one) for one in found.blockers[:_MOST_CAUSES]]
+    causes = [allowed(blocker) for blocker in blockers.blockers[:_MOST_CAUSES]]
     return PublishedStops(
-        found.complete and len(found.blockers) <= _MOST_CAUSES,
+        blockers.complete and len(blockers.blockers) <= _MOST_CAUSES,
         tuple(
-            PublishedCause(one.kind.value, _text(cause(one)), _text(remedy(one))) for one in causes
+            PublishedCause(blocker.kind.value, _text(cause(blocker)), _text(remedy(blocker)))
+            for blocker in causes
         ),
     )
 

@@ -9,7 +9,9 @@ def waiting(state: ClusterState, plan: Plan) -> tuple[Held, ...]:
     """The queue after this plan, in the plan's order; jobs without a position come last."""
     jobs = {job.key: job for job in state.jobs}
     return tuple(
-        one
-        for one in plan.held
-        if one.position or one.never or (blocked(jobs[one.job]) and waits_to_start(jobs[one.job]))
+        held
+        for held in plan.held
+        if held.position
+        or held.never
+        or (blocked(jobs[held.job]) and waits_to_start(jobs[held.job]))
     )

@@ -48,22 +48,22 @@ def queue_writes(
     )
 
 
-def _is_current(found: PublishedQueue | None, wanted: NamespaceQueue) -> bool:
+def _is_current(published: PublishedQueue | None, wanted: NamespaceQueue) -> bool:
     """Whether its content is already the wanted one, apart from `changed_at`."""
-    if found is None or found.queue is None:
+    if published is None or published.queue is None:
         return False
-    return structs.replace(found.queue, changed_at=wanted.changed_at) == wanted
+    return structs.replace(published.queue, changed_at=wanted.changed_at) == wanted
 
 
-def _since(found: PublishedQueue | None) -> float:
-    queue = found.queue if found else None
+def _since(published: PublishedQueue | None) -> float:
+    queue = published.queue if published else None
     return queue.changed_at.timestamp() if queue else 0.0
 
 
-def _write(namespace: str, found: PublishedQueue | None, wanted: NamespaceQueue) -> Write:
+def _write(namespace: str, published: PublishedQueue | None, wanted: NamespaceQueue) -> Write:
     target, data = _target(namespace), {KEY: render(wanted)}
-    if found:
-        return Patch(target, found.version, {"data": data})
+    if published:
+        return Patch(target, published.version, {"data": data})
     metadata = {"name": CONFIG_MAP, "namespace": namespace, "labels": LABELS}
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
     return Create(target, manifest)

@@ -54,7 +54,7 @@ def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFi
             teams.guaranteed[name],
             Resources.of(dict(zip(balance.resources, balance.used[number], strict=True))),
             queued[name],
-            Resources.of({resource: one.lent[name] for resource, one in loans.items()}),
+            Resources.of({resource: loan.lent[name] for resource, loan in loans.items()}),
             balance.share(number),
         )
         for name in _in_tree(teams.children, "")
@@ -83,6 +83,6 @@ class ExcessGuarantee(NamedTuple):
 def excess_guarantees(teams: Teams, nodes: Iterable[Node]) -> tuple[ExcessGuarantee, ...]:
     """The guarantees beyond the nodes, which may be temporary: nodes come and go."""
     owed = sum((teams.guaranteed[name] for name in teams.children.get("", ())), _NONE)
-    there = sum((one.allocatable for one in nodes), _NONE)
-    found = (ExcessGuarantee(name, amount, there.get(name)) for name, amount in owed)
-    return tuple(one for one in found if one.guaranteed > one.allocatable)
+    there = sum((node.allocatable for node in nodes), _NONE)
+    guarantees = (ExcessGuarantee(name, amount, there.get(name)) for name, amount in owed)
+    return tuple(one for one in guarantees if one.guaranteed > one.allocatable)

@@ -29,11 +29,11 @@ def apportion(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
     if not amount or not total:
         return {}
     parts = {name: divmod(amount * weight, total) for name, weight in weights.items()}
-    found = {name: part for name, (part, _) in parts.items()}
-    missing = amount - sum(found.values())
-    for name in nsmallest(missing, parts, key=lambda one: (-parts[one][1], one)):
-        found[name] += 1
-    return {name: part for name, part in found.items() if part}
+    shares = {name: part for name, (part, _) in parts.items()}
+    missing = amount - sum(shares.values())
+    for name in nsmallest(missing, parts, key=lambda name: (-parts[name][1], name)):
+        shares[name] += 1
+    return {name: part for name, part in shares.items() if part}
 
 
 class ResourceLending:
@@ -53,14 +53,14 @@ class ResourceLending:
     @cached_property
     def lent(self) -> Mapping[str, int]:
         """By team, how much of its guarantee other teams use."""
-        found: dict[str, int] = {}
+        amounts: dict[str, int] = {}
         for parent in (NO_OWNER, *self._teams.top_down):
-            needed = sum(self._borrowers(parent).values()) + found.get(parent, 0)
+            needed = sum(self._borrowers(parent).values()) + amounts.get(parent, 0)
             left = max(needed - self._idle(parent), 0)
             lendable = {name: self._lendable[name] for name in self._children(parent)}
             parts = apportion(min(left, sum(lendable.values())), lendable)
-            found |= {name: parts.get(name, 0) for name in lendable}
-        return found
+            amounts |= {name: parts.get(name, 0) for name in lendable}
+        return amounts
 
     def own_sources(self, team: str) -> Mapping[str, int]:
         """What the team's own namespaces borrow, by source: a team or NO_OWNER."""
@@ -85,19 +85,19 @@ class ResourceLending:
 
     def _borrowers(self, parent: str) -> dict[str, int]:
         """Amounts borrowed by the parent's own namespaces and by its child teams."""
-        own = self._own(parent) - self.own_guarantee(parent) if parent else 0
-        found = {parent: own} | {name: self._borrowed(name) for name in self._children(parent)}
-        return {name: amount for name, amount in found.items() if amount > 0}
+        loan = self._own(parent) - self.own_guarantee(parent) if parent else 0
+        loans = {parent: loan} | {name: self._borrowed(name) for name in self._children(parent)}
+        return {name: amount for name, amount in loans.items() if amount > 0}
 
     @cached_property
     def _lendable(self) -> Mapping[str, int]:
         """By team, the idle guarantee that it lends to teams outside its subtree."""
-        found: dict[str, int] = {}
+        lendable: dict[str, int] = {}
         for name in reversed(self._teams.top_down):
-            left = self._idle(name) + sum(found[child] for child in self._children(name))
+            left = self._idle(name) + sum(lendable[child] for child in self._children(name))
             left -= sum(self._borrowers(name).values())
-            found[name] = max(left, 0) if self._teams[name].lend else 0
-        return found
+            lendable[name] = max(left, 0) if self._teams[name].lend else 0
+        return lendable
 
     def _split(self, parent: str, borrower: str) -> Mapping[str, int]:
         """The sources of what one of the parent's borrowers borrows."""
@@ -114,18 +114,18 @@ class ResourceLending:
 
     def _level_sources(self, parent: str) -> Mapping[str, int]:
         """By source, what all borrowers below one parent take together."""
-        found = self._sources.get(parent)
-        if found is None:
-            found = self._sources[parent] = self._found_sources(parent)
-        return found
+        sources = self._sources.get(parent)
+        if sources is None:
+            sources = self._sources[parent] = self._found_sources(parent)
+        return sources
 
     def _found_sources(self, parent: str) -> Mapping[str, int]:
         borrowed = sum(self._borrowers(parent).values())
         outside = self.lent.get(parent, 0)
-        found: Counter[str] = Counter()
-        found[parent] += min(self._idle(parent), borrowed + outside)
-        found.update({name: self.lent[name] for name in self._children(parent)})
+        sources: Counter[str] = Counter()
+        sources[parent] += min(self._idle(parent), borrowed + outside)
+        sources.update({name: self.lent[name] for name in self._children(parent)})
         if parent != NO_OWNER:
-            found.update(self._split(self._teams[parent].parent, parent))
-        found[NO_OWNER] += max(borrowed + outside - found.total(), 0)
-        return found
+            sources.update(self._split(self._teams[parent].parent, parent))
+        sources[NO_OWNER] += max(borrowed + outside - sources.total(), 0)
+        return sources

@@ -14,35 +14,35 @@ _NONE: Final = Resources()
 
 def running_pods(role: Role) -> list[Pod]:
     """The bound pods that are neither terminating nor ended."""
-    return [one for one in role.status.pods if one.node and one.active]
+    return [pod for pod in role.status.pods if pod.node and pod.active]
 
 
 def team_balance(state: ClusterState) -> TeamBalance:
     """What teams use now; without guarantees, also of resources that no schedulable node has."""
-    own: dict[str, Resources] = dict(state.team_usage if state.teams else {})
+    usage: dict[str, Resources] = dict(state.team_usage if state.teams else {})
     devices = HeldDevices(state.nodes)
     for job in state.jobs if state.teams else ():
         team = state.team_of(job.key.namespace)
         for role in job.roles:
             if pods := running_pods(role):
-                own[team] = own.get(team, _NONE) + devices.counted(job, role, pods)
-    ready = (one.allocatable for one in state.nodes if one.schedulable)
-    totals = {name: 0 for used in own.values() for name, _ in used} | dict(sum(ready, _NONE))
-    return TeamBalance(state.teams, own, totals)
+                usage[team] = usage.get(team, _NONE) + devices.counted(job, role, pods)
+    ready = (node.allocatable for node in state.nodes if node.schedulable)
+    totals = {name: 0 for used in usage.values() for name, _ in used} | dict(sum(ready, _NONE))
+    return TeamBalance(state.teams, usage, totals)
 
 
 def lending(state: ClusterState, balance: TeamBalance) -> Mapping[str, ResourceLending]:
     """The loans between teams, by resource that is guaranteed to some team."""
-    capacity = sum((one.allocatable for one in state.nodes), _NONE)
+    capacity = sum((node.allocatable for node in state.nodes), _NONE)
     names, guaranteed = balance.names, any(balance.guaranteed)
     return {
         resource: ResourceLending(
             state.teams,
-            {name: owed.get(at, 0) for name, owed in zip(names, balance.guaranteed, strict=True)},
-            {name: used[at] for name, used in zip(names, balance.used, strict=True)},
+            {name: owed.get(nth, 0) for name, owed in zip(names, balance.guaranteed, strict=True)},
+            {name: used[nth] for name, used in zip(names, balance.used, strict=True)},
             capacity.get(resource),
         )
-        for at, resource in enumerate(balance.resources if guaranteed else ())
+        for nth, resource in enumerate(balance.resources if guaranteed else ())
     }
 
 
