@@ -32,6 +32,7 @@ NAMED_BINDINGS = (
     "edl/feasibility",
     "edl/model",
     "edl/visibility",
+    "edl/annotations",
 )
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}

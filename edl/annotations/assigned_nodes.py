@@ -18,10 +18,10 @@ _DIGITS: Final = 9
 
 def text(assigned: Assignment) -> str:
     """The annotation's text; empty if there is no assignment, or if it is too long."""
-    runs = ((node, len(list(found))) for node, found in groupby(assigned.nodes))
+    runs = ((node, len(list(run))) for node, run in groupby(assigned.nodes))
     parts = (f"{node}*{count}" if count > 1 else node for node, count in runs)
-    found = f"{assigned.first}:{','.join(parts)}" if assigned.nodes else ""
-    return found if len(found) <= LONGEST else ""
+    joined = f"{assigned.first}:{','.join(parts)}" if assigned.nodes else ""
+    return joined if len(joined) <= LONGEST else ""
 
 
 def read(annotation: str) -> Assignment:

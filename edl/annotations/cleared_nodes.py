@@ -29,33 +29,34 @@ _decoder: Final = msgspec.json.Decoder(tuple[Clearing, ...])
 def cleared(role: Role, nodes: Sequence[str], now: datetime) -> tuple[Clearing, ...]:
     """The record of this role after its replicas have been moved off these nodes."""
     before = {
-        one.node: one for one in role.record.cleared if one.node not in nodes and _counts(one, now)
+        old.node: old for old in role.record.cleared if old.node not in nodes and _counts(old, now)
     }
     again = {
-        one.node: one.times for one in role.record.cleared if _counts(one, now) and _back(role, one)
+        old.node: old.times for old in role.record.cleared if _counts(old, now) and _back(role, old)
     }
-    found = [Clearing(node, again.get(node, 0) + 1, now) for node in dict.fromkeys(nodes)]
-    return tuple([*before.values(), *found][-_MOST:])
+    added = [Clearing(node, again.get(node, 0) + 1, now) for node in dict.fromkeys(nodes)]
+    return tuple([*before.values(), *added][-_MOST:])
 
 
 def exhausted(role: Role) -> Iterator[Clearing]:
     """Nodes off which replicas of this role are not moved again while the record lasts."""
-    return (one for one in role.record.cleared if one.times >= _TRIES and _back(role, one))
+    return (entry for entry in role.record.cleared if entry.times >= _TRIES and _back(role, entry))
 
 
-def _counts(one: Clearing, now: datetime) -> bool:
+def _counts(clearing: Clearing, now: datetime) -> bool:
     """Whether the move is recent; a clock that is a little ahead may have written it."""
-    return abs(now - one.at) < REMEMBERED
+    return abs(now - clearing.at) < REMEMBERED
 
 
-def _back(role: Role, one: Clearing) -> bool:
+def _back(role: Role, clearing: Clearing) -> bool:
     """Whether a replica has come to the node since the move."""
     return any(
-        pod.node == one.node and pod.active and pod.created_at >= one.at for pod in role.status.pods
+        pod.node == clearing.node and pod.active and pod.created_at >= clearing.at
+        for pod in role.status.pods
     )
 
 
 def read(annotation: str) -> tuple[Clearing, ...]:
     """The record in an annotation; empty if it is missing or invalid."""
-    found = read_json(annotation, _decoder) or ()
-    return tuple(one for one in found[-_MOST:] if one.at.tzinfo and 0 < one.times <= _MOST_TIMES)
+    record = read_json(annotation, _decoder) or ()
+    return tuple(one for one in record[-_MOST:] if one.at.tzinfo and 0 < one.times <= _MOST_TIMES)

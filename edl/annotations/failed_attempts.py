@@ -44,15 +44,15 @@ def failed(before: FailedAttempt | None, message: str, now: datetime) -> FailedA
 
 def quoted(message: str) -> str:
     """A foreign message on one line, cut to `MOST` characters."""
-    shown = (one if one.isprintable() else " " for one in message[: 4 * MOST])
+    shown = (char if char.isprintable() else " " for char in message[: 4 * MOST])
     line = " ".join("".join(shown).split())
     return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
 
 
 def read_failure(annotation: str) -> FailedAttempt | None:
     """The failed request for nodes in an annotation; None if it is missing or invalid."""
-    found = read_json(annotation, _failures)
-    return _checked(found) if found else None
+    failure = read_json(annotation, _failures)
+    return _checked(failure) if failure else None
 
 
 def read_refusals(annotation: str) -> tuple[WriteRefusal, ...] | None:
@@ -60,28 +60,28 @@ def read_refusals(annotation: str) -> tuple[WriteRefusal, ...] | None:
     if not annotation:
         return None
     read = read_json(annotation, _refusals) if len(annotation) <= _LONGEST else None
-    found = {one.kind: _bounded(checked) for one in read or () if (checked := _checked(one))}
-    return tuple(found.values()) if read and len(found) == len(read) else ()
+    refusals = {one.kind: _bounded(checked) for one in read or () if (checked := _checked(one))}
+    return tuple(refusals.values()) if read and len(refusals) == len(read) else ()
 
 
-def _bounded(found: WriteRefusal) -> WriteRefusal:
+def _bounded(entry: WriteRefusal) -> WriteRefusal:
     """The refusal, without a quota that Kubernetes does not have."""
-    return found if found.usage is None or _is_valid(found.usage) else replace(found, usage=None)
+    return entry if entry.usage is None or _is_valid(entry.usage) else replace(entry, usage=None)
 
 
 def _is_valid(usage: Usage) -> bool:
-    places = {(one.budget.namespace, one.budget.source) for one in (usage, *usage.more)}
+    places = {(excess.budget.namespace, excess.budget.source) for excess in (usage, *usage.more)}
     few = len(usage.more) < MOST_EXCEEDED and len(places) == 1
     return few and all(map(_has_names_and_amounts, (usage, *usage.more)))
 
 
-def _has_names_and_amounts(one: Excess) -> bool:
-    names = (one.budget.namespace, one.budget.source, one.budget.resource)
+def _has_names_and_amounts(excess: Excess) -> bool:
+    names = (excess.budget.namespace, excess.budget.source, excess.budget.resource)
     named = all(0 < len(name) <= _LONGEST_NAME and quoted(name) == name for name in names)
-    return named and one.needs > 0 and min(one.budget.hard, one.used) >= 0
+    return named and excess.needs > 0 and min(excess.budget.hard, excess.used) >= 0
 
 
-def _checked(found: _Attempt) -> _Attempt | None:
-    if not found.at.tzinfo or not 0 < found.attempts <= MOST_ATTEMPTS:
+def _checked(attempt: _Attempt) -> _Attempt | None:
+    if not attempt.at.tzinfo or not 0 < attempt.attempts <= MOST_ATTEMPTS:
         return None
-    return replace(found, message=quoted(found.message))
+    return replace(attempt, message=quoted(attempt.message))

@@ -81,8 +81,8 @@ def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
 
 def entries(history: str) -> tuple[HistoryEntry, ...]:
     """The entries of a history, the oldest first. Invalid lines are left out."""
-    found = (_entry(line) for line in history.splitlines())
-    return tuple(entry for entry in found if entry)
+    parsed = (_entry(line) for line in history.splitlines())
+    return tuple(entry for entry in parsed if entry)
 
 
 def _line(entry: HistoryEntry) -> str:
@@ -90,17 +90,17 @@ def _line(entry: HistoryEntry) -> str:
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 1] + "…"
     # Milliseconds keep the order of operations on different roles within one second.
-    at = entry.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time = entry.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     code = f" {entry.code}" if entry.code else ""
-    return f"{at} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()
+    return f"{time} {entry.operation} {entry.before} {entry.after}{code} {message}".rstrip()
 
 
 def _entry(line: str) -> HistoryEntry | None:
-    at, operation, before, after, rest = [*line.split(" ", 4), *[""] * 5][:5]
+    time, operation, before, after, rest = [*line.split(" ", 4), *[""] * 5][:5]
     word, _, message = rest.partition(" ")
     code = code_of(word)
     shown_message = message if code else rest
-    moment, old, new = timestamp(at), whole(before), whole(after)
+    moment, old, new = timestamp(time), whole(before), whole(after)
     kind = _OPERATIONS.get(operation)
     if moment is None or kind is None or old is None or new is None:
         return None

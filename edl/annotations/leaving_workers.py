@@ -28,10 +28,10 @@ def leaving_text(leaving: Leaving) -> str:
 
 def read_leaving(annotation: str) -> Leaving | None:
     """The value of an annotation; None if it is missing or invalid."""
-    found = read_json(annotation, _decoder)
-    if found is None:
+    record = read_json(annotation, _decoder)
+    if record is None:
         return None
-    return Leaving(frozenset(found.pods), found.size, _reason(bytes(found.reason).decode()))
+    return Leaving(frozenset(record.pods), record.size, _reason(bytes(record.reason).decode()))
 
 
 def _reason(text: str) -> Reason:
@@ -39,5 +39,5 @@ def _reason(text: str) -> Reason:
 
     Any user who may patch pods can write this annotation, and it must not restart a training job.
     """
-    found = read_reason(text) or reasons.UNKNOWN
-    return replace(found, restart=Restart.NONE)
+    reason = read_reason(text) or reasons.UNKNOWN
+    return replace(reason, restart=Restart.NONE)

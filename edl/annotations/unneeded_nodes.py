@@ -24,15 +24,15 @@ _decoder: Final = msgspec.json.Decoder(dict[str, datetime])
 
 def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
     """The record after a plan found exactly these nodes unneeded."""
-    known = dict(before)
-    return tuple((name, known.get(name, now)) for name in sorted(names))
+    times = dict(before)
+    return tuple((name, times.get(name, now)) for name in sorted(names))
 
 
 def text(since: Since) -> str:
     """The annotation's text, in whole seconds."""
-    longest = sorted(since, key=lambda found: (found[1], found[0]))[:_MOST]
-    kept = {uid: moment.replace(microsecond=0) for uid, moment in sorted(longest)}
-    return json_text(kept)
+    longest = sorted(since, key=lambda pair: (pair[1], pair[0]))[:_MOST]
+    rounded = {uid: moment.replace(microsecond=0) for uid, moment in sorted(longest)}
+    return json_text(rounded)
 
 
 def read(annotation: str, now: datetime) -> Since:
@@ -40,7 +40,7 @@ def read(annotation: str, now: datetime) -> Since:
 
     Any client that may update the Lease can write it.
     """
-    found = read_json(annotation, _decoder) or {}
-    times = {uid: moment for uid, moment in found.items() if moment.tzinfo}
-    known = sorted((uid, moment) for uid, moment in times.items() if moment - now < _AHEAD)
-    return tuple(known) if len(known) <= _MOST else ()
+    record = read_json(annotation, _decoder) or {}
+    times = {uid: moment for uid, moment in record.items() if moment.tzinfo}
+    pairs = sorted((uid, moment) for uid, moment in times.items() if moment - now < _AHEAD)
+    return tuple(pairs) if len(pairs) <= _MOST else ()

@@ -32,15 +32,15 @@ def refused(
 
     Those that have no effect are left out: the start has been made, or the size been reached.
     """
-    attempts = {one.kind: one.attempts for one in job.refusals}
+    attempts = {refusal.kind: refusal.attempts for refusal in job.refusals}
     running = {role.name: role for role in job.live if not role.status.suspended}
     resized = (_refused(job, running[name], size) for name, size in sizes if name in running)
     for size in (*((None,) if starts else ()), *resized):
-        found = WriteRefusal(now, 1, quoted(message), size)
-        count = min(attempts.get(found.kind, 0) + 1, MOST_ATTEMPTS)  # more are not read back
-        found = replace(found, attempts=count)
-        if _concerns(job, found):
-            yield found
+        refusal = WriteRefusal(now, 1, quoted(message), size)
+        count = min(attempts.get(refusal.kind, 0) + 1, MOST_ATTEMPTS)  # more are not read back
+        refusal = replace(refusal, attempts=count)
+        if _concerns(job, refusal):
+            yield refusal
 
 
 def _refused(job: TrainingJob, role: Role, size: int) -> RefusedSize:
@@ -51,17 +51,17 @@ def _request(job: TrainingJob, role: Role) -> RequestedSize:
     return RequestedSize(role.spec.min, role.spec.max, role.request.replicas, job.paused)
 
 
-def with_refusals(job: TrainingJob, known: Iterable[WriteRefusal] = ()) -> TrainingJob:
-    """The job with the latest refusal of each kind, among those on its Jobs and `known`.
+def with_refusals(job: TrainingJob, others: Iterable[WriteRefusal] = ()) -> TrainingJob:
+    """The job with the latest refusal of each kind, among those on its Jobs and `others`.
 
     Those without an effect are left out. The latest is the one with most attempts: its
     time may come from a wrong clock.
     """
     written = chain.from_iterable(role.record.refusals or () for role in job.roles)
-    concerning = (one for one in (*written, *known) if _concerns(job, one))
+    concerning = (refusal for refusal in (*written, *others) if _concerns(job, refusal))
     ordered = sorted(concerning, key=lambda one: (one.kind, one.attempts, one.at, one.lifted))
-    found = tuple({one.kind: one for one in ordered}.values())
-    return job if found == job.refusals else replace(job, refusals=found)
+    latest = tuple({refusal.kind: refusal for refusal in ordered}.values())
+    return job if latest == job.refusals else replace(job, refusals=latest)
 
 
 def of_role(job: TrainingJob, role: Role) -> tuple[WriteRefusal, ...]:
