@@ -35,9 +35,9 @@ def after_growth(usual: timedelta) -> timedelta:
 
 @lru_cache(maxsize=1024)
 def _default(framework: str, mode: str, roles: Sequence[str]) -> Cooldown | None:
-    known = FRAMEWORKS.get(framework)
-    found = known.mode(mode, roles) if known else None
-    return found.cooldown if found else None
+    entry = FRAMEWORKS.get(framework)
+    chosen = entry.mode(mode, roles) if entry else None
+    return chosen.cooldown if chosen else None
 
 
 def resized_at(job: TrainingJob, role: Role) -> datetime | None:

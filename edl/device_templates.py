@@ -27,9 +27,9 @@ def template(job: str, gpu: Gpu | None) -> DeviceTemplate | None:
     return DeviceTemplate(name, gpu.device_class, gpu.whole)
 
 
-def spec(found: DeviceTemplate) -> Json:
+def spec(template: DeviceTemplate) -> Json:
     """The spec of the ResourceClaimTemplate."""
-    exactly = {"deviceClassName": found.device_class, "count": found.count}
+    exactly = {"deviceClassName": template.device_class, "count": template.count}
     requests = [{"name": "gpus", "exactly": {"allocationMode": "ExactCount", **exactly}}]
     return {"spec": {"devices": {"requests": requests}}}
 

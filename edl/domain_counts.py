@@ -34,7 +34,7 @@ def counted(
     """
     return tuple(
         DomainCounts(role, label, required, _domains(label, names, labels))
-        for role, names in ((role, tuple(found)) for role, found in nodes.items())
+        for role, names in ((role, tuple(hosts)) for role, hosts in nodes.items())
         for label, required in _labels(topology, role)
     )
 
@@ -57,5 +57,5 @@ def _labels(topology: Topology, role: str) -> Iterator[tuple[str, bool]]:
 
 
 def _domains(label: str, nodes: Iterable[str], labels: NodeLabels) -> tuple[tuple[str, int], ...]:
-    found = Counter(labels[name].get(label, "") for name in nodes if name in labels)
-    return tuple(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+    counts = Counter(labels[name].get(label, "") for name in nodes if name in labels)
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

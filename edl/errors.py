@@ -51,8 +51,8 @@ class Denied(EdlError):
 
 def refuse(findings: Iterable[Finding]) -> None:
     """Raises Denied with these findings, if there are any."""
-    if found := tuple(findings):
-        raise Denied(found)
+    if listed := tuple(findings):
+        raise Denied(listed)
 
 
 def findings_of(check: Callable[..., object], *given: object) -> tuple[Finding, ...]:

@@ -75,11 +75,11 @@ def pods_delayed_until(job: TrainingJob, now: datetime) -> datetime | None:
 
     A suspended role has recorded it when it was stopped.
     """
-    found = (
+    times = (
         role.record.delayed_until if role.status.suspended else delayed_until(role, now)
         for role in job.live
     )
-    return max((until for until in found if until and until > now), default=None)
+    return max((until for until in times if until and until > now), default=None)
 
 
 def recreated_within(role: Role) -> timedelta:

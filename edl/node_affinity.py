@@ -23,31 +23,31 @@ def narrowed(text: str, node: str) -> Json:
     While a pod is gated, the API server lets each term gain requirements, but lets no term be added
     or removed (KEP-3838). An empty term matches no node and must stay empty.
     """
-    found = [_on(term, node) if term else term for term in json.loads(text)]
-    return {_NODE: {contract.REQUIRED_AFFINITY: {_TERMS: found or [_on({}, node)]}}}
+    terms = [_on(term, node) if term else term for term in json.loads(text)]
+    return {_NODE: {contract.REQUIRED_AFFINITY: {_TERMS: terms or [_on({}, node)]}}}
 
 
 def widened(affinity: Json, node: str) -> Json:
     """The affinity before `narrowed` restricted it to this node; any other is unchanged."""
-    own = affinity.get(_NODE) or {}
-    terms = (own.get(contract.REQUIRED_AFFINITY) or {}).get(_TERMS) or []
+    section = affinity.get(_NODE) or {}
+    terms = (section.get(contract.REQUIRED_AFFINITY) or {}).get(_TERMS) or []
     last = _on({}, node)["matchFields"]
     asking = [term for term in terms if term]
     if not asking or any((term.get("matchFields") or [])[-1:] != last for term in asking):
         return affinity
-    found = [_before(term) if term else term for term in terms]
-    rest = {name: part for name, part in own.items() if name != contract.REQUIRED_AFFINITY}
-    required = {} if found == [{}] else {contract.REQUIRED_AFFINITY: {_TERMS: found}}
-    kept = {name: part for name, part in affinity.items() if name != _NODE}
+    restored = [_before(term) if term else term for term in terms]
+    rest = {name: part for name, part in section.items() if name != contract.REQUIRED_AFFINITY}
+    required = {} if restored == [{}] else {contract.REQUIRED_AFFINITY: {_TERMS: restored}}
+    others = {name: part for name, part in affinity.items() if name != _NODE}
     both = rest | required
-    return {_NODE: both} | kept if both else kept
+    return {_NODE: both} | others if both else others
 
 
 def _before(term: Json) -> Json:
     """The term without its last matchFields entry."""
     fields = term["matchFields"][:-1]
-    kept = {name: part for name, part in term.items() if name != "matchFields"}
-    return kept | {"matchFields": fields} if fields else kept
+    others = {name: part for name, part in term.items() if name != "matchFields"}
+    return others | {"matchFields": fields} if fields else others
 
 
 def _on(term: Json, node: str) -> Json:

@@ -50,10 +50,10 @@ def blocked(job: TrainingJob) -> Reason | None:
     """Why plans leave out the job: its problem, or a refused start; None if they include it."""
     if job.problem or not job.refusals:
         return job.problem
-    for one in job.refused_writes:
-        if one.size is None and one.usage and one.usage.budget.namespace == job.key.namespace:
-            return reasons.start_refused(one.usage)
-    starts = [str(one) for one in job.refused_writes if one.size is None]
+    for write in job.refused_writes:
+        if write.size is None and write.usage and write.usage.budget.namespace == job.key.namespace:
+            return reasons.start_refused(write.usage)
+    starts = [str(write) for write in job.refused_writes if write.size is None]
     return reasons.quoted(Code.START_REFUSED, "; ".join(starts)) if starts else None
 
 
@@ -64,14 +64,14 @@ def unready(job: TrainingJob) -> Reason | None:
 
 def incomplete(job: TrainingJob) -> Reason | None:
     """Why it lacks a role: its Job is left out, or does not exist; None if it lacks none."""
-    if found := filling(job):
-        return replace(found.reason, code=Code.INCOMPLETE)
+    if conflict := filling(job):
+        return replace(conflict.reason, code=Code.INCOMPLETE)
     return reasons.incomplete(job.missing) if job.missing else None
 
 
 def filling(job: TrainingJob) -> ConflictingJob | None:
     """The first Job that is left out although it is of a role that the job lacks."""
-    return next((one for one in job.conflicting if one.fills in job.missing), None)
+    return next((conflict for conflict in job.conflicting if conflict.fills in job.missing), None)
 
 
 def why_paused(job: TrainingJob) -> Reason:
@@ -86,7 +86,7 @@ def why_kept(job: TrainingJob, role: str = "") -> Reason | None:
     """
     if job.paused and job.ends_if_stopped:
         return reasons.PAUSE_REFUSED
-    sizes = [one for one in job.refused_writes if one.size]
+    sizes = [write for write in job.refused_writes if write.size]
     refused = next((one for one in sizes if one.kind[0] == role), next(iter(sizes), None))
     return reasons.quoted(Code.WRITE_REFUSED, str(refused)) if refused else None
 
@@ -172,7 +172,7 @@ def why_unscheduled(job: TrainingJob, role: Role | None = None) -> Reason | None
 
     Their template has a scheduling gate of its own, or they replace lost pods. `role`: only its.
     """
-    pods = [pod for one in ((role,) if role else job.live) for pod in _unbound_minimum(one)]
+    pods = [pod for each in ((role,) if role else job.live) for pod in _unbound_minimum(each)]
     if not pods:
         return None
     if any(not has_our_prefix(gate) for pod in pods for gate in pod.scheduling.gates):

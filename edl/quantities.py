@@ -88,12 +88,12 @@ def _representable(value: Decimal, exact: Context) -> Decimal:
     return exact.quantize(value, _NANO).normalize(exact) if value else Decimal(0)
 
 
-def _amount(name: str, found: object) -> int:
+def _amount(name: str, given: object) -> int:
     """Whole millicores for cpu, whole base units for the rest, rounded away from zero."""
-    if isinstance(found, bool) or not isinstance(found, str | int | float):
-        raise ValueError(f"{name}: {found!r} is not a quantity; a number or text, such as 2 or 1Gi")  # noqa: TRY004 - a finding about the user's input, like every other
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        raise ValueError(f"{name}: {given!r} is not a quantity; a number or text, such as 2 or 1Gi")  # noqa: TRY004 - a finding about the user's input, like every other
     try:
-        value = quantity(str(found))
+        value = quantity(str(given))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     scaled = value.scaleb(3) if name == CPU else value
@@ -120,11 +120,11 @@ class Resources(msgspec.Struct, frozen=True):
 
         Raises ValueError that names the resource.
         """
-        found = manifest or {}
-        return cls.of({name: _amount(name, text) for name, text in found.items()})
+        amounts = manifest or {}
+        return cls.of({name: _amount(name, text) for name, text in amounts.items()})
 
     def get(self, name: str) -> int:
-        return next((amount for found, amount in self.items if found == name), 0)
+        return next((amount for key, amount in self.items if key == name), 0)
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         """(name, amount) sorted by name."""
@@ -141,8 +141,8 @@ class Resources(msgspec.Struct, frozen=True):
         return self + other * -1
 
     def __mul__(self, times: int) -> Self:
-        kept = self.items if times else ()  # their order stays
-        return type(self)(tuple([(name, amount * times) for name, amount in kept]))
+        items = self.items if times else ()  # their order stays
+        return type(self)(tuple([(name, amount * times) for name, amount in items]))
 
     __rmul__ = __mul__
 
@@ -190,8 +190,8 @@ def number_text(name: str, amount: int) -> str:
 
 def devices_text(name: str, noun: str = "devices") -> str:
     """A DeviceClass resource as users read it, and whether claims select among its devices."""
-    found, bracket, _ = name.removeprefix(DEVICE_CLASS).partition("[")
-    return f"{noun} of DeviceClass {found}" + " that claims select" * bool(bracket)
+    device_class, bracket, _ = name.removeprefix(DEVICE_CLASS).partition("[")
+    return f"{noun} of DeviceClass {device_class}" + " that claims select" * bool(bracket)
 
 
 def shown_amounts(amounts: Resources) -> Iterator[tuple[str, int]]:
@@ -199,11 +199,11 @@ def shown_amounts(amounts: Resources) -> Iterator[tuple[str, int]]:
 
     A device counts in every kind that it matches, so kinds of one class overlap.
     """
-    known: set[str] = set()
+    classes: set[str] = set()
     kinds = [(name.partition("[")[0], -amount, name) for name, amount in amounts.items]
     for device_class, amount, name in sorted(kinds):
-        if not (name.startswith(DEVICE_CLASS) and device_class in known):
-            known.add(device_class)
+        if not (name.startswith(DEVICE_CLASS) and device_class in classes):
+            classes.add(device_class)
             yield name, -amount
 
 
@@ -226,14 +226,14 @@ def pod_requests(pod_spec: JsonMapping) -> Resources:
     """
     effective = _effective(pod_spec, _asked)
     named = {name for container in _all_containers(pod_spec) for name in _asked(container)}
-    own = {
+    of_pod = {
         name: text
         for name, text in _asked(pod_spec).items()
         if _pod_level(name) and (name not in named or name in _requests(pod_spec))
     }
-    kept = {name: amount for name, amount in effective if name not in own}
+    rest = {name: amount for name, amount in effective if name not in of_pod}
     overhead = Resources.parse(pod_spec.get("overhead"))
-    return Resources.of(kept) + Resources.parse(own) + overhead + Resources(((PODS, 1),))
+    return Resources.of(rest) + Resources.parse(of_pod) + overhead + Resources(((PODS, 1),))
 
 
 def pod_limits(pod_spec: JsonMapping) -> Resources:
@@ -241,11 +241,11 @@ def pod_limits(pod_spec: JsonMapping) -> Resources:
 
     A container without a limit counts 0. Raises ValueError for a value that is not a quantity.
     """
-    found = dict(_effective(pod_spec, _limits).items)
-    own = {name: text for name, text in _limits(pod_spec).items() if _pod_level(name)}
-    found |= dict(Resources.parse(own).items)
+    limits = dict(_effective(pod_spec, _limits).items)
+    of_pod = {name: text for name, text in _limits(pod_spec).items() if _pod_level(name)}
+    limits |= dict(Resources.parse(of_pod).items)
     overhead = Resources.parse(pod_spec.get("overhead"))
-    return Resources.of({name: amount + overhead.get(name) for name, amount in found.items()})
+    return Resources.of({name: amount + overhead.get(name) for name, amount in limits.items()})
 
 
 def _effective(pod_spec: JsonMapping, asked: Callable[[JsonMapping], JsonMapping]) -> Resources:
@@ -282,13 +282,13 @@ def _sidecar(container: JsonMapping) -> bool:
 
 
 def _requests(owner: JsonMapping) -> JsonMapping:
-    found: JsonMapping = (owner.get("resources") or {}).get("requests") or {}
-    return found
+    requests: JsonMapping = (owner.get("resources") or {}).get("requests") or {}
+    return requests
 
 
 def _limits(owner: JsonMapping) -> JsonMapping:
-    found: JsonMapping = (owner.get("resources") or {}).get("limits") or {}
-    return found
+    limits: JsonMapping = (owner.get("resources") or {}).get("limits") or {}
+    return limits
 
 
 def _asked(owner: JsonMapping) -> JsonMapping:

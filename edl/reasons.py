@@ -147,8 +147,8 @@ def minimum_pending(key: JobKey) -> Reason:
     return Reason(Code.INSUFFICIENT_CAPACITY, Minimum(key))
 
 
-def unplaced(found: UnplacedMinimum) -> Reason:
-    return Reason(Code.INSUFFICIENT_CAPACITY, found)
+def unplaced(about: UnplacedMinimum) -> Reason:
+    return Reason(Code.INSUFFICIENT_CAPACITY, about)
 
 
 def gave(gives: Code, key: JobKey, *, guaranteed: bool = False) -> Reason:
@@ -194,8 +194,8 @@ def leaving(pods: int, givers: Iterable[JobKey] = ()) -> Reason:
 
 def placed_after(jobs: Iterable[JobKey], *, others: bool = False) -> Reason:
     """Pods of these jobs are placed first, and have no nodes yet."""
-    found = tuple(sorted(jobs))
-    return Reason(Code.PLACEMENT_ORDER, PodsOf(found, others)) if found else PLACEMENT_ORDER
+    ordered = tuple(sorted(jobs))
+    return Reason(Code.PLACEMENT_ORDER, PodsOf(ordered, others)) if ordered else PLACEMENT_ORDER
 
 
 def goes_first(key: JobKey) -> Reason:
@@ -210,12 +210,12 @@ def gang(missing: Shortage, *, never: bool = False) -> Reason:
     return Reason(Code.NEVER_FITS if never else Code.INSUFFICIENT_CAPACITY, missing)
 
 
-def split(found: SplitDomains) -> Reason:
-    return Reason(Code.TOPOLOGY_VIOLATED, found)
+def split(about: SplitDomains) -> Reason:
+    return Reason(Code.TOPOLOGY_VIOLATED, about)
 
 
-def no_node(found: NoEligibleNode) -> Reason:
-    return Reason(Code.NO_ELIGIBLE_NODE, found)
+def no_node(about: NoEligibleNode) -> Reason:
+    return Reason(Code.NO_ELIGIBLE_NODE, about)
 
 
 def insufficient_quota(quota: Quota, needs: int, used: int, *more: Excess) -> Reason:

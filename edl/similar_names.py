@@ -11,27 +11,27 @@ LONGEST: Final = 63
 """Characters of names that are compared: no known name is longer."""
 
 
-def nearest(name: str, known: Iterable[str], cutoff: float = SIMILAR) -> str:
+def nearest(name: str, names: Iterable[str], cutoff: float = SIMILAR) -> str:
     """The most similar known name; empty if none is similar."""
-    return next(iter(_similar(name, known, cutoff, 1)), "")
+    return next(iter(_similar(name, names, cutoff, 1)), "")
 
 
-def similar_key(key: str, known: Iterable[str]) -> str:
+def similar_key(key: str, names: Iterable[str]) -> str:
     """The known label key that this one misspells; empty if it resembles none enough."""
-    return nearest(key, known, _SIMILAR_KEY)
+    return nearest(key, names, _SIMILAR_KEY)
 
 
-def did_you_mean(name: str, known: Iterable[str], cutoff: float = SIMILAR, *, most: int = 1) -> str:
+def did_you_mean(name: str, names: Iterable[str], cutoff: float = SIMILAR, *, most: int = 1) -> str:
     """`did you mean ps or worker?` with the most similar names; empty if none is similar."""
-    close = _similar(name, known, cutoff, most)
+    close = _similar(name, names, cutoff, most)
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 
-def _similar(name: str, known: Iterable[str], cutoff: float, most: int) -> list[str]:
+def _similar(name: str, names: Iterable[str], cutoff: float, most: int) -> list[str]:
     """Whatever their case. The cost is bounded: a name that is too long is not compared."""
     from difflib import get_close_matches  # noqa: PLC0415 - most commands need none
 
     if len(name) > LONGEST:
         return []
-    folded = {one.casefold(): one for one in known}
-    return [folded[one] for one in get_close_matches(name.casefold(), folded, most, cutoff)]
+    folded = {candidate.casefold(): candidate for candidate in names}
+    return [folded[match] for match in get_close_matches(name.casefold(), folded, most, cutoff)]

@@ -15,25 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
 NAMED_PARAMETERS = ("edl/planner",)
 """Packages without parameters `found` and `one`, which say nothing of what they are."""
-NAMED_BINDINGS = (
-    "edl/planner",
-    "edl/forecast",
-    "edl/simulator",
-    "edl/kube",
-    "reconciler",
-    "webhook",
-    "certs",
-    "manifests",
-    "edl/convert",
-    "edl/inject",
-    "edl/parsing",
-    "edl/messages",
-    "edl/steps",
-    "edl/feasibility",
-    "edl/model",
-    "edl/visibility",
-    "edl/annotations",
-)
+NAMED_BINDINGS = ("edl", "reconciler", "webhook", "certs", "manifests")
 """Packages in which no function binds one of `VAGUE`, but in a comprehension of one line."""
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}
 VAGUE = {"at", "found", "kept", "known", "one", "own"}

@@ -71,8 +71,8 @@ def template(job: dict[str, Any]) -> dict[str, Any]:
 def job_template(cron_job: dict[str, Any]) -> dict[str, Any] | None:
     """A CronJob's jobTemplate; None if it is not an object."""
     spec = cron_job.get("spec")
-    found = spec.get("jobTemplate") if isinstance(spec, dict) else None
-    return found if isinstance(found, dict) else None
+    inner = spec.get("jobTemplate") if isinstance(spec, dict) else None
+    return inner if isinstance(inner, dict) else None
 
 
 def made_job(cron_job: dict[str, Any]) -> dict[str, Any]:
@@ -81,12 +81,12 @@ def made_job(cron_job: dict[str, Any]) -> dict[str, Any]:
     The API server gives a Job without labels those of its pods (batch/v1, SetDefaults_Job).
     """
     made = cron_job["spec"]["jobTemplate"]
-    above, own = metadata(cron_job), metadata(made)
+    above, inner = metadata(cron_job), metadata(made)
     fields = {
         "name": f"{above.get('name') or ''}-00000000",
         "namespace": above.get("namespace"),
-        "labels": own.get("labels") or labels(template(made)),
-        "annotations": own.get("annotations"),
+        "labels": inner.get("labels") or labels(template(made)),
+        "annotations": inner.get("annotations"),
     }
     return {
         "apiVersion": "batch/v1",
@@ -108,8 +108,8 @@ def with_env(container: dict[str, Any], entries: Sequence[Mapping[str, Any]]) ->
     They precede its own variables, which may refer to them: the kubelet expands only references to
     earlier variables. Those that refer to one of its own follow them.
     """
-    own = container.get("env") or []
-    names = {entry.get("name") for entry in own}
+    variables = container.get("env") or []
+    names = {entry.get("name") for entry in variables}
     missing = [entry for entry in entries if entry["name"] not in names]
     if not missing:
         return container
@@ -120,4 +120,4 @@ def with_env(container: dict[str, Any], entries: Sequence[Mapping[str, Any]]) ->
         else:
             names.add(entry["name"])
             later.append(entry)
-    return container | {"env": [*earlier, *own, *later]}
+    return container | {"env": [*earlier, *variables, *later]}

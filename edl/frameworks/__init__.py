@@ -24,8 +24,8 @@ def resizing(framework: str, mode: str, roles: Sequence[str]) -> ResizePolicy | 
 
     None for an unknown framework, and for a mode that it does not have.
     """
-    found = _mode(framework, mode, roles)
-    return found.resizing if found else None
+    chosen = _mode(framework, mode, roles)
+    return chosen.resizing if chosen else None
 
 
 def resizes(job: TrainingJob, role: str) -> bool:
@@ -36,8 +36,8 @@ def resizes(job: TrainingJob, role: str) -> bool:
 
 
 def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
-    known = FRAMEWORKS.get(framework)
-    return known.mode(name, roles) if known else None
+    entry = FRAMEWORKS.get(framework)
+    return entry.mode(name, roles) if entry else None
 
 
 def _mode_of(job: TrainingJob) -> Mode | None:
@@ -63,9 +63,9 @@ def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
     restart for a new size or get each other's addresses at the start. A single role that runs at
     any size needs no assignment.
     """
-    found = _mode(framework, mode, roles)
-    return found is not None and (
-        len(roles) > 1 or found.members_at_start or found.resizing is ResizePolicy.RESTART
+    chosen = _mode(framework, mode, roles)
+    return chosen is not None and (
+        len(roles) > 1 or chosen.members_at_start or chosen.resizing is ResizePolicy.RESTART
     )
 
 
@@ -101,9 +101,9 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
     if binds and account not in generated:
         return
     others = dict.fromkeys(
-        one.name
-        for one in FRAMEWORKS[spec.framework].modes
-        if one.right not in rights and {*one.needed} <= {*roles} <= {*(one.roles or roles)}
+        other.name
+        for other in FRAMEWORKS[spec.framework].modes
+        if other.right not in rights and {*other.needed} <= {*roles} <= {*(other.roles or roles)}
     )
     yield Finding(
         f"metadata.annotations[{contract.MODE}]",

@@ -215,7 +215,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
             return f"{self.name} has exactly one"
         if role not in mode.single:
             return ""
-        wider = next((one.needed for one in self.modes if role in one.needed), ())
+        wider = next((other.needed for other in self.modes if role in other.needed), ())
         others = ", ".join(f"add {name}=…" for name in wider if name != role)
         more = f"; for more, list all roles: {others}" if others else ""
         return f"mode {mode.name} has exactly one{more}"

@@ -80,7 +80,7 @@ def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
     entry = spec.setting(contract.ENTRYPOINT)
     # Bare pods are never resized: they are all pods of the job.
     bare = spec.rank is not None
-    sizes = {one.role: str(one.max if bare else one.min) for one in spec.all_roles}
+    sizes = {bounds.role: str(bounds.max if bare else bounds.min) for bounds in spec.all_roles}
     pairs = {
         "PSERVERS": sizes["pserver"],
         "ENTRY": entry,

@@ -46,8 +46,8 @@ def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
         return {role: hosts for role, hosts in members.items() if role != _WORKER}
     if spec.role != _WORKER:
         return members
-    own = f"{addresses.own_host(spec)}:{spec.port}"
-    return {_PS: members[_PS], _WORKER: {addresses.INDEX: own}}
+    address = f"{addresses.own_host(spec)}:{spec.port}"
+    return {_PS: members[_PS], _WORKER: {addresses.INDEX: address}}
 
 
 def _known(spec: JobSpec) -> str:

@@ -62,14 +62,14 @@ def _items(path: str, old: Sequence[object], new: Sequence[object]) -> Iterator[
 
 def _insertions(old: Sequence[object], new: Sequence[object]) -> list[int] | None:
     """The indexes of `new` that are not in `old`; None if items of `old` are missing or changed."""
-    kept = 0
+    place = 0
     gained = []
     for index, value in enumerate(new):
-        if kept < len(old) and _same(old[kept], value):
-            kept += 1
+        if place < len(old) and _same(old[place], value):
+            place += 1
         else:
             gained.append(index)
-    return gained if kept == len(old) else None
+    return gained if place == len(old) else None
 
 
 def _same(old: object, new: object) -> bool:

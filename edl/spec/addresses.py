@@ -60,8 +60,8 @@ def members(spec: JobSpec) -> dict[str, list[str]]:
 
 
 def _check_length(spec: JobSpec, counts: Mapping[str, int]) -> None:
-    if (found := length(spec, counts)) >= LONGEST_VARIABLE:
-        what = f"the list of hosts in a variable would have more than {found} characters"
+    if (characters := length(spec, counts)) >= LONGEST_VARIABLE:
+        what = f"the list of hosts in a variable would have more than {characters} characters"
         raise Denied([too_many_hosts(what)])
 
 

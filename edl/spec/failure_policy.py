@@ -39,6 +39,6 @@ def _is_on_disruptions(rule: Mapping[str, Any]) -> bool:
     """Whether the condition `DisruptionTarget` of a pod matches the rule."""
     patterns = rule.get("onPodConditions") or ()
     return any(
-        one.get("type") == DISRUPTION_TARGET and one.get("status", "True") == "True"
-        for one in patterns
+        pattern.get("type") == DISRUPTION_TARGET and pattern.get("status", "True") == "True"
+        for pattern in patterns
     )

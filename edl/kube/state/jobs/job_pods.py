@@ -46,7 +46,7 @@ class JobPods:
         """Pods of deleted Jobs of a training job, which are terminating, or will be at once.
 
         A pod without owner stays until it terminates, as does one of a Job of another name.
-        `jobs`: the Jobs of the training job; `known`: the uids of all labelled Jobs.
+        `jobs`: the Jobs of the training job; `labelled`: the uids of all labelled Jobs.
         """
         remaining, names = {job.uid for job in jobs}, {key.name, *(job.name for job in jobs)}
         for pod in self._labelled.of(key).values():
