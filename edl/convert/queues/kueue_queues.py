@@ -157,7 +157,7 @@ def _selector(spec: Fields) -> tuple[Requirement, ...] | None:
         spec.wrong(
             "namespaceSelector", f'unknown field "{name[:63]}"', "matchLabels, matchExpressions"
         )
-    requirements = {Requirement(key, "In", (value,)) for key, value in labels.items()}
+    requirements = {Requirement(key, "In", (value or "",)) for key, value in labels.items()}
     for entry in listed:
         values = tuple(sorted(set(entry.get("values") or ())))
         requirements.add(Requirement(entry.get("key") or "", entry.get("operator") or "", values))

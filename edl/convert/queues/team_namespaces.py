@@ -13,10 +13,12 @@ from edl.convert.queues.queue_facts import (
     QueueFacts,
     QueueKey,
 )
+from edl.dns_names import is_dns_label
 from edl.model import Requirement
 
 _ALL: Final = "*"
 _ONE_TEAM: Final = "a namespace has one team: move its jobs to a namespace of their own"
+_NAME: Final = "a name of a-z, 0-9 and -, at most 63 characters"
 _SET: Final = "kubectl edl teams set NAME --namespace NAMESPACE"
 
 
@@ -53,6 +55,8 @@ def _claimed(claims: Iterable[NamespaceClaim], cluster_queues: set[str]) -> Mapp
             claim.fields.lose_at(("spec", "clusterQueue"), what, "convert both together")
         elif not claim.namespace:
             claim.fields.lose_at(("metadata",), "has no namespace", "set metadata.namespace")
+        elif not is_dns_label(claim.namespace):
+            claim.fields.wrong_at(("metadata", "namespace"), f'"{claim.namespace[:63]}"', _NAME)
         elif owners.setdefault(claim.namespace, claim.queue) != claim.queue:
             what = f"{claim.namespace} uses the ClusterQueue {owners[claim.namespace]}, too"
             claim.fields.lose_at(("spec", "clusterQueue"), what, _ONE_TEAM)
@@ -87,12 +91,10 @@ def _selected(
 
 def _names(selector: tuple[Requirement, ...]) -> tuple[str, ...]:
     """The namespaces that a selector lists by name; empty if it selects by other labels."""
-    if len(selector) != 1 or (selector[0].key, selector[0].operator) != (
-        contract.NAMESPACE_NAME,
-        "In",
-    ):
-        return ()
-    return selector[0].values
+    values = selector[0].values
+    by_name = (Requirement(contract.NAMESPACE_NAME, "In", values),)
+    # A team's namespaces may be patterns, and a label's value is none.
+    return values if selector == by_name and all(map(is_dns_label, values)) else ()
 
 
 def _report_unnamed(queues: Sequence[QueueFacts], names: Mapping[QueueKey, str]) -> None:

@@ -177,6 +177,13 @@ def test_a_selector_by_names_names_them_and_an_empty_one_means_all() -> None:
     assert team("a", cluster_queue("a")).namespaces == ()
 
 
+def test_a_label_with_null_selects_the_empty_value_as_the_api_server_reads_it() -> None:
+    expression = {"key": "tier", "operator": "In", "values": ["a"]}
+    selector = {"matchLabels": {"tier": None}, "matchExpressions": [expression]}
+    found = team("a", cluster_queue("a", namespaceSelector=selector))
+    assert found.selector == tuple(Requirement("tier", "In", (text,)) for text in ("", "a"))
+
+
 def test_namespaces_that_two_queues_select_go_to_the_first_and_are_named() -> None:
     both = [cluster_queue(name, namespaceSelector={}) for name in ("a", "b")]
     assert [one.namespaces for one in teams(*both) if one.parent] == [("*",), ()]
@@ -402,6 +409,21 @@ HOSTILE: list[tuple[list[Json], str]] = [
             "as edl-teams: team a.namespaces.matchExpressions[0].operator: "
             '"="; one of In, NotIn, Exists, DoesNotExist'
         ),
+    ),
+    (
+        [
+            cluster_queue(
+                "a", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "*"}}
+            )
+        ],
+        (
+            "as edl-teams: team a.namespaces.matchLabels[kubernetes.io/metadata.name]: "
+            '"*"; a label\'s value'
+        ),
+    ),
+    (
+        [cluster_queue("a"), local_queue("team-*", "a")],
+        'metadata.namespace: "team-*"; a name of a-z, 0-9 and -, at most 63 characters',
     ),
     (
         [cluster_queue("A")],
