@@ -20,6 +20,7 @@ NAMED_BINDINGS = ("edl", "reconciler", "webhook", "certs", "manifests")
 NOT_YET_NAMED = {ROOT / "edl/planner/packing", ROOT / "edl/planner/snapshot"}
 VAGUE = {"at", "found", "kept", "known", "one", "own"}
 IN_EVERY_COMMAND = {"command", "view", "options"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 ENTRY_POINTS = {"__init__", "__main__"}
 MODULES_PER_FOLDER = 14
@@ -63,14 +64,14 @@ def identifiers(source: str) -> Iterator[str]:
 
 def parameters(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, FUNCTIONS):
             yield from (one.arg.strip("_") for one in (*node.args.args, *node.args.kwonlyargs))
 
 
 def bindings(source: str) -> Iterator[str]:
     """Parameters, variables and loop targets of functions, without comprehensions of one line."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, FUNCTIONS):
             yield from parameters(ast.unparse(node))
             yield from (name for statement in node.body for name in targets(statement))
 
@@ -159,8 +160,9 @@ class Fields:
                 each
                 for each in one
             ]: ...
+async def g(at): ...
 """
-    expected = {"kept", "known", "found", "one", "two", "_", "own", "each"}
+    expected = {"kept", "known", "found", "one", "two", "_", "own", "each", "at"}
     assert {*bindings(source)} == expected
 
 
