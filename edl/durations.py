@@ -21,7 +21,7 @@ _SIZES: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """The duration that a text names; None if the text is not one that `duration_text` writes."""
+    """The duration that a text names; None if it names none, or one that is too short or long."""
     if _BARE.fullmatch(text):
         length = timedelta(seconds=float(text))
     elif match := _WITH_UNITS.fullmatch(text):

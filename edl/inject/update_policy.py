@@ -21,7 +21,7 @@ from edl.errors import Denied, Finding, findings_of, refuse
 from edl.frameworks import FRAMEWORKS, is_ranked
 from edl.inject import namespace_limits, peer_counts
 from edl.inject.pods import gpus, scheduling_gates
-from edl.inject.pods.pod_failure_policy import has_own_limit
+from edl.inject.pods.pod_failure_policy import is_our_limit
 from edl.inject.warnings.suspend_warnings import stays_suspended, suspended
 from edl.model import Code
 from edl.parsing.namespace_policy import NamespacePolicy
@@ -235,7 +235,7 @@ def _left_out(spec: Json, old: Json) -> Json:
     """
     before = old.get("spec") or {}
     ranked = is_ranked(old) and before.get("completionMode") == "Indexed"
-    made = (("backoffLimit", RETRIES, has_own_limit(old)), ("completionMode", "NonIndexed", ranked))
+    made = (("backoffLimit", RETRIES, is_our_limit(old)), ("completionMode", "NonIndexed", ranked))
     return {
         name: before[name] for name, default, ours in made if ours and spec.get(name) == default
     }

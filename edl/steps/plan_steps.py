@@ -106,9 +106,10 @@ def _add_upkeep(
 
 
 def _is_left_alone(job: TrainingJob) -> bool:
-    """Whether its Jobs stay as they are: for a problem or a refused start, until the job has ended.
+    """Whether its Jobs stay as they are: while it has a problem, or its start is refused.
 
-    If all others wait then, those that ended may be of an earlier run, and the problem may be that.
+    Once some of its Jobs have ended, only if all others are suspended: then those that ended may be
+    of an earlier run, which may be the problem.
     """
     if phases.ending(job) is None:
         return phases.blocked(job) is not None

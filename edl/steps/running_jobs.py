@@ -72,9 +72,9 @@ def bare_pod_upkeep(job: TrainingJob, now: datetime) -> DueSteps:
 
 
 def withdraw_marks(job: TrainingJob, now: datetime) -> DueSteps:
-    """The upkeep of a job whose Jobs stay as they are: our marks of pods that run on end.
+    """The only upkeep of a job whose Jobs stay as they are: pods that run on lose our marks.
 
-    The edit that made the job invalid may be what the stop after the marks failed with.
+    A stop may have failed after it had marked them, because an edit made the job invalid.
     """
     writes = tuple(write for role in job.live for write in withdrawn_marks(job.key, role, now))
     return DueSteps(

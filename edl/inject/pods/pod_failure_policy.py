@@ -48,8 +48,8 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     return job | rules | {"podReplacementPolicy": "Failed"}
 
 
-def has_own_limit(job: Json) -> bool:
-    """Whether no user has set the `backoffLimit` of a completed Job.
+def is_our_limit(job: Json) -> bool:
+    """Whether the webhook or the reconciler wrote the `backoffLimit` of a completed Job.
 
     The reconciler raises the webhook's value, by the number of failures or of restarts.
     """

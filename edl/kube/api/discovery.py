@@ -34,9 +34,10 @@ _resources: Final = msgspec.json.Decoder(_Resources)
 
 
 def serves(resource: ApiResource, read: Callable[[str], bytes]) -> bool:
-    """Whether the server that `read` asks serves the resource, of a named group.
+    """Whether discovery lists the resource, which is of a named group; `read` gets a path.
 
-    Only a list that lacks it is a no: a proxy may answer 404 for every path. Raises ClusterError.
+    Only a list without it counts as False: a proxy may answer 404 for every path. Raises
+    ClusterError.
     """
     groups = _groups.decode(read("/apis")).groups
     if resource.api_version not in {one.groupVersion for group in groups for one in group.versions}:

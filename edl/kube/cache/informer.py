@@ -120,8 +120,8 @@ class Informer(Generic[T]):
     def _is_absent(self, error: Exception) -> bool:
         """Whether this error of a list or watch means that the API server does not serve the kind.
 
-        One that has been read disappears only if the server goes on to list its kinds without it,
-        or if we may not know it for so long that a standby would decide without it, too.
+        A kind that has been read counts as absent only after `MISSING` answers of discovery without
+        it, or after `WITHHELD` refusals, when a new process would decide without it, too.
         """
         kind = RESOURCES[self.selection.kind]
         listed = self.store.synced and self.store.served
@@ -138,14 +138,14 @@ class Informer(Generic[T]):
         return not listed or self._withheld >= WITHHELD
 
     def _is_unlisted(self) -> bool | None:
-        """None where asking is forbidden: in few clusters, which have no other answer."""
+        """Whether discovery lacks the kind; None in the few clusters that forbid discovery."""
         try:
             return not self._cluster.serves(self.selection.kind)
         except Exception as error:  # noqa: BLE001 - as in `_attempt`
             return None if _may_not(error) else False
 
     def _absent(self, error: Exception) -> None:
-        """The kind counts as empty: this may change."""
+        """Empties the store; the kind may be served later."""
         if not isinstance(error, NotFound):
             self._report(error)
         self.store.absent()

@@ -106,8 +106,8 @@ def occupied(
 ) -> tuple[Device, ...]:
     """The GPUs with the shares in use, whatever the order of pods; the flag marks terminating pods.
 
-    A share counts on the GPU with the most free capacity if it names none, or one more than the
-    node has.
+    A share that names no GPU, or one more than the node has, counts on the GPU with the most free
+    capacity.
     """
     gpus = {f" {place}": device for place, device in enumerate(devices)}
     unnamed = sorted(gpus, reverse=True)

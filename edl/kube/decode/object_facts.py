@@ -175,7 +175,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     provisional = _is_provisional(obj) and not (job or alone)
     identity = shapes.identity(obj.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), obj.metadata.annotations
-    shape = shapes.of(_own(obj, ours=ours), identity, share, _claims(obj))
+    shape = shapes.of(_shape_spec(obj, ours=ours), identity, share, _claims(obj))
     hold = gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory)
     asking = not (obj.spec.node_name or ours or provisional or ended or leaving or _unseen(obj))
     return PodFacts(
@@ -232,8 +232,8 @@ def _provisional(pod: PodObject, shape: Shape) -> ProvisionalPod:
     )
 
 
-def _own(pod: PodObject, *, ours: bool) -> PodSpec:
-    """The spec with the requests that count; the nodes of our pods are left out of it.
+def _shape_spec(pod: PodObject, *, ours: bool) -> PodSpec:
+    """The spec with the requests that count, without the node that we assigned to a pod of ours.
 
     So the pods of a template have one shape on all nodes.
     """
@@ -246,9 +246,9 @@ def _own(pod: PodObject, *, ours: bool) -> PodSpec:
 
 
 def _unseen(pod: PodObject) -> bool:
-    """Whether gates hide the pod, or its scheduler, not the default one, has yet to find no node.
+    """Whether the pod waits for its gates, or for the first attempt of another scheduler.
 
-    A scheduler that does not run never does, and free capacity would not help the pod.
+    A scheduler that does not run makes none, and free capacity would not help the pod.
     """
     if pod.spec.scheduling_gates:
         return True

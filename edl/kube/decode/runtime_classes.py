@@ -40,7 +40,7 @@ class RuntimeReference(msgspec.Struct, frozen=True, gc=False):
 
 NO_CLASS: Final = RuntimeClassFacts("")
 """For pods without a RuntimeClass, and if RuntimeClasses may not be read."""
-Known: TypeAlias = Mapping[str, RuntimeClassFacts] | None
+RuntimeClasses: TypeAlias = Mapping[str, RuntimeClassFacts] | None
 """By name; None if RuntimeClasses may not be read."""
 
 
@@ -58,7 +58,7 @@ def runtime_class(raw: bytes) -> RuntimeClassFacts:
     )
 
 
-def named(template: RuntimeReference, classes: Known) -> RuntimeClassFacts | None:
+def named(template: RuntimeReference, classes: RuntimeClasses) -> RuntimeClassFacts | None:
     """The class of a template's pods; None if it does not exist."""
     return classes.get(template.name) if template.name and classes is not None else NO_CLASS
 

@@ -108,9 +108,9 @@ def with_refused_pods(
 
 
 def lacking_pods(job: TrainingJob, now: datetime) -> dict[str, int]:
-    """How many pods each started role lacks, if any; those that terminate are yet to be replaced.
+    """How many pods each started role lacks, if any; a terminating pod is not lacking yet.
 
-    None of a role that has just changed: a quota counts new pods before they can be listed.
+    A role that has just changed is left out: a quota counts new pods before they can be listed.
     """
     return {
         role.name: lacks

@@ -48,9 +48,9 @@ class StepFailure(msgspec.Struct, frozen=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """The outcome of each step. A conflict is not an error: the next decision uses fresh state.
+    """The outcome of each step; `left` were never begun.
 
-    Nor is a deleted object, which the watch will report. `left` were never begun.
+    A conflict and a deleted object are not failures: the next decision uses fresh state.
     """
 
     done: tuple[Step, ...] = ()

@@ -20,9 +20,9 @@ def conflicting_jobs(
 ) -> tuple[ConflictingJob, ...]:
     """The Jobs to leave out: they never started, and conflict with some that have.
 
-    None is left out before a Job has started. A role that is created again conflicts with none, so
-    it joins the others; of two such Jobs of one role, the first does. While its pods would be
-    refused it does not, so that the others go on; `refusal`: why they would, or "".
+    Before any Job has started, none is left out. A Job that fills a missing role joins the others,
+    the first of several; but not while its pods would be refused, so that the others go on.
+    `refusal`: why they would be refused, or "".
     """
     there = [job for job in jobs if not job.leaving]
     whole = [job for job in there if job.has_started]

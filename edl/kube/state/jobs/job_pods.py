@@ -45,7 +45,7 @@ class JobPods:
     ) -> Iterator[PodFacts]:
         """Pods of deleted Jobs of a training job, which are terminating, or will be at once.
 
-        A pod without owner stays until it terminates, as does one of a Job of another name.
+        A pod without owner, or of a Job of another name, counts only while it terminates.
         `jobs`: the Jobs of the training job; `labelled`: the uids of all labelled Jobs.
         """
         remaining, names = {job.uid for job in jobs}, {key.name, *(job.name for job in jobs)}

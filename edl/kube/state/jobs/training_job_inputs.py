@@ -23,7 +23,7 @@ from edl.kube.decode.object_facts import (
     PodFacts,
     PriorityClassFacts,
 )
-from edl.kube.decode.runtime_classes import Known, RuntimeClassFacts
+from edl.kube.decode.runtime_classes import RuntimeClasses, RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, ResolvedShape, resolve
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.jobs import pod_admission
@@ -74,7 +74,7 @@ class ClusterScope(msgspec.Struct, frozen=True):
     """What applies to pods without a class."""
     rules: Mapping[str, NamespaceConstraints] = msgspec.field(default_factory=dict)
     """By namespace, for namespaces that have any."""
-    runtimes: Known = None
+    runtimes: RuntimeClasses = None
     """RuntimeClasses by name; None until they have been listed."""
 
     @classmethod
