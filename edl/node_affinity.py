@@ -11,14 +11,14 @@ _NODE: Final = "nodeAffinity"
 _TERMS: Final = "nodeSelectorTerms"
 
 
-def kept(affinity: Json | None) -> str:
+def terms_text(affinity: Json | None) -> str:
     """The terms of the required node affinity as JSON; `[]` if every node is eligible."""
     required = ((affinity or {}).get(_NODE) or {}).get(contract.REQUIRED_AFFINITY) or {}
     return json.dumps(required.get(_TERMS) or [], separators=(",", ":"))
 
 
 def narrowed(text: str, node: str) -> Json:
-    """The merge patch that narrows an affinity, saved as `text` by `kept`, to one node.
+    """The merge patch that narrows an affinity, saved as `text` by `terms_text`, to one node.
 
     While a pod is gated, the API server lets each term gain requirements, but lets no term be added
     or removed (KEP-3838). An empty term matches no node and must stay empty.

@@ -50,7 +50,7 @@ def _sparse(spec: JobSpec) -> Mapping[str, Sequence[str] | Mapping[str, str]]:
     return {_PS: members[_PS], _WORKER: {addresses.INDEX: address}}
 
 
-def _known(spec: JobSpec) -> str:
+def _planned(spec: JobSpec) -> str:
     """The cluster as far as it is known when the Job is created."""
     members = _sparse(spec) if spec.mode == "sparse" else _inside(addresses.members(spec))
     return json.dumps(members, separators=(",", ":"))
@@ -64,7 +64,7 @@ def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
 def describe(spec: JobSpec) -> Needs:
     if spec.mode != "collective" or spec.rank is not None:
         # Bare pods are never resized: their cluster lists all roles in every mode.
-        env: tuple[Env, ...] = (Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _known(spec))),)
+        env: tuple[Env, ...] = (Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _planned(spec))),)
     else:
         env = (
             Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),

@@ -73,7 +73,7 @@ class _Explanation:
             ((*template, "metadata"), change_reasons.POD_METADATA),
             ((), change_reasons.JOB if template else {}),
         )
-        self._files = _files(_at(after, (*self._pod, "volumes")))
+        self._files = _files(_value_at(after, (*self._pod, "volumes")))
 
     def differences(self, path: _Path, old: object, new: object) -> Iterator[FieldChange]:
         """The changes at a path and below it."""
@@ -136,7 +136,7 @@ def _files(volumes: object) -> Mapping[str, str]:
     return reasons
 
 
-def _at(manifest: Json, path: _Path) -> object:
+def _value_at(manifest: Json, path: _Path) -> object:
     place: object = manifest
     for name in path:
         place = place.get(name) if isinstance(place, dict) else None

@@ -187,7 +187,7 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
     pods, before = template(new), template(old)
     if pods:
         pods = gpus.placed_again(_with_owned_of(pods, before), before)
-        pods = scheduling_gates.kept(pods, before)
+        pods = scheduling_gates.with_ours(pods, before)
     spec = (new.get("spec") or {}) | ({"template": pods} if pods else {})
     if _is_paused_by(new, old, user):
         restored = annotated(restored, {contract.PAUSED_BY: user})

@@ -144,7 +144,7 @@ class PlannedNode(msgspec.Struct, frozen=True):
     """Empty until a plan has chosen a node."""
     placed_at: datetime | None = None
     node_affinity: str = "[]"
-    """Its users' own as text (`edl.node_affinity.kept`), while it waits for a node of the plan."""
+    """Its template's (`edl.node_affinity.terms_text`), while it waits for a node of the plan."""
     has_disruption_annotation: bool = False
     """Its template has a do-not-disrupt or safe-to-evict annotation; read while it is gated."""
 

@@ -97,14 +97,14 @@ def read(manifest: Json) -> NamespacePolicy:
 
 def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of a namespace with these labels and annotations."""
-    policy = _known(name, labels, annotations)
+    policy = _read(name, labels, annotations)
     unknown = _unknown({"labels": labels, "annotations": annotations})
     return (
         replace(policy, findings=(*policy.findings, *_no_settings(unknown))) if unknown else policy
     )
 
 
-def _known(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
+def _read(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
     """The policy of the known settings, with findings for their invalid values."""
     form = ManifestReader({"metadata": {"annotations": annotations}})
     gpus = _text(form, contract.GPU_BUDGET, _GPUS.fullmatch, "GPUs, such as 8 or 2.5; 0 for none")
@@ -212,7 +212,7 @@ def _invalid(manifest: Json) -> tuple[Finding, ...]:
         if (given := given_labels.get(name, contract.DISABLED))
         not in (contract.ENABLED, contract.DISABLED)
     )
-    return (*_known("", given_labels, annotations(manifest)).findings, *wrong)
+    return (*_read("", given_labels, annotations(manifest)).findings, *wrong)
 
 
 def _unknown(metadata: Json) -> set[tuple[str, str]]:

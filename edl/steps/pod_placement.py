@@ -55,7 +55,7 @@ def _assignments(
     )
 
 
-def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
+def _autoscaler_annotations(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
     """Annotations for autoscalers on a pod of the minimum; none on extras.
 
     The pod consumes the nodes that were provisioned for its job. It must not be evicted, since its
@@ -70,7 +70,7 @@ def _own(job: TrainingJob, role: Role, pod: Pod, node: str) -> dict[str, str]:
 
 def _patch(job: TrainingJob, role: Role, pod: Pod, node: str, members: dict[str, str]) -> Patch:
     """One patch for the node, the annotations that the start needs, and the gate's removal."""
-    annotations = members | _own(job, role, pod, node)
+    annotations = members | _autoscaler_annotations(job, role, pod, node)
     given = {contract.ASSIGNED_NODE: node} if node else {}
     affinity = {"affinity": node_affinity.narrowed(pod.planned.node_affinity, node)} if node else {}
     return pod_patch(

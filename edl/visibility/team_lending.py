@@ -72,7 +72,7 @@ class ResourceLending:
     def _borrowed(self, team: str) -> int:
         return max(self._used[team] - self._owed[team], 0)
 
-    def _own(self, team: str) -> int:
+    def _own_usage(self, team: str) -> int:
         """What its own namespaces use."""
         return self._used[team] - sum(map(self._used.__getitem__, self._children(team)))
 
@@ -81,11 +81,11 @@ class ResourceLending:
         if parent == NO_OWNER:
             owed = sum(self._owed[name] for name in self._children(parent))
             return max(self._capacity - owed, 0)
-        return max(self.own_guarantee(parent) - self._own(parent), 0)
+        return max(self.own_guarantee(parent) - self._own_usage(parent), 0)
 
     def _borrowers(self, parent: str) -> dict[str, int]:
         """Amounts borrowed by the parent's own namespaces and by its child teams."""
-        loan = self._own(parent) - self.own_guarantee(parent) if parent else 0
+        loan = self._own_usage(parent) - self.own_guarantee(parent) if parent else 0
         loans = {parent: loan} | {name: self._borrowed(name) for name in self._children(parent)}
         return {name: amount for name, amount in loans.items() if amount > 0}
 

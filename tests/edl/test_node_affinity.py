@@ -19,7 +19,7 @@ def required(*terms: Json) -> Json:
 
 
 def placed(own: Json | None) -> Json:
-    found: Json = merged(own or {}, node_affinity.narrowed(node_affinity.kept(own), "n1"))
+    found: Json = merged(own or {}, node_affinity.narrowed(node_affinity.terms_text(own), "n1"))
     return found
 
 
@@ -68,7 +68,9 @@ def test_without_its_node_an_affinity_is_what_its_user_wrote(own: Json) -> None:
 
 @pytest.mark.parametrize("own", [None, {}, {"nodeAffinity": {}}])
 def test_without_its_node_a_pod_may_go_anywhere(own: Json | None) -> None:
-    assert node_affinity.kept(node_affinity.widened(placed(own), "n1")) == node_affinity.ANYWHERE
+    assert (
+        node_affinity.terms_text(node_affinity.widened(placed(own), "n1")) == node_affinity.ANYWHERE
+    )
 
 
 @pytest.mark.parametrize(

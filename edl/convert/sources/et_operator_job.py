@@ -54,14 +54,14 @@ def read(document: Fields) -> Sequence[Json]:
     framework = _framework(replicas)
     annotations = {
         **policy.annotations,
-        **_own(meta),
+        **_annotations(meta),
         **launcher_and_workers.attached(document, meta, framework, mode),
         **_slots(spec),
     }
     return training_manifest.manifests(TrainingManifest(meta, framework, all_roles, annotations))
 
 
-def _own(meta: SourceMetadata) -> Mapping[str, str]:
+def _annotations(meta: SourceMetadata) -> Mapping[str, str]:
     """Annotations for the Jobs, from the operator's own: suspension; its ssh keys are reported."""
     if _SSH_SECRET in meta.interpreted:
         what = "the launcher and its workers get a key pair of their own"

@@ -60,7 +60,7 @@ def read(document: Fields) -> Sequence[Json]:
         return ()
     size = sum(replica.size for replica in replicas)
     port = _port(replicas, words, is_elastic=is_elastic)
-    worker = _kept(replicas, port)
+    worker = _worker(replicas, port)
     run_policy.remark_on_retries(policy, spec, [worker.restart])
     if not is_elastic and any(replica.role == "master" for replica in replicas):
         words = _classic(meta.name, size, port or _PORT.usual, words) | words
@@ -89,7 +89,7 @@ def _port(replicas: Sequence[Replica], words: _Words, *, is_elastic: bool) -> in
     return next((port for replica in asked if (port := _PORT.of(replica))), None)
 
 
-def _kept(replicas: Sequence[Replica], port: int | None) -> Replica:
+def _worker(replicas: Sequence[Replica], port: int | None) -> Replica:
     """The worker's replica, or else the only one; differences of the master's are reported."""
     worker = next((replica for replica in replicas if replica.role == "worker"), replicas[0])
     for other in replicas:

@@ -33,7 +33,7 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
     return with_gate(pod, contract.PLACEMENT_GATE)
 
 
-def kept(template: Json, old: Json) -> Json:
+def with_ours(template: Json, old: Json) -> Json:
     """The pod template that a user changed, with our gates restored.
 
     While a Job is suspended its gates may change: without them its pods would be scheduled without

@@ -20,7 +20,7 @@ def with_files(pod: Json, files: Iterable[LiveFile]) -> Json:
         by_directory.setdefault(file.directory, []).append(file)
     for directory, members in by_directory.items():
         source = {"downwardAPI": {"defaultMode": 0o644, "items": [_item(f) for f in members]}}
-        volume, mount = _at(directory, source)
+        volume, mount = _volume_and_mount(directory, source)
         pod = _with_sidecars(_with_volume(pod, volume, mount), mount)
     return pod
 
@@ -38,10 +38,10 @@ def volume_name(directory: str) -> str:
 
 def with_mount(pod: Json, directory: str, source: Json) -> Json:
     """The pod with a volume at `directory` in every container that has no mount there."""
-    return _with_volume(pod, *_at(directory, source))
+    return _with_volume(pod, *_volume_and_mount(directory, source))
 
 
-def _at(directory: str, source: Json) -> tuple[Json, Json]:
+def _volume_and_mount(directory: str, source: Json) -> tuple[Json, Json]:
     """The volume, and its mount."""
     name = volume_name(directory)
     return {"name": name} | source, {"name": name, "mountPath": directory}

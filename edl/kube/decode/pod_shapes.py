@@ -95,7 +95,7 @@ class ShapeInterner:
         ruled = replace(shape, constraints=constraints) if constraints else shape
         if _is_long(asked):
             return ruled
-        self._ruled[key] = self._one(ruled)
+        self._ruled[key] = self._shared(ruled)
         return self._ruled[key]
 
     def _alone(self, spec: PodSpec, share: Share | None, claims: tuple[ClaimRef, ...]) -> Shape:
@@ -107,7 +107,7 @@ class ShapeInterner:
             return shape
         if len(self._by_json) >= self._most:
             self._by_json.clear()
-        self._by_json[key] = self._one(shape)
+        self._by_json[key] = self._shared(shape)
         return self._by_json[key]
 
     def of_json(
@@ -126,9 +126,9 @@ class ShapeInterner:
         only = ((Requirement(NODE_NAME, "In", (template.node_name,)),),)
         tolerations = (*shape.tolerations, *_OF_BOUND_PODS)
         bound = replace(shape, affinity=both(shape.affinity, only), tolerations=tolerations)
-        return self._one(bound)
+        return self._shared(bound)
 
-    def _one(self, shape: Shape) -> Shape:
+    def _shared(self, shape: Shape) -> Shape:
         """The same object for all equal shapes, which makes comparisons fast."""
         if len(self._interned) >= self._most:
             self._interned.clear()

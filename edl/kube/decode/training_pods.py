@@ -116,7 +116,7 @@ def _planned(pod: PodObject, *, waits: bool) -> PlannedNode:
     annotations = pod.metadata.annotations
     if waits:
         decides = (annotations.do_not_disrupt, annotations.safe_to_evict) != (None, None)
-        affinity = intern(node_affinity.kept(msgspec.json.decode(pod.spec.affinity)))
+        affinity = intern(node_affinity.terms_text(msgspec.json.decode(pod.spec.affinity)))
         return PlannedNode(node_affinity=affinity, has_disruption_annotation=decides)
     if not is_dns_subdomain(annotations.assigned):
         return PlannedNode()

@@ -94,9 +94,9 @@ class DeviceGroups:
         self._words = self._class_words | _words(
             expression for kind in kinds.asked for expression in kind.selectors
         )
-        self._various = {name for name in self._various if _own(name) not in self._class_words}
+        self._various = {name for name in self._various if _bare(name) not in self._class_words}
         indistinct = (name for name, distinguishes in self._named.items() if not distinguishes)
-        more = [name for name in indistinct if _own(name) in self._words]
+        more = [name for name in indistinct if _bare(name) in self._words]
         for name in more:
             self._named[name] = name not in self._various
         return any(self._named[name] for name in more)
@@ -147,7 +147,7 @@ class DeviceGroups:
         return bool(names)
 
     def _is_various(self, name: str) -> bool:
-        return len(self._values[name]) > MOST_VALUES and _own(name) not in self._class_words
+        return len(self._values[name]) > MOST_VALUES and _bare(name) not in self._class_words
 
     def settle(self) -> bool:
         """Evaluates new groups, or all if the counted kinds changed; whether they did."""
@@ -173,7 +173,7 @@ class DeviceGroups:
     def _affordable(self) -> Iterator[DeviceKind]:
         """The requests' kinds, in order, while the work of evaluation stays within its bound."""
         left = MOST_WORK // max(len(self._groups), 1)
-        various = {_own(name) for name in self._various}
+        various = {_bare(name) for name in self._various}
         for kind in self._wanted.asked:
             if length(kind) <= left and various.isdisjoint(_words(kind.selectors)):
                 left -= length(kind)
@@ -186,7 +186,7 @@ class DeviceGroups:
         """
         for name, value in attributes.items():
             if name not in self._named:
-                self._named[name] = name not in self._various and _own(name) in self._words
+                self._named[name] = name not in self._various and _bare(name) in self._words
             if self._named[name]:
                 yield name, value
             elif "/" in name:
@@ -214,7 +214,7 @@ def _words(expressions: Iterable[str]) -> frozenset[str]:
     return frozenset(word for text in expressions for word in _WORD.findall(text))
 
 
-def _own(name: str) -> str:
+def _bare(name: str) -> str:
     """The name of an attribute without its domain."""
     return name.rpartition("/")[2]
 

@@ -523,7 +523,7 @@ def test_pods_of_one_template_share_one_shape_whatever_nodes_they_were_given(own
     shapes, found = ShapeInterner(), []
     for node in ("", "n1", "n2"):
         gates = [] if node else [{"name": contract.PLACEMENT_GATE}]
-        narrowed = node_affinity.narrowed(node_affinity.kept(own), node) if node else {}
+        narrowed = node_affinity.narrowed(node_affinity.terms_text(own), node) if node else {}
         spec = {"affinity": merged(own, narrowed), "schedulingGates": gates}
         notes = {contract.ASSIGNED_NODE: node} if node else {}
         labels = {"labels": {contract.FRAMEWORK: "none"}}
