@@ -9,6 +9,7 @@ from edl import contract
 _REFERENCE: Final = re.compile(r"\$\(([^()]+)\)")
 JOB_TEMPLATE: Final = "spec.jobTemplate"
 """The path of the metadata and spec of a CronJob's Jobs."""
+_CRON_JOB: Final = {"apiVersion": "batch/v1", "kind": "CronJob", "uid": "", "controller": True}
 
 
 def metadata(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,6 +69,11 @@ def template(job: dict[str, Any]) -> dict[str, Any]:
     return (job.get("spec") or {}).get("template") or {}
 
 
+def is_of_cron_job(job: Mapping[str, Any]) -> bool:
+    owners = metadata(job).get("ownerReferences") or ()
+    return any(owner.get("kind") == _CRON_JOB["kind"] for owner in owners)
+
+
 def job_template(cron_job: dict[str, Any]) -> dict[str, Any] | None:
     """A CronJob's jobTemplate; None if it is not an object."""
     spec = cron_job.get("spec")
@@ -87,6 +93,7 @@ def made_job(cron_job: dict[str, Any]) -> dict[str, Any]:
         "namespace": above.get("namespace"),
         "labels": inner.get("labels") or labels(template(made)),
         "annotations": inner.get("annotations"),
+        "ownerReferences": [_CRON_JOB | {"name": above.get("name") or ""}],
     }
     return {
         "apiVersion": "batch/v1",

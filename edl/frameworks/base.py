@@ -143,6 +143,8 @@ class Mode(msgspec.Struct, frozen=True):
     """The role whose hosts are published, one per line, and whose pods learn if they join later."""
     threads: bool = False
     """A worker without GPUs has a slot for each CPU that it requests."""
+    launchers: tuple[str, ...] = ()
+    """The programs that start a process for each GPU of a pod; any other program uses one GPU."""
     port: int = 0
     """The mode's default port; 0 for the framework's."""
     cooldown: Cooldown | None = None

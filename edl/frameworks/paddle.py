@@ -21,6 +21,9 @@ _SERVED: Final = (_PSERVER, _TRAINER)
 _PORT: Final = 6170
 """The first port of Paddle's own launchers."""
 _PORT_NAME: Final = "paddle"
+_NUMBER: Final = "PADDLE_TRAINERS_NUM"
+_LAUNCHERS: Final = ("paddle.distributed.launch", "fleetrun")
+"""One program under two names."""
 
 
 def _endpoints(spec: JobSpec, role: str) -> str:
@@ -28,26 +31,36 @@ def _endpoints(spec: JobSpec, role: str) -> str:
     return ",".join(f"{host}:{spec.port}" for host in addresses.hosts(spec, role, count))
 
 
-def _trainers(spec: JobSpec) -> tuple[Env, ...]:
-    """The number of trainers, and their endpoints."""
-    number, where = "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS"
+def _trainers(spec: JobSpec, *numbers: str) -> tuple[Env, ...]:
+    """The number of trainers, under these names, and their endpoints."""
+    where = "PADDLE_TRAINER_ENDPOINTS"
     if spec.rank is None:
-        return (Env(number, annotation=contract.WORKERS), Env(where, annotation=contract.CLUSTER))
+        counts = (Env(number, annotation=contract.WORKERS) for number in numbers)
+        return (*counts, Env(where, annotation=contract.CLUSTER))
     # Bare pods are never resized: they are all pods of the job.
     endpoints = _endpoints(spec, _TRAINER)
-    return (Env(number, str(endpoints.count(",") + 1)), Env(where, endpoints))
+    count = str(endpoints.count(",") + 1)
+    return (*(Env(number, count) for number in numbers), Env(where, endpoints))
 
 
 def _collective(spec: JobSpec) -> Needs:
+    """For a program of one process, and for a launcher, which starts one for each GPU of its pod.
+
+    Launchers meet at the first trainer: the one whose POD_IP is the master's host.
+    """
     backend = (
         ("FLAGS_selected_gpus", "0")
         if spec.resources.accelerated
         else ("PADDLE_DISTRI_BACKEND", "gloo")
     )
+    host, (first,) = addresses.own_host(spec), addresses.hosts(spec, _TRAINER, 1)
     env = (
         Env("PADDLE_TRAINER_ID", addresses.INDEX),
-        *_trainers(spec),
-        Env("PADDLE_CURRENT_ENDPOINT", f"{addresses.own_host(spec)}:{spec.port}"),
+        *_trainers(spec, _NUMBER, "PADDLE_NNODES"),
+        Env("PADDLE_CURRENT_ENDPOINT", f"{host}:{spec.port}"),
+        Env("PADDLE_MASTER", f"{first}:{spec.port}"),
+        Env("PADDLE_JOB_ID", spec.job),
+        Env("POD_IP", host),
         Env("TRAINING_ROLE", _TRAINER.upper()),
         Env(*backend),
     )
@@ -58,7 +71,7 @@ def _ps(spec: JobSpec) -> Needs:
     env = (
         Env("TRAINING_ROLE", spec.role.upper()),
         Env("PADDLE_PSERVERS_IP_PORT_LIST", _endpoints(spec, _PSERVER)),
-        *_trainers(spec),
+        *_trainers(spec, _NUMBER),
         Env("PADDLE_PORT", str(spec.port)),
         # A server looks itself up in the list, which has names.
         Env("POD_IP", addresses.own_host(spec)),
@@ -125,7 +138,9 @@ FRAMEWORK: Final = Framework(
             port=paddle_elastic.PORT,
             cooldown=paddle_elastic.COOLDOWN,
         ),
-        Mode("collective", ResizePolicy.RESTART, roles=(_TRAINER,), port=_PORT),
+        Mode(
+            "collective", ResizePolicy.RESTART, roles=(_TRAINER,), port=_PORT, launchers=_LAUNCHERS
+        ),
     ),
     describe=describe,
     port=7164,

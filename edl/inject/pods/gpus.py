@@ -71,6 +71,12 @@ def warnings(job: Json, gpu: Gpu | None) -> tuple[str, ...]:
     return (f"{contract.GPU}: {gpu.whole} does nothing: its containers ask for {asked} themselves",)
 
 
+def whole_gpus(pod: Json, gpu: Gpu | None) -> int:
+    """The whole GPUs of a pod: those that its containers ask for, else those of its label."""
+    own = [_gpus(one) for one in pod.get("containers") or () if _has_gpu(one)]
+    return int(_total(own) or 0) if own else gpu.whole if gpu else 0
+
+
 def placed(pod: Json, labels: Mapping[str, str]) -> Json:
     """The pod restricted to KubeShare's nodes for a share, kept off them for whole GPUs.
 

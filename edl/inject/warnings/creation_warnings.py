@@ -3,11 +3,17 @@
 Each function takes a manifest that kubectl-edl has not completed before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels, pod_of, service_account
+from edl.contract.manifest_parts import (
+    annotations,
+    is_of_cron_job,
+    labels,
+    pod_of,
+    service_account,
+)
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
@@ -32,7 +38,9 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     yield from _of_account(manifest, spec, needs)
     yield from _of_start(pod, spec, needs)
     yield from _of_network(pod, spec)
+    yield from _of_gpus(pod, spec)
     if manifest.get("kind") != "Pod":
+        yield from _of_repetition(manifest)
         yield from _of_size(manifest, spec)
         yield from _of_failure_policy(manifest)
         yield from _of_clean_up(manifest, spec, needs)
@@ -125,6 +133,44 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
         yield (
             f"hostNetwork: pods have the host names of their nodes, so no {spec.role} becomes the "
             f"host of the rendezvous: add the role rendezvous in {contract.ROLES}"
+        )
+
+
+def _of_gpus(pod: Json, spec: JobSpec) -> Iterator[str]:
+    """Several GPUs in a pod whose program may use one; what its image starts is unknown here."""
+    framework = FRAMEWORKS[spec.framework]
+    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    count = gpus.whole_gpus(pod, spec.resources.gpu)
+    if mode and mode.launchers and count > 1 and not _is_launched(pod, mode.launchers):
+        launcher = mode.launchers[0]
+        yield (
+            f"{contract.GPU}: a program that {launcher} does not start uses one of the {count} "
+            f"GPUs of its pod: start it by python3 -m {launcher}, or ask for 1 and for {count} "
+            "times as many pods"
+        )
+
+
+def _is_launched(pod: Json, launchers: Collection[str]) -> bool:
+    """Whether a container runs one of the launchers."""
+    return any(
+        launcher in word
+        for container in pod.get("containers") or ()
+        for word in (*(container.get("command") or ()), *(container.get("args") or ()))
+        for launcher in launchers
+    )
+
+
+def _of_repetition(manifest: Json) -> Iterator[str]:
+    """A CronJob whose Jobs would all be one training job: a role has one Job.
+
+    It is not refused: the run after a Job was deleted, by its TTL or a history limit of 0, starts.
+    """
+    name = labels(manifest).get(contract.JOB)
+    if name and is_of_cron_job(manifest):
+        yield (
+            f"{contract.JOB}: each run is left out of {name} while the Job of an earlier one "
+            "exists, also of one that has ended: leave the label out, so that each run is a "
+            "training job of its own"
         )
 
 

@@ -122,6 +122,10 @@ def test_collective_trainers_get_the_list_of_running_trainers() -> None:
         "PADDLE_TRAINERS_NUM": "3",
         "PADDLE_TRAINER_ENDPOINTS": ",".join(running),
         "PADDLE_CURRENT_ENDPOINT": running[1],
+        "PADDLE_NNODES": "3",
+        "PADDLE_MASTER": running[0],
+        "PADDLE_JOB_ID": "mnist",
+        "POD_IP": "mnist-1.mnist.lab.svc",
         "TRAINING_ROLE": "TRAINER",
         "PADDLE_DISTRI_BACKEND": "gloo",
     }
@@ -133,11 +137,21 @@ def test_trainers_with_a_gpu_take_the_first_that_they_see() -> None:
     assert "PADDLE_DISTRI_BACKEND" not in found
 
 
+def test_launchers_of_one_training_meet_at_the_first_trainer() -> None:
+    """controllers/master.py: the launcher whose host is the master's serves the others."""
+    running = [f"mnist-{index}.mnist.lab.svc:6170" for index in range(2)]
+    envs = [env(alone(gpu="4"), index, running) for index in range(2)]
+    serves = [found["PADDLE_MASTER"] == f"{found['POD_IP']}:6170" for found in envs]
+    assert serves == [True, False]
+    assert {found["PADDLE_NNODES"] for found in envs} == {"2"}
+
+
 def test_bare_pods_are_all_roles() -> None:
     manifest = pod("any", framework="paddle", job="mnist", annotations={"rank": "1", "size": "2"})
     found = env(manifest)
     assert found["PADDLE_TRAINER_ENDPOINTS"] == ",".join(hosts("trainer", 2))
     assert (found["PADDLE_TRAINERS_NUM"], found["PADDLE_TRAINER_ID"]) == ("2", "1")
+    assert (found["PADDLE_NNODES"], found["PADDLE_MASTER"]) == ("2", hosts("trainer", 2)[0])
     assert found["PADDLE_CURRENT_ENDPOINT"] == hosts("trainer", 2)[1]
 
 
