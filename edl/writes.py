@@ -26,6 +26,9 @@ class Patch(msgspec.Struct, frozen=True):
     unless_changed: Mapping[str, Any] | None = None
     """Fields with the values that the patch relies on: if they are unchanged, the patch is retried
     on a newer version of the object."""
+    fingerprint: str = ""
+    """`Role.fingerprint` of the patched Job, on which the patch relies if `unless_changed` names no
+    fields."""
     optional: bool = False
     """If the object is gone, being deleted, or a pod that has ended, only this and the other writes
     to it are left out, not the rest of the step."""

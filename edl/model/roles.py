@@ -164,6 +164,8 @@ class Role(msgspec.Struct, frozen=True):
     record: RoleRecord = RoleRecord()
     created_at: datetime | None = None
     """When its Job was created; None where no Job exists."""
+    fingerprint: str = ""
+    """A digest of what writes to its Job depend on; empty where no Job exists."""
     reported_at: datetime | None = None
     """When the Job controller last changed the Job's status; None if unknown."""
     refused_pods: Reason | None = None

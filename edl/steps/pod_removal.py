@@ -14,7 +14,7 @@ from edl import contract, reasons
 from edl.model import Code, JobKey, ObjectRef, Pod, Reason, Role, TrainingJob
 from edl.planner.plan import Drain
 from edl.steps.preconditioned_patches import job_patch, reason_annotations
-from edl.writes import Delete, Json, Patch, Write
+from edl.writes import Delete, Patch, Write
 
 _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
@@ -125,16 +125,6 @@ def finish_interrupted_deletions(job: TrainingJob) -> tuple[Delete, ...]:
         if pod.untracked and pod.active and pod.node and pod not in pods_to_remove(role)
         if pod.index < role.status.size or not role.spec.indexed
     )
-
-
-def removal_preconditions(role: Role) -> Json:
-    """What its Job must still say to remove pods that the plan has named.
-
-    Its status changes whenever a pod ends. Names that a user wrote meanwhile would be lost.
-    """
-    metadata = {"uid": role.uid, "annotations": {contract.REMOVE: None}}
-    spec = {"parallelism": role.status.size, "suspend": role.status.suspended}
-    return {"metadata": metadata, "spec": spec}
 
 
 def removal_reason(role: Role) -> Reason:

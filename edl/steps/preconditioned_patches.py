@@ -31,10 +31,14 @@ def size_spec(role: Role, replicas: int) -> Json:
 def job_patch(
     key: JobKey, role: Role, spec: Mapping[str, Any], annotations: Mapping[str, str | None]
 ) -> Patch:
-    """A patch of a role's Job; an annotation of None is removed."""
+    """A patch of a role's Job; an annotation of None is removed.
+
+    It does not depend on the `resourceVersion` alone: the Job controller may write the status of a
+    Job with many pods more often than a plan is made.
+    """
     metadata = {"resourceVersion": role.version, "annotations": dict(annotations)}
     body = {"metadata": metadata} | ({"spec": dict(spec)} if spec else {})
-    return Patch(job_target(key, role), role.version, body)
+    return Patch(job_target(key, role), role.version, body, fingerprint=role.fingerprint)
 
 
 def pod_patch(

@@ -163,6 +163,7 @@ def _role(manifest: Json, spec: JobSpec, problem: str, shapes: ShapeInterner) ->
         job=spec.name,
         uid=metadata["uid"],
         version=metadata["resourceVersion"],
+        fingerprint=job_status.fingerprint(manifest),
         spec=_role_spec(manifest, spec, gated=template.gated),
         template=template,
         status=_status(manifest, spec),

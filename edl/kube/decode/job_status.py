@@ -1,12 +1,16 @@
 """Reads from a Job's status and spec how it ended, and what became of pods that are gone."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
+import msgspec
+
 from edl import contract
 from edl.contract.manifest_parts import annotations as annotations_of
+from edl.contract.manifest_parts import has_our_prefix, labels
 from edl.model import EndCondition, JobEnd
 from edl.parsing.manifest_reader import MOST_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
@@ -161,3 +165,37 @@ def retries(manifest: Mapping[str, Any]) -> int:
     # The reconciler may have raised it since; earlier releases did not note that.
     raised = str(limit) == notes.get(contract.RAISED_LIMIT)
     return ours if raised or 0 <= limit - ours <= failures(manifest) else 0
+
+
+def fingerprint(manifest: Mapping[str, Any]) -> str:
+    """A digest of what writes to a Job depend on: a patch is retried while it stays the same.
+
+    All that users and kubectl-edl write, except the progress, and of the status what cannot be
+    undone: an end, and the ranks that have ended or failed. Left out are the numbers of pods and of
+    work items, which the Job controller may write more often than a plan is made.
+    """
+    metadata, spec = manifest["metadata"], manifest["spec"]
+    own = {
+        name: text
+        for name, text in annotations_of(manifest).items()
+        if has_our_prefix(name) and name != contract.PROGRESS
+    }
+    leaving = "deletionTimestamp" in metadata
+    found = (metadata["uid"], leaving, labels(manifest), own, spec, ending(manifest))
+    content = msgspec.json.encode((*found, _lasting(manifest)), order="deterministic")
+    return hashlib.blake2s(content, digest_size=16).hexdigest()
+
+
+def _lasting(manifest: Mapping[str, Any]) -> tuple[object, ...]:
+    """What ended pods have left in the status: per rank, or that a work queue is closed.
+
+    A new size must leave ranks that have not ended, and a suspension would end a closed work queue
+    (docs/kubernetes.md 34 and 31). Of work items with a number, no write depends on their pods.
+    """
+    spec, status = manifest["spec"], manifest.get("status") or {}
+    if spec.get("completions") is None:
+        return (bool(status.get("succeeded")),)
+    if spec.get("completionMode") != "Indexed" or spec["completions"] > spec.get("parallelism", 1):
+        return ()
+    ended = (status.get("completedIndexes") or "", status.get("failedIndexes") or "")
+    return (*ended, failures(manifest))

@@ -1,12 +1,16 @@
-"""A patch that is retried after conflicts, while the fields that it relies on are unchanged."""
+"""A patch that is retried after conflicts, while what it relies on is unchanged."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
+
+from msgspec.structs import replace
 
 from edl.errors import Conflict, Invalid, NotFound
 from edl.kube.cluster import Cluster
+from edl.kube.decode.job_status import fingerprint
+from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
-from edl.writes import Json, Patch
+from edl.writes import Delete, Disrupt, Json, Patch, Write
 
 _TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
@@ -15,19 +19,19 @@ _DECIDED: Final = ("suspend", "parallelism", "completions")
 """Fields of a Job on which plans count."""
 
 
-def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
-    """The patched object; `version` replaces the patch's own precondition.
+def patched(cluster: Cluster, write: Patch) -> Json:
+    """The patched object.
 
-    Raises Conflict if the object has changed, other than in fields that `unless_changed` leaves
-    out, and NotFound if the patch is optional and the object is being deleted or has ended.
+    Raises Conflict if the object has changed in what the patch relies on, or at each attempt, and
+    NotFound if the patch is optional and the object is being deleted or has ended.
     """
-    tries = _TRIES
+    version, tries = write.version, _TRIES
     while True:
         try:
             return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
         except Conflict:
             tries -= 1
-            if write.unless_changed is None or not tries:
+            if not (write.fingerprint or write.unless_changed is not None) or not tries:
                 raise
             current = cluster.get(write.target)
             if write.optional and _ends(current):
@@ -35,6 +39,26 @@ def patched(cluster: Cluster, write: Patch, version: str = "") -> Json:
             if not still_fits(write, current):
                 raise
             version = current["metadata"]["resourceVersion"]
+
+
+class WrittenVersion(NamedTuple):
+    """The version of an object that a step has written, on which its later writes build."""
+
+    version: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, target: ObjectRef, body: Json) -> Self:
+        found = fingerprint(body) if target.kind == "Job" else ""
+        return cls(body["metadata"]["resourceVersion"], found)
+
+    def before(self, write: Write) -> Write:
+        """The write with this version as its precondition, if it has any."""
+        if isinstance(write, Patch):
+            return replace(write, version=self.version, fingerprint=self.fingerprint)
+        if isinstance(write, Disrupt | Delete) and write.version:
+            return replace(write, version=self.version)
+        return write
 
 
 def check_stored(write: Patch, answer: Json) -> None:
@@ -53,8 +77,10 @@ def check_stored(write: Patch, answer: Json) -> None:
 
 
 def still_fits(write: Patch, current: Json) -> bool:
-    """Whether the object, in a newer version, has the values on which the patch relies."""
-    return write.unless_changed is not None and merged(current, write.unless_changed) == current
+    """Whether the object, in a newer version, is unchanged in what the patch relies on."""
+    if write.unless_changed is not None:
+        return merged(current, write.unless_changed) == current
+    return bool(write.fingerprint) and fingerprint(current) == write.fingerprint
 
 
 def _ends(current: Json) -> bool:
@@ -64,5 +90,5 @@ def _ends(current: Json) -> bool:
 
 
 def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:
-    metadata = patch.body.get("metadata", {}) | {"resourceVersion": version or patch.version}
+    metadata = patch.body.get("metadata", {}) | {"resourceVersion": version}
     return {**patch.body, "metadata": metadata}

@@ -6,7 +6,7 @@ from edl.spec.job_spec import DISRUPTION_TARGET
 from edl.writes import Disrupt, Json
 
 
-def set_condition(cluster: Cluster, write: Disrupt, version: str) -> Json | None:
+def set_condition(cluster: Cluster, write: Disrupt) -> Json | None:
     """The pod with the condition; None if it is gone."""
     condition = {
         "type": DISRUPTION_TARGET,
@@ -16,7 +16,7 @@ def set_condition(cluster: Cluster, write: Disrupt, version: str) -> Json | None
         "lastTransitionTime": write.at,
     }
     try:
-        return cluster.add_condition(write.target, condition, version or write.version)
+        return cluster.add_condition(write.target, condition, write.version)
     except NotFound:
         return None
     except Conflict:

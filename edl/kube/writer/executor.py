@@ -23,7 +23,7 @@ from edl.errors import (
     NotFound,
 )
 from edl.kube.cluster import Cluster
-from edl.kube.writer.conditional_patch import check_stored, patched
+from edl.kube.writer.conditional_patch import WrittenVersion, check_stored, patched
 from edl.kube.writer.disruption_condition import set_condition
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.kube.writer.written_cache import NoCache, WrittenCache
@@ -137,15 +137,15 @@ class ClusterWriter:
         return [(number, self._perform(step)) for number, step in _taken(waiting, enough)]
 
     def _perform(self, step: Step) -> _Outcome:
-        ours: dict[ObjectRef, str] = {}
+        ours: dict[ObjectRef, WrittenVersion] = {}
         if error := self._written_all(step, ours):
             return _Outcome(step, error)
         for event in step.events:
             self._record(event)
         return _Outcome(step, existing=step.only_creates and not ours)
 
-    def _written_all(self, step: Step, ours: dict[ObjectRef, str]) -> EdlError | None:
-        """Performs the writes; adds the version of each object in a response to `ours`."""
+    def _written_all(self, step: Step, ours: dict[ObjectRef, WrittenVersion]) -> EdlError | None:
+        """Performs the writes; adds each object in a response to `ours`."""
         try:
             for chains in _at_once(step.writes):
                 self._write_chains(chains, ours)
@@ -157,7 +157,9 @@ class ClusterWriter:
             return defect
         return None
 
-    def _write_chains(self, chains: Sequence[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
+    def _write_chains(
+        self, chains: Sequence[Sequence[Write]], ours: dict[ObjectRef, WrittenVersion]
+    ) -> None:
         """Performs all chains with the threads that are free; after a failure none is begun."""
         waiting = deque(chains)
         helpers = [
@@ -172,7 +174,9 @@ class ClusterWriter:
         for helper in begun:
             helper.result()
 
-    def _write_next(self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, str]) -> None:
+    def _write_next(
+        self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, WrittenVersion]
+    ) -> None:
         """Performs one chain after the other until none is left."""
         for writes in _taken(waiting, never):
             try:
@@ -181,7 +185,7 @@ class ClusterWriter:
                 waiting.clear()
                 raise
 
-    def _write_chain(self, writes: Sequence[Write], ours: dict[ObjectRef, str]) -> None:
+    def _write_chain(self, writes: Sequence[Write], ours: dict[ObjectRef, WrittenVersion]) -> None:
         """Performs the writes to one object in order, until an optional one finds it gone."""
         for write in writes:
             try:
@@ -191,21 +195,22 @@ class ClusterWriter:
                     raise
                 return
 
-    def _write(self, write: Write, ours: dict[ObjectRef, str]) -> None:
+    def _write(self, write: Write, ours: dict[ObjectRef, WrittenVersion]) -> None:
         """`ours` has the versions that this step produced, on which its later writes build."""
         if isinstance(write, Patch) and write.delay:
             self._pause(write.delay)
         if isinstance(write, Create) and write.needs and write.needs not in ours:
             raise Invalid(_foreign(write.needs))
-        version = ours.get(write.target, "")
+        if previous := ours.get(write.target):
+            write = previous.before(write)
         if isinstance(write, Delete):
             forget = self._cache.deleting(write.target)
-            if not _delete(self._cluster, write, version):
+            if not _delete(self._cluster, write):
                 forget()
             return
-        body = perform(self._cluster, write, version)
+        body = perform(self._cluster, write)
         if body is not None:
-            ours[write.target] = body["metadata"]["resourceVersion"]
+            ours[write.target] = WrittenVersion.of(write.target, body)
             self._cache.accept(write.target.kind, body)
 
 
@@ -237,14 +242,14 @@ def _foreign(needed: ObjectRef) -> str:
     )
 
 
-def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
-    """Performs one write; None if there is no response. `version` replaces its own precondition.
+def perform(cluster: Cluster, write: Write) -> Json | None:
+    """Performs one write; None if there is no response.
 
     A new object that exists already, or a deleted one that is gone already, is a success.
     """
     match write:
         case Patch():
-            stored = patched(cluster, write, version)
+            stored = patched(cluster, write)
             check_stored(write, stored)
             return None if write.dry_run else stored
         case Create():
@@ -253,10 +258,10 @@ def perform(cluster: Cluster, write: Write, version: str = "") -> Json | None:
             _create_keys(cluster, write)
             return None
         case Delete():
-            _delete(cluster, write, version)
+            _delete(cluster, write)
             return None
         case Disrupt():
-            return set_condition(cluster, write, version)
+            return set_condition(cluster, write)
 
 
 def _create(
@@ -284,12 +289,10 @@ def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
         _create(cluster, write.target, {**write.manifest, "data": key_pair()})
 
 
-def _delete(cluster: Cluster, write: Delete, version: str) -> bool:
+def _delete(cluster: Cluster, write: Delete) -> bool:
     """False if the object is gone already; a 404 for its whole kind does not say so."""
     try:
-        cluster.delete(
-            write.target, version=write.version and (version or write.version), uid=write.uid
-        )
+        cluster.delete(write.target, version=write.version, uid=write.uid)
     except KindNotServed:
         return True
     except NotFound:

@@ -55,14 +55,7 @@ def role_change(job: TrainingJob, role: Role, resize: Resize | None, now: dateti
     later = spec if ends and not role.spec.indexed else {}
     patch = job_patch(job.key, role, {} if later else spec, annotations)
     events = (*_size_event(job, role, resize), *outcome_events(job, role, resize, now))
-    relied = pod_removal.removal_preconditions(role)
-    # Requests with a timeout are the user's, too: the patch may remove an answered one. A size of
-    # ranks was decided from those that had ended: with these alone the Job would be complete.
-    of_ranks = bool(spec) and role.spec.indexed
-    if ends and role.request.drain_reason and not (role.request.scaling or of_ranks):
-        patch = replace(patch, unless_changed=relied)
-    last = job_patch(job.key, role, later, {})
-    last = replace(last, unless_changed=relied, delay=_SEEN)
+    last = replace(job_patch(job.key, role, later, {}), delay=_SEEN)
     return RoleChange((*marks, patch, *ends, *([last] if later else [])), events)
 
 

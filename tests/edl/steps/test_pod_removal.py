@@ -17,7 +17,6 @@ from edl.model import (
     Pod,
     ResizePolicy,
     Role,
-    ScaleDeadline,
     Share,
     TrainingJob,
 )
@@ -286,36 +285,6 @@ def test_the_job_controller_lets_go_of_a_pod_before_it_is_ended_by_name() -> Non
     assert end.target.name == NAMED
 
 
-def test_only_a_removal_that_the_plan_chose_survives_changes_of_the_status() -> None:
-    """And only while no user has named pods, too: these names would be forgotten."""
-    found = pods("worker", range(3))
-    kept = role("worker", 1, 4, indexed=False, size=3, pods=found)
-    drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
-    resize = Resize(KEY, "worker", 3, 2, reasons.room_for_job(KEY))
-    chosen = with_drained_pods(training(kept, framework="none"), {(KEY, "worker"): drain})
-    (step,), _ = upkeep(chosen, [resize], NOW)
-    relied = {
-        "metadata": {"uid": kept.uid, "annotations": {contract.REMOVE: None}},
-        "spec": {"parallelism": 3, "suspend": False},
-    }
-    assert [one.unless_changed for one in patches(step)] == [relied, relied]
-    named = kept.changed(removing=frozenset({NAMED}))
-    (step,), _ = upkeep(training(named, framework="none"), [resize], NOW)
-    assert patches(step)[0].unless_changed is None
-
-
-def test_a_smaller_size_of_ranks_is_decided_anew_once_one_may_have_ended() -> None:
-    """The retried patch could leave ended ranks alone: Kubernetes would take them for the Job."""
-    found = pods("worker", range(3))
-    drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
-    for size, retried in ((3, True), (2, False)):
-        ranks = role("worker", 1, 4, size=3, pods=found)
-        chosen = with_drained_pods(training(ranks), {(KEY, "worker"): drain})
-        resizes = [Resize(KEY, "worker", 3, size, reasons.room_for_job(KEY))] if size < 3 else []
-        (step,), _ = upkeep(chosen, resizes, NOW)
-        assert (patches(step)[0].unless_changed is not None) is retried
-
-
 def test_a_removal_by_name_during_a_start_keeps_the_count_of_failed_starts() -> None:
     last = replace(reasons.started(3), failed_starts=2)
     named = workers(*pods("worker", range(3)), size=3, last=last)
@@ -324,18 +293,6 @@ def test_a_removal_by_name_during_a_start_keeps_the_count_of_failed_starts() -> 
     (recorded,) = (read_reason(one[contract.LAST_CHANGE]) for one in said)
     assert recorded is not None
     assert (recorded.code, recorded.failed_starts) == (Code.PODS_REMOVED, 2)
-
-
-def test_a_removal_that_answers_a_timed_scale_up_forgets_no_newer_one() -> None:
-    """The user may have asked for another size since: the patch removes what it answers."""
-    found = pods("worker", range(3))
-    late = ScaleDeadline(seconds(60), None, NOW - seconds(61), 3)
-    asked = role("worker", 1, 9, indexed=False, size=3, pods=found, replicas=9, scaling=late)
-    drain = Drain(KEY, "worker", (found[0].name,), reasons.room_for_job(KEY))
-    chosen = with_drained_pods(training(asked, framework="none"), {(KEY, "worker"): drain})
-    patch = patches(upkeep(chosen, [], NOW).steps[0])[-1]
-    assert written(patch)[contract.REPLICAS] is None
-    assert patch.unless_changed is None
 
 
 class Binding(FaultyCluster):

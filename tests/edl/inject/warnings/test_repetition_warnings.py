@@ -1,5 +1,7 @@
 """Jobs that a CronJob makes again and again, all for one training job."""
 
+from typing import Any
+
 from edl.inject.handlers import AdmissionRequest, advise
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, create, created, job
@@ -14,7 +16,7 @@ def warnings(manifest: Json) -> tuple[str, ...]:
     return tuple(text for text in create(manifest).warnings if text.startswith("edl.dev/job"))
 
 
-def run_of_cron_job(**labels: str) -> Json:
+def run_of_cron_job(**labels: Any) -> Json:  # noqa: ANN401 - JSON
     """A Job that the CronJob controller creates, or `kubectl create job --from=cronjob/nightly`."""
     manifest = job("nightly-29000001", framework="pytorch", min="1", max="2", **labels)
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u"}
