@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -117,6 +117,10 @@ class JobEvent(msgspec.Struct, frozen=True):
     warning: bool = False
 
 
+DEPENDENTS: Final = "dependents"
+"""The part of a training job with its Services, PodDisruptionBudgets, rights and keys."""
+
+
 class Step(msgspec.Struct, frozen=True):
     """The writes for one training job, in order; the first failure ends the step.
 
@@ -131,10 +135,6 @@ class Step(msgspec.Struct, frozen=True):
     """The step starts the job, so the job cannot start while the API server refuses the step."""
     sizes: tuple[tuple[str, int], ...] = ()
     """(role, replicas) of running roles that the step resizes; 0: it stops the role."""
-
-    @property
-    def only_creates(self) -> bool:
-        """Whether each write creates an object, and leaves an existing one as it is."""
-        return bool(self.writes) and all(
-            isinstance(write, Create | CreateKeys) for write in self.writes
-        )
+    part: str = ""
+    """What it writes beside the Jobs, such as `DEPENDENTS`: a failure delays this part alone, and
+    the part is repeated ever more rarely. Empty for the writes that the job's life depends on."""

@@ -20,10 +20,9 @@ from edl.planner.plan import Plan
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
 from edl.writes import Step
-from reconciler.job_backoff import AFTER_CONFLICT, AFTER_FAILURE, JobBackoff
+from reconciler.job_backoff import AFTER_CONFLICT, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.leader_only_cluster import NotLeading
-from reconciler.memory.repeated_creations import RepeatedCreations
 from reconciler.memory.unrecorded_refusals import UnrecordedRefusals
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
@@ -87,7 +86,6 @@ class Controller:
         self._backoff = JobBackoff()
         self._refusals = UnrecordedRefusals()
         self._growth_waits = GrowthWaits()
-        self._creations = RepeatedCreations()
         self._errors = 0
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = lambda: None
@@ -133,7 +131,7 @@ class Controller:
         self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
-        due = self._creations.due(steps.steps, begun)
+        due = self._backoff.due(steps.steps, started)
         report = self._act(due, lambda: ended() or self._clocks.monotonic() > ends)
         self._rest = max(self._rest - (self._clocks.monotonic() - begun), 0.0)
         if report.left:
@@ -141,11 +139,11 @@ class Controller:
             return 0.0
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         now = self._clocks.monotonic()
-        retries = (self._backoff.next(now, started), self._creations.next(now))
+        retry = self._backoff.next(now, started)
         if report.conflicts:  # their back-off is short, and a job may depend on the write
             self._rest = min(self._rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.has_unseen else RESYNC
-        soonest = min(time for time in (again, asked, *retries) if time is not None)
+        soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)
 
     def _leave_out(self, broken: Sequence[StepError]) -> None:
@@ -153,7 +151,7 @@ class Controller:
         now = self._clocks.monotonic()
         for error in broken:
             if not self._backoff.is_backing_off(error.job, now):
-                self._backoff.back_off(error.job, AFTER_FAILURE, now)
+                self._backoff.failed(error.job, now)
                 self._decisions.left_out(error)
 
     def _guarded_round(self, ended: Callable[[], bool]) -> float:
@@ -183,26 +181,31 @@ class Controller:
         succeed.
         """
         now = self._clocks.monotonic()
-        self._creations.back_off(report.existing, now)
         # Several steps of one job may meet the same error: that counts as one failure.
         failed = defaultdict[JobKey, list[StepFailure]](list)
         for failure in report.failed:
             failed[failure.step.job].append(failure)
+        bad = {(failure.step.job, failure.step.part) for failure in report.failed}
         for step in report.done:
-            if step.job not in failed:
-                self._backoff.forget(step.job)
+            if (step.job, step.part) not in bad:
+                self._backoff.succeeded(step.job, now, step.part)
             if step.starts:
                 self._refusals.forget_start(step.job)
-        for job in {step.job for step in report.conflicts}:
-            self._backoff.back_off(job, AFTER_CONFLICT, now)
+        for job, part in {(step.job, step.part) for step in report.conflicts}:
+            self._backoff.conflicted(job, now, part)
         refused = []
         for job, failures in failed.items():
-            lasting = self._backoff.is_lasting(job, now)
-            lasting_failures = [one for one in failures if lasting or is_refusal(one.error)]
-            if not self._refusals.remember(job, lasting_failures, self._clocks.now()):
-                self._backoff.failed(job, now)
-            refused += lasting_failures
+            lasting = [one for one in failures if self._is_refusal(one, now)]
+            recorded = self._refusals.remember(job, lasting, self._clocks.now())
+            for part in {failure.step.part for failure in failures}:
+                if part or not recorded:
+                    self._backoff.failed(job, now, part)
+            refused += lasting
         return refused
+
+    def _is_refusal(self, failure: StepFailure, now: float) -> bool:
+        step = failure.step
+        return is_refusal(failure.error) or self._backoff.is_lasting(step.job, now, step.part)
 
 
 def _written(state: ClusterState) -> Mapping[JobKey, str]:

@@ -1,10 +1,12 @@
 """Training jobs that back off after failed writes, until these are tried again."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 from edl.backoff import Backoff
 from edl.model import JobKey
+from edl.writes import Step
 
 AFTER_CONFLICT: Final = Backoff(0.1, 2.0)
 """Long enough for the watch to deliver the write that caused the conflict."""
@@ -15,41 +17,59 @@ longer wait for the capacity that it keeps. If the API server answers no writes 
 leadership is lost by then."""
 
 
+_Part: TypeAlias = tuple[JobKey, str]
+"""A training job, and what a step writes beside its Jobs; empty for the job itself."""
+
+
 class JobBackoff:
-    """Back-off per job. Times are monotonic seconds."""
+    """Back-off per job, and per part beside its Jobs. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self._until: dict[JobKey, float] = {}
-        self._failures: dict[JobKey, int] = {}
-        self._failing: dict[JobKey, float] = {}
+        self._until: dict[_Part, float] = {}
+        self._failures = Counter[_Part]()
+        self._conflicts = Counter[_Part]()
+        self._failing: dict[_Part, float] = {}
         """Since when writes fail, conflicts aside."""
         self._uids: Mapping[JobKey, str] = {}
 
-    def back_off(self, job: JobKey, pause: Backoff[float], now: float) -> None:
-        self._failures[job] = self._failures.get(job, 0) + 1
-        self._until[job] = now + pause.after(self._failures[job])
+    def conflicted(self, job: JobKey, now: float, part: str = "") -> None:
+        self._back_off(self._conflicts, (job, part), AFTER_CONFLICT, now)
 
-    def failed(self, job: JobKey, now: float) -> None:
-        self._failing.setdefault(job, now)
-        self.back_off(job, AFTER_FAILURE, now)
+    def failed(self, job: JobKey, now: float, part: str = "") -> None:
+        self._failing.setdefault((job, part), now)
+        self._back_off(self._failures, (job, part), AFTER_FAILURE, now)
 
-    def is_lasting(self, job: JobKey, now: float) -> bool:
-        return now - self._failing.get(job, now) >= LASTING
+    def succeeded(self, job: JobKey, now: float, part: str = "") -> None:
+        """A part is not repeated at once: an object of others, which is not seen, may exist."""
+        if part:
+            self._back_off(self._failures, (job, part), AFTER_FAILURE, now)
+        else:
+            self._forget((job, part))
+
+    def is_lasting(self, job: JobKey, now: float, part: str = "") -> bool:
+        return now - self._failing.get((job, part), now) >= LASTING
 
     def keep(self, jobs: Mapping[JobKey, str]) -> None:
         """Forgets all but these jobs, and those that were created again, with another uid."""
-        uids = self._uids
-        for job in [job for job in self._failures if job not in jobs or jobs[job] != uids.get(job)]:
-            self.forget(job)
+        uids_before = self._uids
+        for job, part in list(self._until):
+            if job not in jobs or jobs[job] != uids_before.get(job):
+                self._forget((job, part))
         self._uids = jobs
 
-    def forget(self, job: JobKey) -> None:
-        self._failures.pop(job, None)
-        self._failing.pop(job, None)
-        self._until.pop(job, None)
+    def due(self, steps: Sequence[Step], now: float) -> tuple[Step, ...]:
+        """The steps without the parts that back off; forgets parts for which there is no step.
 
-    def is_backing_off(self, job: JobKey, now: float) -> bool:
-        return self._until.get(job, now) > now
+        A job that backs off has no steps: its parts are not forgotten.
+        """
+        asked = {(step.job, step.part) for step in steps}
+        for job, part in list(self._until):
+            if part and (job, part) not in asked and not self.is_backing_off(job, now):
+                self._forget((job, part))
+        return tuple(step for step in steps if not self.is_backing_off(step.job, now, step.part))
+
+    def is_backing_off(self, job: JobKey, now: float, part: str = "") -> bool:
+        return self._until.get((job, part), now) > now
 
     def next(self, now: float, begun: float) -> float | None:
         """Seconds until the first job may be tried again that backed off when the round began.
@@ -58,3 +78,13 @@ class JobBackoff:
         """
         ahead = [max(until - now, 0.0) for until in self._until.values() if until > begun]
         return min(ahead, default=None)
+
+    def _back_off(
+        self, counts: Counter[_Part], key: _Part, pause: Backoff[float], now: float
+    ) -> None:
+        counts[key] += 1
+        self._until[key] = now + pause.after(counts[key])
+
+    def _forget(self, key: _Part) -> None:
+        for record in (self._until, self._failures, self._conflicts, self._failing):
+            record.pop(key, None)

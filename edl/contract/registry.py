@@ -208,10 +208,10 @@ FLAGS_selected_gpus | | collective with GPUs: the first
 TRAINING_ROLE | | TRAINER or PSERVER
 PADDLE_PSERVERS_IP_PORT_LIST | | ps: the servers' `host:port,…`
 PADDLE_PORT | | ps: every server's port
-POD_IP | | the pod's address; ps: its host name
-PADDLE_MASTER | | elastic: `etcd://host:port`
-PADDLE_JOB_ID | | elastic: the training job
-PADDLE_NNODES | | elastic: number of pods, `1:max`
+POD_IP | | the pod's address; collective, ps: its host name
+PADDLE_MASTER | | elastic: `etcd://host:port`; collective: the first trainer's `host:port`
+PADDLE_JOB_ID | | elastic, collective: the training job
+PADDLE_NNODES | | elastic: number of pods, `1:max`; collective: as PADDLE_TRAINERS_NUM
 PADDLE_NPROC_PER_NODE | | elastic: processes per pod, its slots
 PADDLE_MAX_RESTART | | elastic: 1000, for each resize costs one
 PADDLE_ELASTIC_LEVEL | | elastic: 1, start again

@@ -1,6 +1,6 @@
 """Computes all steps of a round from a plan and the state that the plan was made for."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
@@ -15,7 +15,12 @@ from edl.steps.pod_removal import with_drained_pods
 from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations, timestamp
 from edl.steps.provisioning import provisioning_steps
 from edl.steps.refused_write import retry_refused_writes
-from edl.steps.running_jobs import bare_pod_upkeep, upkeep, withdraw_marks
+from edl.steps.running_jobs import (
+    bare_pod_upkeep,
+    upkeep,
+    upkeep_of_dependents,
+    withdraw_marks,
+)
 from edl.steps.sizes import scale_deadline
 from edl.steps.sizes.start import start, stop
 from edl.steps.step_collector import DueSteps, StepCollector, StepError
@@ -100,7 +105,8 @@ def _add_upkeep(
         job = scale_deadline.with_hold_cause(observed, held.get(key), now)
         if key in planned:
             changed, without = with_drained_pods(job, drains), unprotected.get(key, ())
-            collector.add(key, upkeep, changed, resizes.get(key, ()), now, without)
+            collector.add(key, upkeep, changed, resizes.get(key, ()), now)
+            collector.add(key, _dependents, changed, now, without)
         elif job not in unchanged:
             collector.add(key, _unplanned_upkeep, job, now, unchanged)
 
@@ -119,10 +125,16 @@ def _is_left_alone(job: TrainingJob) -> bool:
 def _unplanned_upkeep(job: TrainingJob, now: datetime, unchanged: UnchangedJobs) -> DueSteps:
     """The upkeep of a job that the plan does not change; remembers whether it was none."""
     (step,), recheck_after = upkeep(job, (), now)
-    if not step.writes and recheck_after is None:
+    around = upkeep_of_dependents(job, now)
+    if not (step.writes or around) and recheck_after is None:
         unchanged.remember(job)
     starts = _is_suspended(job) and phases.ending(job) is None
-    return DueSteps((replace(step, starts=starts),), recheck_after)
+    due = tuple(replace(one, starts=starts) for one in (step, *around))
+    return DueSteps(due, recheck_after)
+
+
+def _dependents(job: TrainingJob, now: datetime, unprotected: Collection[str]) -> DueSteps:
+    return DueSteps(upkeep_of_dependents(job, now, unprotected))
 
 
 def _add_retries(collector: StepCollector, plan: Plan, state: ClusterState) -> None:

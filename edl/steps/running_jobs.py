@@ -20,19 +20,14 @@ from edl.steps.sizes import scale_deadline
 from edl.steps.sizes.resize_patch import RoleChange, role_change
 from edl.steps.sizes.restart import restart
 from edl.steps.step_collector import DueSteps
-from edl.writes import Patch, Step
+from edl.writes import DEPENDENTS, Patch, Step
 
 if TYPE_CHECKING:
     from edl.writes import Write
 
 
-def upkeep(
-    job: TrainingJob,
-    planned: Sequence[Resize],
-    now: datetime,
-    unprotected: Collection[str] = (),
-) -> DueSteps:
-    """One step with the writes that are due now; `unprotected`: roles without a budget."""
+def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSteps:
+    """One step with the writes to Jobs and pods that are due now."""
     end = phases.ending(job)
     if end is not None:
         step = finish(job, end, now)
@@ -48,11 +43,7 @@ def upkeep(
     resizes = [resize for resize in resizes if not leaves_no_worker(job, resize)]
     published = publish(job, resizes, now)
     changes = [_change(job, role, resizes, published, now) for role in job.live]
-    # Dependents are owned by all Jobs, so they wait until the last Job exists.
-    dependents = () if job.missing else dependents_of(job, unprotected)
-    around = () if job.missing else (*dependents, *missed_keys(job, now))
-    # Sizes first: other jobs wait for that capacity, and a quota may forbid dependents.
-    writes = (*published.writes, *(write for change in changes for write in change.writes), *around)
+    writes = (*published.writes, *(write for found in changes for write in found.writes))
     first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *resume_unrecorded_ends(job))
     first += pod_removal.finish_interrupted_deletions(job)
     events = tuple(event for change in changes for event in change.events)
@@ -61,13 +52,28 @@ def upkeep(
     return DueSteps((step,), _recheck(job, published, now))
 
 
+def upkeep_of_dependents(
+    job: TrainingJob, now: datetime, unprotected: Collection[str] = ()
+) -> tuple[Step, ...]:
+    """A step with the dependents that the job lacks, if any; `unprotected`: roles without a budget.
+
+    It is a step of its own: a quota or a policy that refuses one must delay no size. Dependents are
+    owned by all Jobs, so they wait until the last Job exists.
+    """
+    if job.missing or phases.ending(job) is not None:
+        return ()
+    writes = (*dependents_of(job, unprotected), *missed_keys(job, now))
+    return (Step(job.key, writes, part=DEPENDENTS),) if writes else ()
+
+
 def bare_pod_upkeep(job: TrainingJob, now: datetime) -> DueSteps:
     """Dependents of bare pods with our labels, and the host list of their launcher."""
     if job.problem:
         return DueSteps(())
     published = publish(job, (), now)
     # Dependents first: an ungated launcher needs its ServiceAccount.
-    step = Step(job.key, (*dependents_of(job), *published.writes))
+    writes = (*dependents_of(job), *published.writes)
+    step = Step(job.key, writes, part="" if published.writes else DEPENDENTS)
     return DueSteps((step,), published.recheck)
 
 

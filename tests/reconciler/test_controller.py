@@ -28,7 +28,7 @@ from edl.model.causes.reason_subjects import Usage
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
-from edl.writes import Action, Create, JobEvent, Step
+from edl.writes import DEPENDENTS, Action, Create, JobEvent, Step
 from reconciler.controller import (
     LONGEST_ACT,
     LONGEST_REST,
@@ -70,6 +70,8 @@ class FakeExecutor:
     def __init__(self, time: Time) -> None:
         self.rounds: list[list[JobKey]] = []
         self.fails: dict[JobKey, EdlError] = {}
+        self.fails_beside: EdlError | None = None
+        """Fails the steps that write dependents."""
         self.one_fails: EdlError | None = None
         """Fails the first step of each round."""
         self.conflicts: set[JobKey] = set()
@@ -85,13 +87,15 @@ class FakeExecutor:
         self.then()
         failed = [StepFailure(step, self.one_fails) for step in steps[:1] if self.one_fails]
         steps = steps[len(failed) :]
+        if beside := self.fails_beside:
+            failed += [StepFailure(step, beside) for step in steps if step.part]
+            steps = [step for step in steps if not step.part]
         good = [s for s in steps if s.job not in self.fails and s.job not in self.conflicts]
         failed += [
             StepFailure(step, self.fails[step.job]) for step in steps if step.job in self.fails
         ]
         return StepReport(
             done=tuple(good),
-            existing=tuple(step for step in good if step.only_creates),
             conflicts=tuple(step for step in steps if step.job in self.conflicts),
             failed=tuple(failed),
             left=left,
@@ -126,6 +130,8 @@ class World:
         self.sizes: tuple[tuple[str, int], ...] = ()
         self.creates: dict[JobKey, ObjectRef] = {}
         """Objects that jobs create, but which exist already."""
+        self.around: list[JobKey] = []
+        """Jobs with a further step, which writes their dependents."""
         self.twice = False
         """Whether each job has a further step, which stops its role."""
         self.refusals: list[tuple[WriteRefusal, ...]] = []
@@ -174,9 +180,11 @@ class World:
                 (self.event(job),) if self.grows else (),
                 self.starts,
                 self.sizes,
+                DEPENDENTS if job in self.creates else "",
             )
             for job in jobs
         )
+        good += tuple(Step(job, (), part=DEPENDENTS) for job in jobs if job in self.around)
         if self.twice:
             good += tuple(Step(job, (), (), sizes=(("worker", 0),)) for job in jobs)
         bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
@@ -235,6 +243,49 @@ def test_a_creation_of_an_object_that_exists_backs_off_and_stops_no_other_job(
     world.time.seconds += 1.0
     assert world.loop.round() == 2.0
     assert world.executor.rounds == [[A, B], [B], [A, B]]
+
+
+def test_refused_dependents_delay_no_other_write_of_their_job(world: World) -> None:
+    world.around = [A]
+    world.executor.fails_beside = Forbidden("exceeded quota", 403)
+    assert world.loop.round() == 1.0
+    assert world.loop.round() == 1.0
+    world.time.seconds += 1.0
+    assert world.loop.round() == 2.0
+    assert world.executor.rounds == [[A, B, A], [A, B], [A, B, A]]
+    assert world.refusals == [()] * 3
+    assert world.value("edl_failures_total", kind="Forbidden") == 2
+
+
+def test_dependents_that_are_missing_no_more_have_nothing_to_wait_for(world: World) -> None:
+    world.executor.fails_beside = Forbidden("exceeded quota", 403)
+    for around, pause in (([A], 1.0), ([], RESYNC), ([A], 1.0)):
+        world.around = around
+        assert world.loop.round() == pause
+
+
+def test_a_job_that_backs_off_forgets_no_refusal_of_its_dependents(world: World) -> None:
+    world.around = [A]
+    world.executor.fails_beside = Forbidden("exceeded quota", 403)
+    for _ in range(4):  # the fourth attempt is due after eight seconds
+        world.time.seconds += world.loop.round()
+    world.loop.round()
+    world.executor.conflicts.add(A)
+    world.loop.round()
+    world.executor.conflicts.clear()
+    world.loop.round()
+    world.time.seconds += AFTER_CONFLICT.first
+    assert world.loop.round() > 1
+    assert world.executor.rounds[-3:] == [[A, B], [B], [A, B]]
+
+
+def test_a_failure_after_many_conflicts_is_the_first_failure(world: World) -> None:
+    world.executor.conflicts.add(A)
+    for _ in range(9):
+        world.time.seconds += world.loop.round()
+    world.executor.conflicts.clear()
+    world.executor.fails[A] = Unreachable("too many requests", 429)
+    assert world.loop.round() == AFTER_FAILURE.first
 
 
 def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(

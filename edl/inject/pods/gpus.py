@@ -73,8 +73,10 @@ def warnings(job: Json, gpu: Gpu | None) -> tuple[str, ...]:
 
 def whole_gpus(pod: Json, gpu: Gpu | None) -> int:
     """The whole GPUs of a pod: those that its containers ask for, else those of its label."""
-    own = [_gpus(one) for one in pod.get("containers") or () if _has_gpu(one)]
-    return int(_total(own) or 0) if own else gpu.whole if gpu else 0
+    amounts = [_gpus(one) for one in pod.get("containers") or () if _has_gpu(one)]
+    if amounts:
+        return int(_total(amounts) or 0)
+    return gpu.whole if gpu else 0
 
 
 def placed(pod: Json, labels: Mapping[str, str]) -> Json:

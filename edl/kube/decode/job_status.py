@@ -175,14 +175,14 @@ def fingerprint(manifest: Mapping[str, Any]) -> str:
     work items, which the Job controller may write more often than a plan is made.
     """
     metadata, spec = manifest["metadata"], manifest["spec"]
-    own = {
+    notes = {
         name: text
         for name, text in annotations_of(manifest).items()
         if has_our_prefix(name) and name != contract.PROGRESS
     }
     leaving = "deletionTimestamp" in metadata
-    found = (metadata["uid"], leaving, labels(manifest), own, spec, ending(manifest))
-    content = msgspec.json.encode((*found, _lasting(manifest)), order="deterministic")
+    read = (metadata["uid"], leaving, labels(manifest), notes, spec, ending(manifest))
+    content = msgspec.json.encode((*read, _lasting(manifest)), order="deterministic")
     return hashlib.blake2s(content, digest_size=16).hexdigest()
 
 

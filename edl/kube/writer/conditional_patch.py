@@ -49,8 +49,8 @@ class WrittenVersion(NamedTuple):
 
     @classmethod
     def of(cls, target: ObjectRef, body: Json) -> Self:
-        found = fingerprint(body) if target.kind == "Job" else ""
-        return cls(body["metadata"]["resourceVersion"], found)
+        digest = fingerprint(body) if target.kind == "Job" else ""
+        return cls(body["metadata"]["resourceVersion"], digest)
 
     def before(self, write: Write) -> Write:
         """The write with this version as its precondition, if it has any."""

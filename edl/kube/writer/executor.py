@@ -54,8 +54,6 @@ class StepReport(msgspec.Struct, frozen=True):
     """
 
     done: tuple[Step, ...] = ()
-    existing: tuple[Step, ...] = ()
-    """Those of `done` that only create objects, all of which existed already."""
     conflicts: tuple[Step, ...] = ()
     failed: tuple[StepFailure, ...] = ()
     left: tuple[Step, ...] = ()
@@ -79,8 +77,6 @@ class _Outcome(msgspec.Struct, frozen=True):
 
     step: Step
     error: EdlError | None = None
-    existing: bool = False
-    """The step only creates objects, and no response has a new one."""
 
     @property
     def stale(self) -> bool:
@@ -121,7 +117,6 @@ class ClusterWriter:
         bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
         return StepReport(
             done=tuple(outcome.step for outcome in outcomes if not outcome.error),
-            existing=tuple(outcome.step for outcome in outcomes if outcome.existing),
             conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
             failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
             left=tuple(step for _, step in waiting),
@@ -137,15 +132,15 @@ class ClusterWriter:
         return [(number, self._perform(step)) for number, step in _taken(waiting, enough)]
 
     def _perform(self, step: Step) -> _Outcome:
-        ours: dict[ObjectRef, WrittenVersion] = {}
-        if error := self._written_all(step, ours):
+        if error := self._written_all(step):
             return _Outcome(step, error)
         for event in step.events:
             self._record(event)
-        return _Outcome(step, existing=step.only_creates and not ours)
+        return _Outcome(step)
 
-    def _written_all(self, step: Step, ours: dict[ObjectRef, WrittenVersion]) -> EdlError | None:
-        """Performs the writes; adds each object in a response to `ours`."""
+    def _written_all(self, step: Step) -> EdlError | None:
+        """Performs the writes; notes each object in a response."""
+        ours: dict[ObjectRef, WrittenVersion] = {}
         try:
             for chains in _at_once(step.writes):
                 self._write_chains(chains, ours)

@@ -92,7 +92,7 @@ def _create_missing(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
     if not named or len(others) < len(job.provisioning.requests):
         return DueSteps(removed)
     creates = capacity_requests.creations(job, named, request, request.by_request)
-    return DueSteps((*removed, Step(job.key, tuple(creates), starts=True)))
+    return DueSteps((*removed, Step(job.key, tuple(creates), starts=True, part=named)))
 
 
 def _create_missing_pods(job: TrainingJob, request: ProvisioningRequest) -> DueSteps:
@@ -106,7 +106,10 @@ def _create_missing_pods(job: TrainingJob, request: ProvisioningRequest) -> DueS
             provisional_pods.create(job, role, name, request) for name in names if name not in there
         )
         # A refusal by the API server counts as a refused start: it is recorded and backs off.
-        steps += [Step(job.key, (create,), starts=job.suspended) for create in creates]
+        steps += [
+            Step(job.key, (create,), starts=job.suspended, part=create.target.name)
+            for create in creates
+        ]
     surplus = [pod for pod in job.provisioning.pods if pod.name not in expected and not pod.gone]
     again = _NEXT if len(steps) > MOST_CREATED else None
     return DueSteps((*_deletion_steps(job, surplus), *steps[:MOST_CREATED]), again)

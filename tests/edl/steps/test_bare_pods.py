@@ -7,7 +7,7 @@ from edl.model import ClusterState, Owner, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from edl.steps.plan_steps import steps
 from edl.steps.running_jobs import bare_pod_upkeep
-from edl.writes import Create, Step
+from edl.writes import DEPENDENTS, Create, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, created, hostfile, pod, pods, published, role
 from tests.reasons import invalid
 
@@ -40,6 +40,12 @@ def test_only_a_service_stands_around_it_owned_by_its_pods() -> None:
         if isinstance(write, Create):
             (owner,) = write.manifest["metadata"]["ownerReferences"]
             assert owner == {"apiVersion": "v1", "kind": "Pod", "name": "any", "uid": "uid-any"}
+
+
+def test_its_launcher_is_not_let_go_before_its_rights_exist() -> None:
+    """A refused one delays the host list; once that is published, only itself."""
+    assert done(training()).part == ""
+    assert done(training(1)).part == DEPENDENTS
 
 
 def test_nothing_is_done_where_it_may_not_exec() -> None:

@@ -22,7 +22,7 @@ from edl.planner.plan import Admission, Drain, Held, Plan, Resize, StayingPods, 
 from edl.quantities import Resources
 from edl.steps.host_lists import LEAVE
 from edl.steps.plan_steps import MOST_EXPLAINED, steps
-from edl.writes import Action, Create, Delete, Patch
+from edl.writes import DEPENDENTS, Action, Create, Delete, Patch
 from tests.edl.trainings import (
     KEY,
     LONG_AGO,
@@ -275,10 +275,11 @@ def test_a_job_with_a_missing_role_still_gives_what_was_promised() -> None:
 def test_what_is_missing_around_a_job_does_not_hold_back_its_shrink() -> None:
     plan = Plan(resizes=(Resize(KEY, "worker", 2, 1, because("to make room for web")),))
     job = replace(running(), existing_dependents={})
-    (step,) = steps(plan, state(job)).steps
-    first, *others = step.writes
-    assert isinstance(first, Patch)
-    assert {type(write) for write in others} == {Create}
+    shrink, around = steps(plan, state(job)).steps
+    assert job_patches(shrink) == {"mnist-worker": {"parallelism": 1, "completions": 1}}
+    assert shrink.part == ""
+    assert {type(write) for write in around.writes} == {Create}
+    assert around.part == DEPENDENTS
 
 
 def test_figures_of_the_moment_are_not_written_down() -> None:

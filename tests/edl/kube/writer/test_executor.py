@@ -511,16 +511,3 @@ def test_two_key_pairs_are_different() -> None:
     first, second = key_pair(), key_pair()
     assert first["id_rsa"] != second["id_rsa"]
     assert first["config"] == second["config"]
-
-
-def test_a_step_that_creates_nothing_new_is_reported(
-    fake: FakeCluster, cluster: FaultyCluster
-) -> None:
-    service, account = ObjectRef("Service", "web", "a"), ObjectRef("ServiceAccount", "web", "a")
-    fake.create(service, {"metadata": {}})
-    taken = Step(KEY, (Create(service, {"metadata": {}}),))
-    partly = Step(KEY, (*taken.writes, Create(account, {"metadata": {}})))
-    resized = Step(KEY, (*taken.writes, resize(fake, 3)))
-    report = ClusterWriter(cluster, threads=1).act([taken, partly, resized])
-    assert report.done == (taken, partly, resized)
-    assert report.existing == (taken,)

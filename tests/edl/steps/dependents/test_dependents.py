@@ -9,7 +9,7 @@ from edl.model import DeviceTemplate, JobEnd, ObjectRef, ResizePolicy, Role, Tra
 from edl.planner.plan import Admission
 from edl.reasons import started
 from edl.steps.dependents import dependents_of
-from edl.steps.running_jobs import upkeep
+from edl.steps.running_jobs import upkeep_of_dependents
 from edl.steps.sizes.start import start
 from edl.writes import Create, Delete, Json
 from tests.edl.trainings import NOW, role, training
@@ -269,14 +269,14 @@ def test_a_start_comes_after_the_rights_of_its_pods(
 
 def test_a_waiting_job_is_surrounded_already() -> None:
     waiting = (CHIEF.changed(suspended=True), WORKER.changed(suspended=True))
-    (step,), _ = upkeep(training(*waiting, existing_dependents=NOTHING), (), NOW)
+    (step,) = upkeep_of_dependents(training(*waiting, existing_dependents=NOTHING), NOW)
     assert len(step.writes) == 3
 
 
 def test_an_incomplete_job_waits_for_its_dependents() -> None:
     """Whoever comes last must be an owner too."""
-    (step,), _ = upkeep(training(CHIEF, missing=("worker",), existing_dependents=NOTHING), (), NOW)
-    assert step.writes == ()
+    incomplete = training(CHIEF, missing=("worker",), existing_dependents=NOTHING)
+    assert upkeep_of_dependents(incomplete, NOW) == ()
 
 
 def test_a_role_with_gpus_of_a_class_gets_its_template() -> None:

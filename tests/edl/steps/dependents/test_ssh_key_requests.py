@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from edl.model import ObjectRef, Pod, PodPhase, TrainingJob
 from edl.planner.plan import Admission
 from edl.steps.dependents import PATIENCE, dependents_of
-from edl.steps.running_jobs import upkeep
+from edl.steps.running_jobs import upkeep_of_dependents
 from edl.steps.sizes.start import start
 from edl.writes import CreateKeys, Step
 from tests.edl.trainings import KEY, NOW, pod, pods, role, training
@@ -54,17 +54,18 @@ def test_kubexec_needs_none() -> None:
 
 
 def test_a_running_job_requests_no_ssh_key() -> None:
-    assert asked(upkeep(horovod(*pods("worker", range(2))), [], NOW).steps[0]) == []
+    assert upkeep_of_dependents(horovod(*pods("worker", range(2))), NOW) == ()
 
 
 def test_a_pod_that_waits_on_its_node_may_lack_them() -> None:
     late = horovod(pod("worker", 0), pending(PATIENCE + timedelta(seconds=1)))
-    assert [write.target for write in asked(upkeep(late, [], NOW).steps[0])] == [SECRET]
+    (step,) = upkeep_of_dependents(late, NOW)
+    assert [write.target for write in asked(step)] == [SECRET]
 
 
 def test_a_pod_that_was_just_bound_or_has_no_node_lacks_nothing() -> None:
     for found in (pending(PATIENCE), pending(timedelta(hours=1), node="")):
-        assert asked(upkeep(horovod(found), [], NOW).steps[0]) == []
+        assert upkeep_of_dependents(horovod(found), NOW) == ()
 
 
 def test_ssh_creates_no_rbac_object() -> None:
