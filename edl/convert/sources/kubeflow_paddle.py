@@ -1,16 +1,14 @@
 """Kubeflow's PaddleJob, kubeflow.org/v1: its workers become Paddle trainers in mode collective.
 
-Workers run `paddle.distributed.launch`. A launcher reads its peers and the rendezvous address
-from the list of trainers, and the first launcher runs their store (3.3.1). A PaddleJob with a
-Master is not converted: there, each pod is both server and trainer, which no mode here supports.
+Workers run `paddle.distributed.launch`, as trainers in that mode may. A PaddleJob with a Master is
+not converted: there, each pod is both server and trainer, which no mode here supports.
 Fields: kubeflow/training-operator pkg/apis/kubeflow.org/v1; variables: its
 pkg/controller.v1/paddlepaddle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from edl import contract
 from edl.convert import training_manifest
 from edl.convert.parts import (
     object_metadata,
@@ -25,15 +23,13 @@ from edl.convert.parts.run_policy import RunPolicy
 from edl.convert.source_kind import SourceKind
 from edl.convert.tracked_object import Fields
 from edl.convert.training_manifest import RoleManifest, TrainingManifest
-from edl.spec import addresses
 from edl.writes import Json
 
 _ROLES: Final = {"worker": "trainer"}
 _PORT: Final = RendezvousPort("paddle", "master", 6170)
 """Our trainers' port instead of the operator's 36543, which templates do not mention."""
 _HOST: Final = "POD_IP"
-_NAMESPACE: Final = "PADDLE_JOB_NAMESPACE"
-"""A name that no template uses: our variables, which refer to it, precede the user's."""
+_ENV: Final = {"PYTHONUNBUFFERED": "1"}
 
 
 def read(document: Fields) -> Sequence[Json]:
@@ -43,7 +39,7 @@ def read(document: Fields) -> Sequence[Json]:
     listed = replica_specs.read(spec.fields("paddleReplicaSpecs"), _ROLES, "OnFailure")
     run_policy.remark_on_retries(policy, spec, [replica.restart for replica in listed])
     limits = _limits(spec.fields("elasticPolicy"))
-    replicas = [_with_operator_env(replica, meta.name) for replica in listed]
+    replicas = map(_with_operator_env, listed)
     all_roles = tuple(_part(replica, policy, limits) for replica in replicas)
     annotations = policy.annotations | _PORT.annotations(listed)
     return training_manifest.manifests(TrainingManifest(meta, "paddle", all_roles, annotations))
@@ -64,29 +60,12 @@ def _limits(elastic: Fields) -> ReplicaBounds:
     return replica_bounds.read(elastic, "minReplicas", "maxReplicas")
 
 
-def _with_operator_env(replica: Replica, job: str) -> Replica:
+def _with_operator_env(replica: Replica) -> Replica:
+    """The replica with the operator's variable; the webhook writes those of the rendezvous."""
     if _HOST in pod_templates.env_names(replica.template):
         what = f"its own {_HOST} hides the name by which a launcher knows that it is the first"
         replica.fields.lose("template", what, "leave it out")
-    env = _env(job, _PORT.of(replica) or _PORT.usual)
-    return replica_specs.with_template(replica, pod_templates.with_env(replica.template, env))
-
-
-def _env(job: str, port: int) -> Mapping[str, str | Json]:
-    """The operator's variables. Launchers compare POD_IP with the name of the first trainer."""
-
-    def host(index: int | str) -> str:
-        return addresses.host(job, index, job, f"$({_NAMESPACE})")
-
-    return {
-        "PYTHONUNBUFFERED": "1",
-        _NAMESPACE: {"fieldRef": {"fieldPath": "metadata.namespace"}},
-        _HOST: host(f"$({contract.COMPLETION_INDEX_ENV})"),
-        "PADDLE_JOB_ID": job,
-        "PADDLE_MASTER": f"{host(0)}:{port}",
-        # The number of trainers at each start.
-        "PADDLE_NNODES": "$(PADDLE_TRAINERS_NUM)",
-    }
+    return replica_specs.with_template(replica, pod_templates.with_env(replica.template, _ENV))
 
 
 def _has_workers_alone(document: Json) -> bool:

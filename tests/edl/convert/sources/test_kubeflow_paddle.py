@@ -49,53 +49,23 @@ def test_workers_are_trainers_of_one_job_in_mode_collective() -> None:
     assert (found.dropped, found.notes) == ((), ())
 
 
-def test_launchers_get_the_rendezvous_and_their_own_name() -> None:
-    assert env(only(jobs(paddlejob()))) == {
-        "PYTHONUNBUFFERED": "1",
-        "PADDLE_JOB_NAMESPACE": "metadata.namespace",
-        "POD_IP": "ernie-$(JOB_COMPLETION_INDEX).ernie.$(PADDLE_JOB_NAMESPACE).svc",
-        "PADDLE_JOB_ID": "ernie",
-        "PADDLE_MASTER": "ernie-0.ernie.$(PADDLE_JOB_NAMESPACE).svc:6170",
-        "PADDLE_NNODES": "$(PADDLE_TRAINERS_NUM)",
-    }
-
-
-def test_a_launcher_finds_its_own_name_among_the_trainers() -> None:
-    # It keeps the store if what POD_IP says is the host of the first of PADDLE_TRAINER_ENDPOINTS.
+def test_launchers_get_the_rendezvous_and_their_own_name_from_the_webhook() -> None:
+    """The first one keeps the store: its POD_IP is the master's host."""
     document = paddlejob()
     document["metadata"]["namespace"] = "lab"
-    said = env(admitted(only(jobs(document))))
-    own = f"{said['POD_IP']}:6170".replace("$(PADDLE_JOB_NAMESPACE)", "lab")
-    assert own == said["PADDLE_CURRENT_ENDPOINT"]
-    assert said["PADDLE_MASTER"].replace("$(PADDLE_JOB_NAMESPACE)", "lab") == own.replace(
-        "$(JOB_COMPLETION_INDEX)", "0"
-    )
-
-
-def test_what_a_variable_refers_to_stands_before_it() -> None:
-    names = list(env(admitted(only(jobs(paddlejob())))))
-    for name in ("JOB_COMPLETION_INDEX", "PADDLE_JOB_NAMESPACE"):
-        assert names.index(name) < names.index("POD_IP")
-    assert names.index("PADDLE_TRAINERS_NUM") < names.index("PADDLE_NNODES")
-
-
-@pytest.mark.parametrize("own", ["PADDLE_DISTRI_BACKEND", "TRAINING_ROLE"])
-def test_an_override_leaves_the_number_of_trainers_before_what_refers_to_it(own: str) -> None:
-    document = with_container(env=[{"name": own, "value": "x"}])
-    names = list(env(admitted(only(jobs(document)))))
-    assert names.index("PADDLE_TRAINERS_NUM") < names.index("PADDLE_NNODES")
-
-
-def test_the_number_of_launchers_follows_an_overridden_number_of_trainers() -> None:
-    document = with_container(env=[{"name": "PADDLE_TRAINERS_NUM", "value": "2"}])
-    names = list(env(only(jobs(document))))
-    assert names.index("PADDLE_TRAINERS_NUM") < names.index("PADDLE_NNODES")
+    job = only(jobs(document))
+    assert env(job) == {"PYTHONUNBUFFERED": "1"}
+    stored = env(admitted(job))
+    assert stored["PADDLE_JOB_ID"] == "ernie"
+    assert stored["PADDLE_NNODES"] == stored["PADDLE_TRAINERS_NUM"]
+    first = stored["POD_IP"].replace("$(JOB_COMPLETION_INDEX)", "0")
+    assert stored["PADDLE_MASTER"] == f"{first}:6170"
 
 
 def test_the_port_that_the_template_names_is_everybodys() -> None:
     job = only(jobs(with_container(ports=[{"name": "master", "containerPort": 37777}])))
     assert job["metadata"]["annotations"] == {contract.PORT: "37777"}
-    assert env(job)["PADDLE_MASTER"].endswith(".svc:37777")
+    assert env(admitted(job))["PADDLE_MASTER"].endswith(".svc:37777")
 
 
 def test_an_elastic_policy_becomes_bounds() -> None:
