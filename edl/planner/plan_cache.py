@@ -100,7 +100,7 @@ def _role(role: Role, *, seen: bool) -> _View:
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
     reported_at = role.reported_at if _lacks_pods(role) else None
-    viewed = role.changed(pods=(), version="", history="", reported_at=reported_at)
+    viewed = role.changed(pods=(), version="", fingerprint="", history="", reported_at=reported_at)
     return viewed, tuple(map(_pod, pods))
 
 

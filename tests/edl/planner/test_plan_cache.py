@@ -154,7 +154,7 @@ CHANGES: tuple[Change, ...] = (
     ),
     lambda state, random: with_pods(state, random, lambda one: replace(one, node="")),
     lambda state, random: with_pods(state, random, lambda one: replace(one, scheduling=REFUSED)),
-    lambda state, random: with_role(state, random, version="9", history="grown"),
+    lambda state, random: with_role(state, random, version="9", fingerprint="9", history="grown"),
     lambda state, random: with_role(state, random, replicas=random.choice((None, 1, 3))),
     lambda state, random: with_role(state, random, last=Reason(Code.MANUAL_SIZE), resized_at=at(0)),
     without_a_job,
@@ -228,6 +228,14 @@ def test_what_no_plan_is_made_from_asks_for_none(
     roles = (first.roles[0].changed(pods=tuple(map(change, first.roles[0].status.pods))),)
     later = with_job(state, replace(first, roles=roles))
     assert (memory.get(later, FAIR, LIMITS) is plan) == alike
+
+
+def test_a_version_of_a_job_that_says_nothing_new_asks_for_no_plan() -> None:
+    state, memory = settled(), PlanCache()
+    plan = decide(state, FAIR, LIMITS, memory)
+    first = state.jobs[0]
+    role = first.roles[0].changed(version="9", fingerprint="9", history="grown")
+    assert memory.get(with_job(state, replace(first, roles=(role,))), FAIR, LIMITS) is plan
 
 
 def test_what_stands_around_a_job_asks_for_no_plan() -> None:
