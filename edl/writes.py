@@ -73,8 +73,8 @@ class Delete(msgspec.Struct, frozen=True):
 class Disrupt(msgspec.Struct, frozen=True):
     """Mark a pod with the condition `DisruptionTarget`, before the write that ends it.
 
-    A `podFailurePolicy` may then ignore the exit code of that end. A pod that is gone is left out;
-    one that has changed since `version` is in conflict, as it may have ended by itself.
+    A `podFailurePolicy` may then ignore the exit code of that end. A pod that is gone, or that has
+    ended by itself since `version`, is left out: its exit code counts.
     """
 
     target: ObjectRef

@@ -12,7 +12,7 @@ from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Delete, Disrupt, Json, Patch, Write
 
-_TRIES: Final = 5
+TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
 _ENDED: Final = ("Succeeded", "Failed")
 _DECIDED: Final = ("suspend", "parallelism", "completions")
@@ -25,7 +25,7 @@ def patched(cluster: Cluster, write: Patch) -> Json:
     Raises Conflict if the object has changed in what the patch relies on, or at each attempt, and
     NotFound if the patch is optional and the object is being deleted or has ended.
     """
-    version, tries = write.version, _TRIES
+    version, tries = write.version, TRIES
     while True:
         try:
             return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
@@ -34,7 +34,7 @@ def patched(cluster: Cluster, write: Patch) -> Json:
             if not (write.fingerprint or write.unless_changed is not None) or not tries:
                 raise
             current = cluster.get(write.target)
-            if write.optional and _ends(current):
+            if write.optional and ends(current):
                 raise NotFound(f"{write.target.name} ends") from None
             if not still_fits(write, current):
                 raise
@@ -83,7 +83,7 @@ def still_fits(write: Patch, current: Json) -> bool:
     return bool(write.fingerprint) and fingerprint(current) == write.fingerprint
 
 
-def _ends(current: Json) -> bool:
+def ends(current: Json) -> bool:
     """Whether the object is being deleted, or is a pod whose containers have ended."""
     phase = current.get("status", {}).get("phase")
     return bool(current["metadata"].get("deletionTimestamp")) or phase in _ENDED

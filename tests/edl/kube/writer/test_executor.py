@@ -436,6 +436,37 @@ def test_a_pod_that_has_ended_since_is_not_marked_and_its_step_is_decided_anew(
     assert "conditions" not in fake.get(worker)["status"]
 
 
+@pytest.mark.parametrize(
+    ("change", "marked"),
+    [
+        ({"status": {"phase": "Succeeded"}}, {}),
+        ({"status": {"phase": "Failed"}}, {}),
+        ({"metadata": {"labels": {"seen": "yes"}}}, {"DisruptionTarget": "True"}),
+    ],
+    ids=["succeeded", "failed", "runs on"],
+)
+def test_pods_that_change_all_the_time_hold_back_no_suspension(
+    fake: FakeCluster, cluster: FaultyCluster, change: Json, marked: Json
+) -> None:
+    """Of many short work items some always end between a decision and its write."""
+    first, second = marks_of(fake, "first", "second")
+    step = Step(KEY, (first, second, resize(fake, 3)))
+    fake.patch(first.target, change)
+    assert ClusterWriter(cluster).act([step]).done == (step,)
+    assert conditions(fake, first.target) == marked
+    assert conditions(fake, second.target) == {"DisruptionTarget": "True"}
+
+
+def test_a_pod_that_changes_with_each_attempt_is_marked_in_a_later_round(
+    fake: FakeCluster, cluster: FaultyCluster
+) -> None:
+    (mark,) = marks_of(fake, "first")
+    cluster.fails["condition"] = [Conflict("has been modified", 409)] * 9
+    step = Step(KEY, (mark, resize(fake, 3)))
+    assert ClusterWriter(cluster).act([step]).conflicts == (step,)
+    assert cluster.asked["condition"] == 5
+
+
 KEYS = CreateKeys(ObjectRef("Secret", "web", "train-ssh"), {"type": "Opaque"})
 
 
