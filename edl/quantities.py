@@ -5,6 +5,7 @@ k8s.io/component-helpers/resource, which kube-scheduler uses.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
@@ -248,25 +249,20 @@ def pod_limits(pod_spec: JsonMapping) -> Resources:
     return Resources.of({name: amount + overhead.get(name) for name, amount in limits.items()})
 
 
-def _effective(pod_spec: JsonMapping, asked: Callable[[JsonMapping], JsonMapping]) -> Resources:
-    return _containers(pod_spec, asked).most(_init_containers(pod_spec, asked))
-
-
-def _containers(pod_spec: JsonMapping, asked: Callable[[JsonMapping], JsonMapping]) -> Resources:
-    running = [*(pod_spec.get("containers") or ()), *filter(_sidecar, _inits(pod_spec))]
-    return sum((Resources.parse(asked(container)) for container in running), Resources())
-
-
-def _init_containers(
-    pod_spec: JsonMapping, read: Callable[[JsonMapping], JsonMapping]
-) -> Resources:
-    most, sidecars = Resources(), Resources()
+def _effective(pod_spec: JsonMapping, read: Callable[[JsonMapping], JsonMapping]) -> Resources:
+    """The work grows with the size of the spec, also if each container names other resources."""
+    running: Counter[str] = Counter()
+    for container in pod_spec.get("containers") or ():
+        running.update(dict(Resources.parse(read(container)).items))
+    most, sidecars = dict(running), Counter[str]()
     for container in _inits(pod_spec):
-        asked = Resources.parse(read(container)) + sidecars
-        most = most.most(asked)
-        if _sidecar(container):
-            sidecars = asked
-    return most
+        for name, amount in Resources.parse(read(container)):
+            beside = amount + sidecars[name]
+            most[name] = max(most.get(name, 0), beside)
+            if _sidecar(container):
+                sidecars[name] = beside
+                most[name] = max(most[name], running[name] + beside)
+    return Resources.of(most)
 
 
 def _inits(pod_spec: JsonMapping) -> list[JsonMapping]:

@@ -4,6 +4,7 @@ import re
 import sys
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
+from functools import partial
 from math import ceil
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl.quantities import DEVICE_CLASS, Resources, pod_requests, quantity
+from tests.edl.planner.bytecode_count import instructions
 
 GI = 2**30
 
@@ -276,3 +278,14 @@ def test_of_each_device_class_users_are_told_the_widest_kind_that_they_ask_for()
     assert (
         str(Resources.of({f"{gpu}[0a]": 1})) == "1 device of DeviceClass gpu.x that claims select"
     )
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_the_work_grows_with_the_containers_also_if_each_names_another_resource(kind: str) -> None:
+    def cost(count: int) -> int:
+        limits = ({"limits": {f"e.com/{number}": "1"}} for number in range(count))
+        spec = {kind: [{"resources": one, "restartPolicy": "Always"} for one in limits]}
+        assert len(pod_requests(spec).items) == count + 1
+        return instructions(partial(pod_requests, spec))
+
+    assert cost(100) < 2.5 * cost(50)
