@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 
 from edl.contract import DEFAULT_SCHEDULER
+from edl.contract.pod_limits import PodCount
 from edl.model.jobs import TrainingJob
 from edl.model.nodes import Node, NodePoolHeadroom, Shape
 from edl.model.object_refs import ObjectRef
@@ -30,6 +31,8 @@ class Demand(msgspec.Struct, frozen=True):
     preempts: bool = True
     """Whether whole training jobs may be stopped for it: its `preemptionPolicy` is not Never."""
     scheduler: str = DEFAULT_SCHEDULER
+    excess: PodCount | None = None
+    """A kind of which they have more than plans follow; no capacity is left to such pods."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):

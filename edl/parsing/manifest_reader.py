@@ -9,6 +9,7 @@ from math import ceil, inf
 from typing import Any, Final, TypeVar
 
 from edl import contract, device_templates
+from edl.contract import pod_limits
 from edl.contract.manifest_parts import has_our_prefix
 from edl.dns_names import is_dns_subdomain
 from edl.durations import EXAMPLES, parse_duration
@@ -139,6 +140,12 @@ class ManifestReader:
         names = list(choices)
         allowed = f"{did_you_mean(given, names)} one of {', '.join(names)}"
         self.found(path, what, allowed.lstrip())
+
+    def check_limits(self) -> None:
+        """Finds each kind of which the pod has more than plans follow."""
+        labels, above = (self.labels, "") if self.is_pod else (self.pod_labels, "spec.template.")
+        for one in pod_limits.excess(labels, self.pod, pod_limits.ADDED if self.created else 0):
+            self.found(f"{above}{one.path}", f"{one.number} {one.kind}", f"at most {one.most}")
 
     def label_path(self, name: str) -> str:
         return f"metadata.labels[{name}]"

@@ -139,6 +139,7 @@ def _check(
 ) -> None:
     _check_role(form, framework, bounds, mode)
     _check_account(form, framework, bounds.role, mode)
+    form.check_limits()
     name_checks.check(form, framework, bounds, all_roles)
     if framework.ranked and not form.is_pod:
         check_ranks(form)

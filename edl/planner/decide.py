@@ -1,7 +1,7 @@
 """One decision about the whole cluster: pure, deterministic, independent of the input's order."""
 
 from edl.model import ClusterState, JobKey
-from edl.planner.counted_demands import with_counted_demands
+from edl.planner.counted_demands import with_counted_demands, with_offered_names
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
@@ -59,7 +59,7 @@ def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: J
 
 def _considered(state: ClusterState, limits: Limits) -> ClusterState:
     """The state without departing workers, and without pods that no job scales down for."""
-    return without_delisted(with_counted_demands(state, limits))
+    return without_delisted(with_offered_names(with_counted_demands(state, limits)))
 
 
 def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from edl.contract.pod_limits import PodCount
 from edl.model import ClusterState, Demand, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.published_settings import Settings
@@ -33,6 +34,7 @@ def unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator
     from edl.planner.counted_demands import with_counted_demands
     from edl.planner.snapshot.take_snapshot import take_snapshot
 
+    yield from _ignored(state, named)
     state = with_counted_demands(state, settings.limits)
     if state.autoscaled or not state.demands:
         return
@@ -40,16 +42,39 @@ def unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator
     room = snapshot.capacity_without_training_jobs
     for demand in state.demands:
         pod_class = snapshot.pod_class(demand.shape)
-        pods = [pod for pod in _pods(demand) if named in ("", pod.partition("/")[0])]
+        pods = _pods(demand, named)
         if pods and not pod_class.pods_per_node(room, Horizon.EMPTY).any():
-            namespace, _, name = pods[0].partition("/")
             yield warning(
                 f"the pending pod {pods[0]} fits no node, even if no training job ran: no job "
                 "scales down for it",
-                FixCommand(f"kubectl describe pod {name} -n {namespace}"),
+                _description(pods[0]),
             )
 
 
-def _pods(demand: Demand) -> tuple[str, ...]:
-    """The first of its pods in each namespace."""
-    return (demand.example, *demand.elsewhere)
+def _ignored(state: ClusterState, named: str) -> Iterator[CheckResult]:
+    """Pending pods of other owners with too many rules: plans do not read them."""
+    for demand in state.demands:
+        pods = _pods(demand, named)
+        if pods and demand.excess:
+            yield warning(
+                f"the pending pod {pods[0]} has {_text(demand.excess)}: no job scales down for it",
+                _description(pods[0]),
+            )
+
+
+def _text(excess: PodCount) -> str:
+    found = f"{excess.number} {excess.kind} in {excess.path}"
+    if excess.of_all:
+        return f"{found}, and all pending pods together have more than plans follow"
+    return f"{found}, of which plans follow at most {excess.most}"
+
+
+def _description(pod: str) -> FixCommand:
+    namespace, _, name = pod.partition("/")
+    return FixCommand(f"kubectl describe pod {name} -n {namespace}")
+
+
+def _pods(demand: Demand, named: str) -> tuple[str, ...]:
+    """The first of its pods in each namespace, or in this one."""
+    found = (demand.example, *demand.elsewhere)
+    return tuple(pod for pod in found if named in ("", pod.partition("/")[0]))

@@ -12,11 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract, node_affinity
+from edl.contract.pod_limits import PodCount
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, training_pods, volume_claims
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.node_selector import NODE_NAME
-from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref, counted
+from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref, counted, followed
 from edl.kube.decode.schemas import (
     LabelledObject,
     NamespaceObject,
@@ -62,7 +63,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     ended: bool
     leaving: bool
     asking: bool
-    """The pod waits for a node, and nothing of its own holds it back."""
+    """The pod waits for a node, and nothing of its own holds it back. Labelled pods of Jobs never
+    do, also while their Job is deleted or not delivered yet."""
     priority: int
     preempts: bool = True
     """Whether its `preemptionPolicy` lets others be evicted for it."""
@@ -83,6 +85,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     """The part of the pod that admission depends on (`admission_inputs`)."""
     of_node: bool = False
     """A DaemonSet's pod, or the node's own: autoscalers do not keep a node for it."""
+    excess: PodCount | None = None
+    """A kind of which it has more than `pod_limits` allow: only its requests count, if bound."""
 
     @property
     def holds_room(self) -> bool:
@@ -162,20 +166,19 @@ def node(raw: bytes) -> Node:
 def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> PodFacts:
     """`unmanaged`: namespaces in which labels mean nothing."""
     obj = _pods.decode(raw)
-    ended = obj.status.phase in ("Succeeded", "Failed")
-    leaving = obj.metadata.deletion_timestamp is not None
+    ended, leaving = obj.status.ended, obj.metadata.deletion_timestamp is not None
     owners = obj.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
     job = next((owner.uid for owner in jobs if owner.controller), "")
-    # A pod whose managed Job is deleted, or not delivered yet, makes no demand of its own.
     labels = obj.metadata.labels
     labelled = obj.metadata.namespace not in unmanaged and bool(labels.get(contract.FRAMEWORK))
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None
     provisional = _is_provisional(obj) and not (job or alone)
+    spec, beyond = followed(_own(obj, ours=ours), labels)
     identity = shapes.identity(obj.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), obj.metadata.annotations
-    shape = shapes.of(_shape_spec(obj, ours=ours), identity, share, _claims(obj))
+    shape = shapes.of(spec, identity, share, _claims(obj))
     hold = gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory)
     asking = not (obj.spec.node_name or ours or provisional or ended or leaving or _unseen(obj))
     return PodFacts(
@@ -198,6 +201,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         provisional=_provisional(obj, shape) if provisional else None,
         admitted=admission_inputs(msgspec.json.decode(raw)["spec"]) if provisional else b"",
         of_node=any(owner.kind in _OF_THEIR_NODE for owner in owners),
+        excess=beyond,
     )
 
 
@@ -220,7 +224,6 @@ def _is_provisional(pod: PodObject) -> bool:
 
 def _provisional(pod: PodObject, shape: Shape) -> ProvisionalPod:
     metadata = pod.metadata
-    ended = pod.status.phase in ("Succeeded", "Failed")
     return ProvisionalPod(
         name=metadata.name,
         uid=metadata.uid,
@@ -228,7 +231,7 @@ def _provisional(pod: PodObject, shape: Shape) -> ProvisionalPod:
         node=intern(pod.spec.node_name),
         created_at=metadata.creation_timestamp,
         requests=shape.requests,
-        gone=ended or metadata.deletion_timestamp is not None,
+        gone=pod.status.ended or metadata.deletion_timestamp is not None,
     )
 
 

@@ -1,12 +1,19 @@
-"""Decodes the required rules of a pod's `spec` about other pods: affinity, spread, host ports."""
+"""Decodes the required rules of a pod's `spec` about other pods: affinity, spread, host ports.
+
+`pod_limits` bounds their number.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from sys import intern
 from typing import Any, Final, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from edl import contract
-from edl.kube.decode.schemas import Container, PodSpec
+from edl.contract import pod_limits
+from edl.kube.decode.schemas import Container, PodSpec, RawJson
 from edl.model import (
     HostPort,
     Labels,
@@ -26,6 +33,8 @@ _NUMBERS: Final = frozenset(
     }
 )
 """Labels by which pods of one template differ."""
+_CLAIM: Final = b'"persistentVolumeClaim"'
+_MARKS: Final = (b",", b"{", b"[")
 _MATCHES_NONE: Final = Requirement("", "In", ())
 """The meaning of a missing labelSelector."""
 
@@ -41,6 +50,9 @@ NO_IDENTITY: Final = PodIdentity("")
 
 
 def identity(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
+    """Labels of a pod with too many count as absent."""
+    if len(labels) > pod_limits.MOST_LABELS + pod_limits.ADDED:
+        labels = {}
     pairs = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
     return PodIdentity(intern(namespace), tuple(sorted(pairs)))
 
@@ -54,6 +66,40 @@ def asked(spec: PodSpec) -> tuple[bytes, ...]:
     if not (held or b"DoNotSchedule" in spread or b"pod" in affinity):
         return ()
     return (affinity, spread, b"%d" % spec.host_network, *(ports if held else ()))
+
+
+def asks_for_little(spec: PodSpec, labels: Mapping[str, str]) -> bool:
+    """Whether a pod is certainly within `pod_limits`: most are, and need not be decoded for it."""
+    rules = (spec.tolerations, spec.affinity, spec.topology_spread_constraints)
+    containers = (*spec.containers, *(spec.init_containers or ()))
+    names = (spec.node_selector, spec.overhead, spec.resources)
+    return (
+        len(labels) <= pod_limits.MOST_LABELS
+        and len(spec.resource_claims or ()) <= pod_limits.MOST_NAMES
+        and _entries(rules) <= pod_limits.MOST_RULES
+        and _entries((*names, *(one.resources for one in containers))) <= pod_limits.MOST_NAMES
+        and _entries(one.ports for one in containers) <= pod_limits.MOST_PORTS
+        and bytes(spec.volumes).count(_CLAIM) <= pod_limits.MOST_VOLUMES
+    )
+
+
+def _entries(texts: Iterable[RawJson]) -> int:
+    """An upper bound of the entries of all lists and objects in these JSON texts."""
+    return sum(bytes(text).count(mark) for text in texts for mark in _MARKS)
+
+
+def without_rules(spec: PodSpec) -> PodSpec:
+    """The spec with its requests, and without what decides where the pod may run."""
+    none = msgspec.Raw(b"null")
+    return replace(
+        spec,
+        node_selector=none,
+        tolerations=none,
+        affinity=none,
+        topology_spread_constraints=none,
+        containers=[replace(one, ports=none) for one in spec.containers],
+        init_containers=[replace(one, ports=none) for one in spec.init_containers or ()],
+    )
 
 
 def _containers(spec: PodSpec) -> Iterator[Container]:

@@ -7,6 +7,8 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract
+from edl.contract import pod_limits
+from edl.contract.pod_limits import PodCount
 from edl.kube.decode import pod_affinity
 from edl.kube.decode.node_selector import NODE_NAME, both, terms
 from edl.kube.decode.pod_affinity import NO_IDENTITY, PodIdentity
@@ -151,7 +153,7 @@ def _key(spec: PodSpec) -> _Key:
     return (
         *(bytes(container.resources) for container in spec.containers),
         *(container.restart_policy.encode() + bytes(container.resources) for container in inits),
-        len(inits).to_bytes(2),
+        len(inits).to_bytes(4),
         *(bytes(part) for part in _parts(spec).values()),
     )
 
@@ -206,6 +208,18 @@ def _in_effect(
         for name in sorted({name for entry in amounts for name in entry})
     }
     return replace(container, resources=msgspec.Raw(msgspec.json.encode({"requests": most})))
+
+
+def followed(spec: PodSpec, labels: Mapping[str, str]) -> tuple[PodSpec, PodCount | None]:
+    """The spec, without rules if it has too many of a kind (`pod_limits`), and that kind."""
+    if pod_affinity.asks_for_little(spec, labels):
+        return spec, None
+    decoded = _json(spec) | {
+        "volumes": msgspec.json.decode(spec.volumes),
+        "resourceClaims": [*(spec.resource_claims or ())],
+    }
+    found = next(pod_limits.excess(labels, decoded, pod_limits.ADDED), None)
+    return (pod_affinity.without_rules(spec) if found else spec), found
 
 
 def _parts(spec: PodSpec) -> Mapping[str, RawJson]:

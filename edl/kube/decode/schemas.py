@@ -253,6 +253,10 @@ class PodStatus(ObjectPart, frozen=True):
     container_statuses: RawJson = _NONE
     resource_claim_statuses: list[PodResourceClaim] | None = None
 
+    @property
+    def ended(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
 
 class PodObject(ObjectPart, frozen=True):
     metadata: PodMetadata

@@ -6,10 +6,12 @@ unbound refuses nothing: its volume may be created where the pod runs.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import msgspec
 
+from edl.contract import pod_limits
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode.schemas import PersistentVolumeClaimObject, RawJson, Volume
 from edl.writes import Json
@@ -28,7 +30,10 @@ def claim(raw: bytes) -> ObjectKey | None:
 
 
 def named(namespace: str, volumes: RawJson) -> tuple[ObjectKey, ...]:
-    """The claims that a pod's volumes name. Claims of generic ephemeral volumes are left out."""
+    """The claims that a pod's volumes name, at most as many as `pod_limits` allow.
+
+    Claims of generic ephemeral volumes are left out.
+    """
     return _named(namespace, _volumes.decode(volumes) or ())
 
 
@@ -40,7 +45,8 @@ def of_template(namespace: str, pod_spec: Json) -> tuple[ObjectKey, ...]:
 
 def _named(namespace: str, volumes: Iterable[Volume]) -> tuple[ObjectKey, ...]:
     sources = (volume.persistent_volume_claim for volume in volumes)
-    return tuple(ObjectKey(namespace, source.claim_name) for source in sources if source)
+    claims = (ObjectKey(namespace, source.claim_name) for source in sources if source)
+    return tuple(islice(claims, pod_limits.MOST_VOLUMES + pod_limits.ADDED))
 
 
 def refusals(missing: Iterable[ObjectKey]) -> Iterator[str]:

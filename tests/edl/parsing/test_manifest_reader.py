@@ -2,12 +2,14 @@ from collections.abc import Mapping
 
 import pytest
 
+from edl.contract import pod_limits
 from edl.errors import Finding
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import misread
 from edl.spec.job_spec import Gpu
 from edl.writes import Json
-from tests.edl.manifests import annotations, changed, horovod, role_manifest
+from tests.edl.large_pods import KINDS, Kind
+from tests.edl.manifests import annotations, changed, created, horovod, pod, role_manifest
 from tests.edl.readings import annotation, elastic, findings, label
 
 GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
@@ -158,3 +160,23 @@ LONG = 200_000
 )
 def test_a_long_text_is_refused_in_time(manifest: Json) -> None:
     assert 0 < len(findings(manifest)) <= 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pod_template_with_more_of_a_kind_than_plans_follow_is_refused(kind: Kind) -> None:
+    allowed = f"at most {kind.most}"
+    found = findings(elastic(pod=kind.spec(2 * kind.most)))
+    what = f"{2 * kind.most} {kind.name}"
+    assert Finding(f"spec.template.{kind.path}", what, allowed) in found
+    bare = pod(framework="none", spec=kind.spec(2 * kind.most))
+    assert findings(bare) == (Finding(kind.path, what, allowed),)
+
+
+def test_what_the_webhook_adds_to_a_template_does_not_count() -> None:
+    def labelled(count: int) -> Json:
+        labels = {str(number): "" for number in range(count)}
+        return changed(elastic(), "spec template metadata", {"labels": labels})
+
+    parse(created(labelled(pod_limits.MOST_LABELS)))
+    (found,) = findings(labelled(pod_limits.MOST_LABELS + 1))
+    assert found.path == "spec.template.metadata.labels"

@@ -308,6 +308,23 @@ def test_a_pending_pod_of_another_owner_that_no_node_holds_is_named(stage: Stage
     )
 
 
+def test_a_pending_pod_with_more_rules_than_plans_follow_is_named(stage: Stage) -> None:
+    stage.create(node("node-1", cpu="16"))
+    spec: Json = {"containers": [{"name": "c"}], "tolerations": [{"operator": "Exists"}] * 999}
+    for namespace in ("lab", "web"):
+        metadata = {"name": "many", "namespace": namespace}
+        body = {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+        stage.create(body)
+    (_, found) = checked(stage, "-n", "lab")["never"]
+    assert (found["result"], found["remediation"]) == (
+        *("warning", "kubectl describe pod many -n lab"),
+    )
+    assert found["message"] == (
+        "the pending pod lab/many has 999 tolerations in spec.tolerations, of which plans follow "
+        "at most 128: no job scales down for it"
+    )
+
+
 def test_a_pending_pod_of_the_named_namespace_is_named_beside_others_like_it(stage: Stage) -> None:
     """Pods of several namespaces with the same requests are one demand."""
     stage.create(node("node-1", cpu="16"))

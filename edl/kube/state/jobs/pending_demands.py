@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from edl.contract.pod_limits import PodCount
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.dra.claim_resolution import DeviceView, resolve
+from edl.kube.state.jobs.rule_limit import UNREAD, within_limit
 from edl.model import DEFAULT_TEAM, CaveatCode, Demand, PodConstraints, Selectors, Shape
 
 
@@ -22,11 +24,13 @@ class _DemandKey(NamedTuple):
     preempts: bool
     scheduler: str
     namespace: str
+    excess: PodCount | None = None
 
     @classmethod
     def of(cls, pod: PodFacts, repelling: Selectors) -> "_DemandKey":
-        shape = _labelled(pod, repelling)
-        return cls(shape, pod.priority, pod.preempts, pod.scheduler, pod.namespace)
+        """Pods with too many rules are only named: nothing is compared with what they request."""
+        shape = UNREAD if pod.excess else _labelled(pod, repelling)
+        return cls(shape, pod.priority, pod.preempts, pod.scheduler, pod.namespace, pod.excess)
 
 
 def _labelled(pod: PodFacts, repelling: Selectors) -> Shape:
@@ -161,7 +165,7 @@ class PendingDemands:
     def values(self) -> tuple[Demand, ...]:
         if self._made is None:
             demands = sorted(self._demands(), key=lambda demand: (-demand.priority, demand.example))
-            self._made = tuple(demands)
+            self._made = within_limit(demands)
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
@@ -169,11 +173,11 @@ class PendingDemands:
         for key, group in self._groups.items():
             team = "" if self._teams is None else self._teams.get(key.namespace, DEFAULT_TEAM)
             groups_of[key._replace(namespace=team)].append(group)
-        for (shape, priority, preempts, scheduler, team), groups in groups_of.items():
+        for (shape, priority, preempts, scheduler, team, excess), groups in groups_of.items():
             count = sum(len(group.names) for group in groups)
             first, *others = sorted(group.first() for group in groups)
             names = (first, team, tuple(others))
-            demand = Demand(shape, priority, count, *names, preempts, scheduler)
+            demand = Demand(shape, priority, count, *names, preempts, scheduler, excess)
             yield from _asked(demand, self._devices)
 
 

@@ -1,0 +1,147 @@
+"""How much of each kind a pod may ask of schedulers; what people write stays far below.
+
+Any user may create a pod, and a decision compares what it asks for with every node and with other
+pods. A labelled Job or pod with more is refused. Plans leave no capacity to other owners' pods with
+more, and do not follow their rules.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from edl import contract
+
+MOST_RULES: Final = 128
+"""Tolerations; also terms and expressions of one sort of affinity, and of spread constraints."""
+MOST_ABROAD: Final = 16
+"""Terms of one sort of affinity about pods of other namespaces, which all of them may match."""
+MOST_VALUES: Final = 4096
+"""Values in expressions of one sort of affinity: a list may name all nodes of a large cluster."""
+MOST_LABELS: Final = 256
+"""Labels of the pod."""
+MOST_NAMES: Final = 64
+"""Resources; also ResourceClaims, and labels in nodeSelector."""
+MOST_PORTS: Final = 512
+"""Ports of the node."""
+MOST_VOLUMES: Final = 256
+"""PersistentVolumeClaims."""
+ADDED: Final = 16
+"""What the webhook may add to each kind: the limits of completed pods and Jobs are so much higher.
+"""
+FREE_OF_COST: Final = 32
+"""Rules of a pod that do not count in MOST_OF_ALL."""
+COST_ABROAD: Final = 8
+"""What a term about pods of other namespaces counts there, as it concerns the pods of all."""
+MOST_OF_ALL: Final = 2048
+"""Rules of all pending pods of other owners, each shape once, beyond FREE_OF_COST."""
+MOST_COMPARED: Final = 2048
+"""Selectors of all pods with which one pod is compared, for one namespace and one label."""
+_NODE_TERMS: Final = "nodeSelectorTerms"
+_WITHIN_NODES: Final = ("matchExpressions", "matchFields")
+_OF_LABELS: Final = ("matchLabelKeys", "mismatchLabelKeys")
+
+
+class PodCount(NamedTuple):
+    """How many of one kind a pod has; `path` begins with `metadata` or `spec`.
+
+    `most` are allowed: to the pod, or if `of_all` to all pending pods of other owners together.
+    """
+
+    path: str
+    kind: str
+    number: int
+    most: int
+    of_all: bool = False
+
+
+def excess(labels: object, spec: object, added: int = 0) -> Iterator[PodCount]:
+    """Each kind of which a pod with these labels and this spec has more than its limit."""
+    return (one for one in _counts(labels, _map(spec)) if one.number > one.most + added)
+
+
+def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:
+    yield PodCount("metadata.labels", "labels", len(_map(labels)), MOST_LABELS)
+    yield PodCount("spec.nodeSelector", "labels", len(_map(spec.get("nodeSelector"))), MOST_NAMES)
+    yield PodCount(
+        "spec.tolerations", "tolerations", len(_list(spec.get("tolerations"))), MOST_RULES
+    )
+    affinity = _map(spec.get("affinity"))
+    nodes = _map(_map(affinity.get("nodeAffinity")).get(contract.REQUIRED_AFFINITY))
+    node_terms = [*map(_map, _list(nodes.get(_NODE_TERMS)))]
+    yield from _rules("spec.affinity.nodeAffinity", "terms", map(_of_nodes, node_terms))
+    for kind in ("podAffinity", "podAntiAffinity"):
+        required = map(_map, _list(_map(affinity.get(kind)).get(contract.REQUIRED_AFFINITY)))
+        yield from _rules(f"spec.affinity.{kind}", "terms", map(_of_pods, required))
+    spread = map(_map, _list(spec.get("topologySpreadConstraints")))
+    followed = (one for one in spread if one.get("whenUnsatisfiable") != "ScheduleAnyway")
+    yield from _rules("spec.topologySpreadConstraints", "constraints", map(_of_pods, followed))
+    yield PodCount("spec.containers", "resource names", len(_resource_names(spec)), MOST_NAMES)
+    yield PodCount("spec.containers", "host ports", _host_ports(spec), MOST_PORTS)
+    volumes = map(_map, _list(spec.get("volumes")))
+    claims = sum("persistentVolumeClaim" in one for one in volumes)
+    yield PodCount("spec.volumes", "PersistentVolumeClaims", claims, MOST_VOLUMES)
+    devices = len(_list(spec.get("resourceClaims")))
+    yield PodCount("spec.resourceClaims", "ResourceClaims", devices, MOST_NAMES)
+
+
+class _Term(NamedTuple):
+    """The number of expressions of a term, and of values in them.
+
+    `abroad`: whether it may be about pods of other namespaces.
+    """
+
+    expressions: int
+    values: int
+    abroad: bool = False
+
+
+def _rules(path: str, name: str, terms: Iterable[_Term]) -> Iterator[PodCount]:
+    found = [*terms]
+    rules = len(found) + sum(one.expressions for one in found)
+    yield PodCount(path, f"{name} and expressions", rules, MOST_RULES)
+    yield PodCount(path, "values", sum(one.values for one in found), MOST_VALUES)
+    abroad = sum(one.abroad for one in found)
+    yield PodCount(path, "terms about other namespaces", abroad, MOST_ABROAD)
+
+
+def _of_nodes(term: Mapping[str, Any]) -> _Term:
+    found = [*map(_map, chain.from_iterable(_list(term.get(name)) for name in _WITHIN_NODES))]
+    return _Term(len(found), sum(len(_list(one.get("values"))) for one in found))
+
+
+def _of_pods(term: Mapping[str, Any]) -> _Term:
+    selector = _map(term.get("labelSelector"))
+    found = [*map(_map, _list(selector.get("matchExpressions")))]
+    same = sum(len(_list(term.get(name))) for name in _OF_LABELS)
+    values = sum(len(_list(one.get("values"))) for one in found)
+    namespaces = _list(term.get("namespaces"))
+    return _Term(
+        len(_map(selector.get("matchLabels"))) + len(found) + same,
+        values + len(namespaces),
+        abroad=bool(namespaces) or term.get("namespaceSelector") is not None,
+    )
+
+
+def _resource_names(spec: Mapping[str, Any]) -> set[str]:
+    owners = [spec, *_containers(spec)]
+    found = [_map(owner.get("resources")) for owner in owners]
+    kinds = [_map(one.get(name)) for one in found for name in ("limits", "requests")]
+    return set(chain(_map(spec.get("overhead")), *kinds))
+
+
+def _host_ports(spec: Mapping[str, Any]) -> int:
+    """In the host's network, every port of a container is one of the host."""
+    ports = (_map(port) for one in _containers(spec) for port in _list(one.get("ports")))
+    return sum(bool(spec.get("hostNetwork") or port.get("hostPort")) for port in ports)
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (_map(one) for name in ("containers", "initContainers") for one in _list(spec.get(name)))
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

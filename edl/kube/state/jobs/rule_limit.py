@@ -1,0 +1,63 @@
+"""Bounds the rules of all pending pods of other owners together, besides those of each pod.
+
+Any user may create thousands of pods, each within the limits of one. Pods with few rules, as most
+are, cost what pods cost that have none, and are never left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+from typing import Final
+
+from msgspec.structs import replace
+
+from edl.contract import pod_limits
+from edl.contract.pod_limits import PodCount
+from edl.model import Demand, Shape
+from edl.quantities import Resources
+
+UNREAD: Final = Shape(Resources())
+"""The shape of pods that are left out: nothing is compared with what they request."""
+
+
+def within_limit(demands: Sequence[Demand]) -> tuple[Demand, ...]:
+    """The demands; those beyond MOST_OF_ALL, which namespaces use in turn, are left out."""
+    costs = {place: cost for place, one in enumerate(demands) if (cost := _cost(one.shape))}
+    left, beyond = pod_limits.MOST_OF_ALL, set[int]()
+    for place in _in_turn(costs, demands):
+        if costs[place] > left:
+            beyond.add(place)
+        else:
+            left -= costs[place]
+    return tuple(_left_out(one) if place in beyond else one for place, one in enumerate(demands))
+
+
+def _left_out(demand: Demand) -> Demand:
+    rules, most = _rules(demand.shape), pod_limits.MOST_OF_ALL
+    excess = PodCount("spec", "rules about where it may run", rules, most, of_all=True)
+    return replace(demand, shape=UNREAD, excess=excess)
+
+
+def _in_turn(places: Iterable[int], demands: Sequence[Demand]) -> Iterator[int]:
+    """The places of these demands: the first of each namespace, the second of each, and so on."""
+    by_namespace: defaultdict[str, list[int]] = defaultdict(list)
+    for place in places:
+        by_namespace[demands[place].example.partition("/")[0]].append(place)
+    turns = zip_longest(*(by_namespace[name] for name in sorted(by_namespace)))
+    return (place for place in chain.from_iterable(turns) if place is not None)
+
+
+def _cost(shape: Shape) -> int:
+    return max(_rules(shape) - pod_limits.FREE_OF_COST, 0)
+
+
+def _rules(shape: Shape) -> int:
+    found = len(shape.tolerations) + len(shape.node_selector) + len(shape.requests.items)
+    found += sum(1 + len(term) for term in shape.affinity)
+    if rules := shape.constraints:
+        found += len(rules.spread) + len(rules.ports)
+        found += sum(len(one.requirements) for one in rules.selectors)
+        for term in (*rules.affinity, *rules.anti_affinity):
+            own = term.selector.namespaces == (rules.namespace,)
+            found += 1 if own else pod_limits.COST_ABROAD
+    return found
