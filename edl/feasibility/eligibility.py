@@ -48,6 +48,10 @@ class Eligibility:
         self._schedulable: Mask = np.array([node.schedulable for node in nodes], dtype=np.bool_)
         self._ready: Mask = np.array([node.ready for node in nodes], dtype=np.bool_)
         self._values: dict[str, list[str | None]] = {}
+        self._labels: set[str] | None = None
+        """Those of all nodes, once one was asked for that no node has."""
+        self.absent: list[str | None] = [None] * len(nodes)
+        """The values of each label that no node has: a pod may name many."""
         self._selected: dict[object, Mask] = {}
         self._tolerated: dict[tuple[Toleration, ...], Mask] = {}
         self._eligible: dict[object, EligibleNodes] = {}
@@ -116,6 +120,8 @@ class Eligibility:
         if _names(requirement):
             return self._named(requirement.values)
         values = self.values(requirement.key)
+        if values is self.absent:
+            return np.full(len(values), requirement.holds(None))
         verdicts = {value: requirement.holds(value) for value in set(values)}
         return np.array([verdicts[value] for value in values], dtype=np.bool_)
 
@@ -127,11 +133,17 @@ class Eligibility:
 
     def values(self, key: str) -> list[str | None]:
         """The value of a label on each node, None without the label."""
+        if self._labels is not None and key not in self._labels:
+            return self.absent
         if key not in self._values:
-            self._values[key] = [
+            found = [
                 node.name if key == NAME_FIELD else (node.labels or {}).get(key)
                 for node in self._nodes
             ]
+            if found == self.absent:
+                self._labels = {NAME_FIELD}.union(*(node.labels or {} for node in self._nodes))
+                return self.absent
+            self._values[key] = found
         return self._values[key]
 
 

@@ -6,7 +6,8 @@ pods of one template, other owners' pending pods. Preferences are ignored.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -43,9 +44,12 @@ class _Matching(NamedTuple):
 
 
 class _Repelling(NamedTuple):
-    """Pods with this anti-affinity term, which excludes the pods that it selects."""
+    """Pods with any of these anti-affinity terms, which exclude the pods that they select.
 
-    term: PodAffinityTerm
+    The terms have one label, so one count suffices, however many pods have a term of their own.
+    """
+
+    terms: tuple[PodAffinityTerm, ...]
 
 
 _Mark: TypeAlias = _Matching | _Repelling | HostPort
@@ -71,8 +75,14 @@ class TopologyState:
             if len(rules.affinity) > 1
         )
         self._domains: dict[object, DomainIndex] = {}
+        self._nowhere = _domains(eligibility.absent)
+        """The index of all labels that no node has, of which a pod may name many."""
+        self._with_all: dict[tuple[str, ...], Mask | None] = {}
         self._counts: dict[object, ConstraintCount] = {}
         self._by_mark: defaultdict[_Mark, list[ConstraintCount]] = defaultdict(list)
+        self._by_term: defaultdict[PodAffinityTerm, list[ConstraintCount]] = defaultdict(list)
+        self._counting = Selectors(())
+        """The selectors of counts; others, such as those of bound pods, concern no count."""
         self._states: dict[Shape, ConstraintState] = {}
 
     def constraints_of(self, shape: Shape) -> ConstraintState | None:
@@ -84,31 +94,40 @@ class TopologyState:
         pairs = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
         for shape, rules in pairs:
             self._states[shape] = self._made(shape, rules)
+        marks = (mark for mark in self._by_mark if isinstance(mark, _Matching))
+        self._counting = Selectors(selector for mark in marks for selector in mark.selectors)
         for shape, rules in pairs:
             self._states[shape].carried = self.carried(rules)
 
     def carried(self, rules: PodConstraints) -> tuple[ConstraintCount, ...]:
         """The counts that a pod with these constraints changes."""
-        marks = self._marks(rules)
-        return tuple(count for mark in marks for count in self._by_mark.get(mark, ()))
+        counts = [self._by_mark.get(mark, ()) for mark in self._marks(rules)]
+        counts += [self._by_term.get(term, ()) for term in rules.anti_affinity]
+        return tuple(dict.fromkeys(chain.from_iterable(counts)))
 
     def _made(self, shape: Shape, rules: PodConstraints) -> ConstraintState:
-        matching = tuple(self._selectors.matching(rules.namespace, rules.labels))
+        matching = dict.fromkeys(self._selectors.matching(rules.namespace, rules.labels))
         apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.anti_affinity]
-        apart += [
-            self._count(_Repelling(term), term.key)
-            for selector in matching
-            for term in self._terms.get(selector, ())
-        ]
+        apart += self._repelling(matching)
         apart += [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
         return ConstraintState(
-            anti_affinity=tuple(dict.fromkeys(apart)),
+            # A label that no node has keeps no pods apart.
+            anti_affinity=tuple(count for count in dict.fromkeys(apart) if count.domains.size),
             affinity=self._near(rules, matching),
             spread=tuple(self._levels(shape, rules, matching)),
         )
 
+    def _repelling(self, matching: Iterable[Selector]) -> Iterator[ConstraintCount]:
+        """The counts of pods whose anti-affinity has one of these selectors: one for each label."""
+        by_label: defaultdict[str, list[PodAffinityTerm]] = defaultdict(list)
+        for selector in matching:
+            for term in self._terms.get(selector, ()):
+                by_label[term.key].append(term)
+        for key, terms in by_label.items():
+            yield self._count(_Repelling(tuple(terms)), key)
+
     def _near(
-        self, rules: PodConstraints, matching: Sequence[Selector]
+        self, rules: PodConstraints, matching: Collection[Selector]
     ) -> AffinityConstraint | None:
         if not rules.affinity:
             return None
@@ -119,7 +138,7 @@ class TopologyState:
         )
 
     def _levels(
-        self, shape: Shape, rules: PodConstraints, matching: Sequence[Selector]
+        self, shape: Shape, rules: PodConstraints, matching: Collection[Selector]
     ) -> Iterator[SpreadConstraint]:
         keys = tuple(spread.key for spread in rules.spread)
         for spread in rules.spread:
@@ -135,14 +154,20 @@ class TopologyState:
     def _counted(self, mark: _Mark | None, domains: DomainIndex) -> ConstraintCount:
         name = (mark, id(domains))
         if name not in self._counts:
-            self._counts[name] = ConstraintCount(domains)
-            if mark is not None:
-                self._by_mark[mark].append(self._counts[name])
+            made = self._counts[name] = ConstraintCount(domains)
+            if isinstance(mark, _Repelling):
+                for term in mark.terms:
+                    self._by_term[term].append(made)
+            elif mark is not None:
+                self._by_mark[mark].append(made)
         return self._counts[name]
 
     def _by_label(self, key: str | None) -> DomainIndex:
         if key not in self._domains:
-            values = [_value(node, key) for node in self._nodes]
+            nodes = self._nodes
+            values = [node.name for node in nodes] if key is None else self._eligibility.values(key)
+            if values is self._eligibility.absent:
+                return self._nowhere
             self._domains[key] = _domains(values)
         return self._domains[key]
 
@@ -153,17 +178,28 @@ class TopologyState:
 
         Nodes that its nodeAffinityPolicy or nodeTaintsPolicy excludes are left out.
         """
+        labelled = self._labelled(keys)
+        if labelled is None:
+            return self._nowhere
         affinity = (shape.node_selector, shape.affinity) if spread.by_affinity else None
         tolerations = shape.tolerations if spread.by_taints else None
         name = (spread.key, keys, affinity, tolerations)
         if name not in self._domains:
-            there = self._honoured(shape, spread).tolist()
-            values = [
-                _value(node, spread.key) if may and _has_all(node, keys) else None
-                for node, may in zip(self._nodes, there, strict=True)
-            ]
-            self._domains[name] = _domains(values)
+            included = labelled & self._honoured(shape, spread)
+            self._domains[name] = _part(self._by_label(spread.key), included)
         return self._domains[name]
+
+    def _labelled(self, keys: tuple[str, ...]) -> Mask | None:
+        """Nodes that have all of these labels, once for all rules of a pod; bool[nodes].
+
+        None if no node has one of the labels. An empty value is one, too.
+        """
+        if keys not in self._with_all:
+            indexes = [self._by_label(key) for key in keys]
+            absent = any(index is self._nowhere for index in indexes)
+            found = None if absent else np.all([one.of_nodes >= 0 for one in indexes], axis=0)
+            self._with_all[keys] = found
+        return self._with_all[keys]
 
     def _honoured(self, shape: Shape, spread: TopologySpread) -> Mask:
         mask: Mask = np.ones(len(self._nodes), dtype=np.bool_)
@@ -174,26 +210,24 @@ class TopologyState:
         return mask
 
     def _marks(self, rules: PodConstraints) -> Iterator[_Mark]:
-        matching = set(self._selectors.matching(rules.namespace, rules.labels))
+        matching = set(self._counting.matching(rules.namespace, rules.labels))
         yield from (_Matching((selector,)) for selector in matching)
         yield from (_Matching(group) for group in self._together if matching.issuperset(group))
-        yield from (_Repelling(term) for term in dict.fromkeys(rules.anti_affinity))
         yield from dict.fromkeys(mark for port in rules.ports for mark in _held_by(port))
-
-
-def _value(node: Node, key: str | None) -> str | None:
-    return node.name if key is None else (node.labels or {}).get(key)
-
-
-def _has_all(node: Node, keys: Iterable[str]) -> bool:
-    """Whether a node has all of these labels; an empty value is one, too."""
-    return all(_value(node, key) is not None for key in keys)
 
 
 def _domains(values: Sequence[str | None]) -> DomainIndex:
     numbers: dict[str | None, int] = {}
     of = [-1 if value is None else numbers.setdefault(value, len(numbers)) for value in values]
     return DomainIndex(of, np.array(of, dtype=np.int64), len(numbers))
+
+
+def _part(domains: DomainIndex, nodes: Mask) -> DomainIndex:
+    """The domains of these nodes alone; the same index if no other node has one."""
+    if not (domains.of_nodes[~nodes] >= 0).any():
+        return domains
+    found = np.where(nodes, domains.of_nodes, -1)
+    return DomainIndex(found.tolist(), found, len(np.unique(found[found >= 0])))
 
 
 def _held_by(port: HostPort) -> tuple[HostPort, ...]:

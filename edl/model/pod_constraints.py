@@ -7,7 +7,7 @@ import msgspec
 from edl.model.selectors import Labels, Selector
 
 
-class PodAffinityTerm(msgspec.Struct, frozen=True):
+class PodAffinityTerm(msgspec.Struct, frozen=True, cache_hash=True):
     """Pods that match `selector` in one domain: nodes with the same value of the label `key`."""
 
     key: str
@@ -39,7 +39,7 @@ class HostPort(NamedTuple):
     address: str
 
 
-class PodConstraints(msgspec.Struct, frozen=True):
+class PodConstraints(msgspec.Struct, frozen=True, cache_hash=True):
     """A pod's identity for the rules of others, and its own rules: required ones, no preferences.
 
     `affinity`: a pod that matches the selectors of all terms must be in each term's domain.

@@ -2,10 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain
 from typing import Final, TypeAlias
 
 import msgspec
+
+from edl.contract import pod_limits
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """A pod's labels, sorted by name, without those that differ between pods of one template."""
@@ -13,9 +17,10 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 """The bound on digits limits the work: int() raises for more than 4,300 of them."""
 _INT64: Final = 2**63
+_FEW: Final = 8
 
 
-class Requirement(msgspec.Struct, frozen=True):
+class Requirement(msgspec.Struct, frozen=True, dict=True):
     """`key operator values` of a label (In, NotIn, Exists, …), in node affinity or a selector."""
 
     key: str
@@ -29,9 +34,9 @@ class Requirement(msgspec.Struct, frozen=True):
         """
         match self.operator:
             case "In":
-                return value in self.values
+                return value in self._compared
             case "NotIn":
-                return value not in self.values
+                return value not in self._compared
             case "Exists":
                 return value is not None
             case "DoesNotExist":
@@ -40,6 +45,11 @@ class Requirement(msgspec.Struct, frozen=True):
                 bound = self.values[0] if len(self.values) == 1 else ""
                 return compares(self.operator, value, bound)
         return False
+
+    @cached_property
+    def _compared(self) -> Collection[str]:
+        """The values: a set of many, as they are compared with those of each node or pod."""
+        return self.values if len(self.values) <= _FEW else frozenset(self.values)
 
 
 def compares(operator: str, value: str | None, bound: str) -> bool:
@@ -61,7 +71,7 @@ def _whole(text: str) -> int | None:
     return number if -_INT64 <= number < _INT64 else None
 
 
-class Selector(msgspec.Struct, frozen=True):
+class Selector(msgspec.Struct, frozen=True, cache_hash=True):
     """Pods of these namespaces (None: of each one) whose labels meet every requirement."""
 
     namespaces: tuple[str, ...] | None
@@ -74,18 +84,27 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 class Selectors:
-    """An index of many selectors by a label that a matching pod must have."""
+    """An index of many selectors by the namespace and a label that a matching pod must have.
+
+    So selectors about pods of one namespace cost the others nothing. Those beyond MOST_COMPARED in
+    one place, ordered by their text, match nothing.
+    """
 
     def __init__(self, selectors: Iterable[Selector]) -> None:
-        self._by_label: defaultdict[tuple[str, str], list[Selector]] = defaultdict(list)
-        self._others: list[Selector] = []
+        self._by_label: dict[str | None, defaultdict[tuple[str, str], list[Selector]]] = {}
+        self._others: defaultdict[str | None, list[Selector]] = defaultdict(list)
         for selector in dict.fromkeys(selectors):
             named = next((one for one in selector.requirements if one.operator == "In"), None)
-            if named is None:
-                self._others.append(selector)
-            else:
+            for place in _places(selector):
+                if named is None:
+                    self._others[place].append(selector)
+                    continue
                 for value in dict.fromkeys(named.values):
-                    self._by_label[named.key, value].append(selector)
+                    by_label = self._by_label.setdefault(place, defaultdict(list))
+                    by_label[named.key, value].append(selector)
+        for group in chain(self._others.values(), *map(dict.values, self._by_label.values())):
+            if len(group) > pod_limits.MOST_COMPARED:
+                group[:] = sorted(group, key=repr)[: pod_limits.MOST_COMPARED]
 
     def __bool__(self) -> bool:
         return bool(self._by_label or self._others)
@@ -93,10 +112,19 @@ class Selectors:
     def matching(self, namespace: str, labels: Labels) -> Iterator[Selector]:
         """The selectors that match a pod with these labels."""
         by_name = dict(labels)
-        for label in labels:
-            yield from (
-                selector
-                for selector in self._by_label.get(label, ())
-                if selector.matches(namespace, by_name)
-            )
-        yield from (selector for selector in self._others if selector.matches(namespace, by_name))
+        for place in (namespace, None):
+            if by_label := self._by_label.get(place):
+                for label in labels:
+                    for selector in by_label.get(label, ()):
+                        if selector.matches(namespace, by_name):
+                            yield selector
+            for selector in self._others.get(place, ()):
+                if selector.matches(namespace, by_name):
+                    yield selector
+
+
+def _places(selector: Selector) -> Iterable[str | None]:
+    """The namespaces under which a selector is by_name; None: under each."""
+    if selector.namespaces is None or len(selector.namespaces) > _FEW:
+        return (None,)
+    return dict.fromkeys(selector.namespaces)

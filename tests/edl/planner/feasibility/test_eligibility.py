@@ -181,3 +181,19 @@ def test_newer_tolerations_compare_whole_numbers(
     assert names(nodes, shape(tolerations=(toleration,))) == ("a" if tolerated else "")
     other = Toleration("cost", operator, bound, "NoSchedule")
     assert names(nodes, shape(tolerations=(other,))) == ""
+
+
+def test_labels_that_no_node_has_share_one_list() -> None:
+    """A pod may name thousands of them, and there may be thousands of nodes."""
+    eligibility = Eligibility(NODES)
+    lists = [eligibility.values(key) for key in ("k1", "k2", "zone", "k3", "cores", NAME_FIELD)]
+    assert lists[0] is lists[1] is lists[3] is eligibility.absent
+    assert lists[2] == ["x", "y", None]
+    assert lists[4] == ["8", "many", None]
+    assert lists[5] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("operator", "found"), [("NotIn", "abc"), ("Exists", "")])
+def test_a_label_that_no_node_has_is_compared_as_a_missing_one(operator: str, found: str) -> None:
+    twice = tuple(Requirement(key, operator, ("x",)) for key in ("k1", "k2"))
+    assert names(NODES, shape(affinity=(twice,))) == found

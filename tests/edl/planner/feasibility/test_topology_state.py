@@ -1,7 +1,7 @@
 """Spread, pod affinity, pod anti-affinity and host ports bind the planner as they bind pods."""
 
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.feasibility.constraints import ConstraintState, DomainIndex
+from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.horizon import IDLE
+from edl.feasibility.topology_state import TopologyState
 from edl.model import (
     ClusterState,
     ForeignPods,
@@ -36,6 +40,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
+from tests.edl.planner.bytecode_count import instructions
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
 from tests.edl.planner.reference_scheduler import Placed, ReferenceScheduler
 from tests.edl.planner.states import (
@@ -536,3 +541,93 @@ def test_a_pod_with_affinity_to_a_second_app_cannot_be_the_first() -> None:
     both = (PodAffinityTerm(ZONE, app("train")), PodAffinityTerm(ZONE, app("cache")))
     wanted = worker("train", 1, 1, shape=ruled(affinity=both))
     assert started(plan_for(cluster(*hosts("a"), wanted))) == {}
+
+
+def registered(rules: PodConstraints, nodes: list[Node]) -> ConstraintState | None:
+    made = shape(constraints=rules)
+    topology = TopologyState(nodes, Eligibility(nodes), [rules])
+    topology.register([made])
+    return topology.constraints_of(made)
+
+
+def test_domains_of_labels_that_no_node_has_are_one() -> None:
+    nodes = [node("a", labels={ZONE: "x"}), node("b", labels={ZONE: "y"})]
+    keys = (ZONE, *(f"k{number}" for number in range(50)))
+    terms = tuple(PodAffinityTerm(key, app("web")) for key in keys)
+    rules = PodConstraints("ns", (), affinity=terms, anti_affinity=terms)
+    found = registered(rules, nodes)
+    assert found is not None
+    assert found.affinity is not None
+    assert [count.domains.of for count in found.anti_affinity] == [[0, 1]]
+    assert len({id(count.domains) for count in found.affinity.counts}) == 2
+
+
+def spread_over(labels: int, *, absent: bool = False) -> int:
+    """The work for a pod that spreads over so many labels of nodes."""
+    keys = [f"k{number}" for number in range(labels)]
+    nodes = [node(name, labels=dict.fromkeys(keys, name)) for name in ("a", "b", "c", "d")]
+    rules = tuple(TopologySpread(key, app("web"), 1) for key in [*keys, *["none"] * absent])
+    return instructions(partial(registered, PodConstraints("ns", (), spread=rules), nodes))
+
+
+def test_the_work_for_spread_constraints_grows_with_their_number() -> None:
+    assert spread_over(40) < 2.5 * spread_over(20)
+    assert spread_over(40, absent=True) < 0.8 * spread_over(40)
+
+
+def test_bound_pods_that_keep_a_pod_away_by_one_label_are_one_count() -> None:
+    """Each of them may have a selector of its own."""
+    nodes = [node(name, labels={ZONE: name}) for name in ("a", "b", "c")]
+    excepts = [Selector(None, (Requirement("app", "NotIn", (name,)),)) for name in ("x", "y", "me")]
+    terms = [PodAffinityTerm(ZONE, selector) for selector in excepts]
+    others = [PodConstraints("lab", (), anti_affinity=(term,)) for term in terms]
+    mine = shape(constraints=PodConstraints("ns", (("app", "me"),)))
+    topology = TopologyState(nodes, Eligibility(nodes), [*others, mine.constraints or others[0]])
+    topology.register([mine])
+    found = topology.constraints_of(mine)
+    assert found is not None
+    for place, one in enumerate(others):
+        for count in topology.carried(one):
+            count.add_existing(place, 1, 0, others=True)
+    assert len(found.anti_affinity) == 1
+    assert [found.clashes(place, IDLE) for place in range(3)] == [True, True, False]
+
+
+def test_selectors_that_concern_no_planned_pod_cost_the_others_nothing() -> None:
+    def cost(others: int) -> int:
+        seen = PodConstraints("lab", (("app", "1"),))
+        rules = PodConstraints("ns", (), anti_affinity=(PodAffinityTerm(HOST, app("1", None)),))
+        excepts = (Requirement("app", "NotIn", (f"x{number}",)) for number in range(others))
+        apart = (PodAffinityTerm(HOST, Selector(None, (one,))) for one in excepts)
+        crowd = [PodConstraints("lab", (), anti_affinity=(term,)) for term in apart]
+        nodes = [node("a")]
+        topology = TopologyState(nodes, Eligibility(nodes), [rules, seen, *crowd])
+        topology.register([shape(constraints=rules)])
+        assert len(topology.carried(seen)) == 1
+        return instructions(partial(topology.carried, seen))
+
+    assert cost(99) == cost(9)
+
+
+def spread_indexes(rules: PodConstraints, nodes: list[Node]) -> list[DomainIndex]:
+    found = registered(rules, nodes)
+    assert found is not None
+    return [one.pod_count.domains for one in found.spread]
+
+
+def test_only_nodes_with_the_labels_of_all_spread_constraints_form_domains() -> None:
+    nodes = [node("a", labels={ZONE: "x", HOST: "a"}), node("b", labels={ZONE: "y"})]
+    spread = tuple(TopologySpread(key, app("web"), 1) for key in (ZONE, HOST))
+    rules = PodConstraints("ns", (), spread=spread)
+    assert [(one.of, one.size) for one in spread_indexes(rules, nodes)] == [([0, -1], 1)] * 2
+
+
+def test_where_no_node_is_excluded_spread_constraints_of_all_pods_share_an_index() -> None:
+    nodes = [node(name, labels={ZONE: name, HOST: name}) for name in ("a", "b")]
+    term = PodAffinityTerm(ZONE, app("web"))
+    spread = tuple(TopologySpread(key, app("web"), 1) for key in (ZONE, HOST))
+    rules = PodConstraints("ns", (), spread=spread, affinity=(term,))
+    found = registered(rules, nodes)
+    assert found is not None
+    assert found.affinity is not None
+    assert found.spread[0].pod_count is found.affinity.counts[0]
