@@ -96,27 +96,27 @@ class _Term(NamedTuple):
 
 
 def _rules(path: str, name: str, terms: Iterable[_Term]) -> Iterator[PodCount]:
-    found = [*terms]
-    rules = len(found) + sum(one.expressions for one in found)
+    all_terms = [*terms]
+    rules = len(all_terms) + sum(term.expressions for term in all_terms)
     yield PodCount(path, f"{name} and expressions", rules, MOST_RULES)
-    yield PodCount(path, "values", sum(one.values for one in found), MOST_VALUES)
-    abroad = sum(one.abroad for one in found)
+    yield PodCount(path, "values", sum(term.values for term in all_terms), MOST_VALUES)
+    abroad = sum(term.abroad for term in all_terms)
     yield PodCount(path, "terms about other namespaces", abroad, MOST_ABROAD)
 
 
 def _of_nodes(term: Mapping[str, Any]) -> _Term:
-    found = [*map(_map, chain.from_iterable(_list(term.get(name)) for name in _WITHIN_NODES))]
-    return _Term(len(found), sum(len(_list(one.get("values"))) for one in found))
+    expressions = [*map(_map, chain.from_iterable(_list(term.get(name)) for name in _WITHIN_NODES))]
+    return _Term(len(expressions), sum(len(_list(part.get("values"))) for part in expressions))
 
 
 def _of_pods(term: Mapping[str, Any]) -> _Term:
     selector = _map(term.get("labelSelector"))
-    found = [*map(_map, _list(selector.get("matchExpressions")))]
+    expressions = [*map(_map, _list(selector.get("matchExpressions")))]
     same = sum(len(_list(term.get(name))) for name in _OF_LABELS)
-    values = sum(len(_list(one.get("values"))) for one in found)
+    values = sum(len(_list(part.get("values"))) for part in expressions)
     namespaces = _list(term.get("namespaces"))
     return _Term(
-        len(_map(selector.get("matchLabels"))) + len(found) + same,
+        len(_map(selector.get("matchLabels"))) + len(expressions) + same,
         values + len(namespaces),
         abroad=bool(namespaces) or term.get("namespaceSelector") is not None,
     )
@@ -124,8 +124,8 @@ def _of_pods(term: Mapping[str, Any]) -> _Term:
 
 def _resource_names(spec: Mapping[str, Any]) -> set[str]:
     owners = [spec, *_containers(spec)]
-    found = [_map(owner.get("resources")) for owner in owners]
-    kinds = [_map(one.get(name)) for one in found for name in ("limits", "requests")]
+    resources = [_map(owner.get("resources")) for owner in owners]
+    kinds = [_map(part.get(name)) for part in resources for name in ("limits", "requests")]
     return set(chain(_map(spec.get("overhead")), *kinds))
 
 

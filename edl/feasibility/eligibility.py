@@ -136,14 +136,14 @@ class Eligibility:
         if self._labels is not None and key not in self._labels:
             return self.absent
         if key not in self._values:
-            found = [
+            values = [
                 node.name if key == NAME_FIELD else (node.labels or {}).get(key)
                 for node in self._nodes
             ]
-            if found == self.absent:
+            if values == self.absent:
                 self._labels = {NAME_FIELD}.union(*(node.labels or {} for node in self._nodes))
                 return self.absent
-            self._values[key] = found
+            self._values[key] = values
         return self._values[key]
 
 

@@ -197,8 +197,8 @@ class TopologyState:
         if keys not in self._with_all:
             indexes = [self._by_label(key) for key in keys]
             absent = any(index is self._nowhere for index in indexes)
-            found = None if absent else np.all([one.of_nodes >= 0 for one in indexes], axis=0)
-            self._with_all[keys] = found
+            nodes = None if absent else np.all([one.of_nodes >= 0 for one in indexes], axis=0)
+            self._with_all[keys] = nodes
         return self._with_all[keys]
 
     def _honoured(self, shape: Shape, spread: TopologySpread) -> Mask:
@@ -226,8 +226,8 @@ def _part(domains: DomainIndex, nodes: Mask) -> DomainIndex:
     """The domains of these nodes alone; the same index if no other node has one."""
     if not (domains.of_nodes[~nodes] >= 0).any():
         return domains
-    found = np.where(nodes, domains.of_nodes, -1)
-    return DomainIndex(found.tolist(), found, len(np.unique(found[found >= 0])))
+    of_nodes = np.where(nodes, domains.of_nodes, -1)
+    return DomainIndex(of_nodes.tolist(), of_nodes, len(np.unique(of_nodes[of_nodes >= 0])))
 
 
 def _held_by(port: HostPort) -> tuple[HostPort, ...]:

@@ -7,7 +7,7 @@ from edl import contract
 from edl.contract.manifest_parts import labels
 from edl.errors import Finding
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
-from edl.frameworks.base import Framework, Mode, ModeRight
+from edl.frameworks.base import Framework, Mode, ModeRight, PeerAccess
 from edl.model import ResizePolicy, TrainingJob
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
@@ -84,7 +84,7 @@ def is_leader(spec: JobSpec) -> bool:
 def execs(spec: JobSpec) -> bool:
     """Whether pods of this role run commands in other pods, for which they need RBAC."""
     mode = _mode(spec.framework, spec.mode, [bounds.role for bounds in spec.all_roles])
-    return bool(mode and mode.execs) and is_leader(spec)
+    return bool(mode and mode.peers is PeerAccess.EXEC) and is_leader(spec)
 
 
 def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
 def needs_kubexec(job: TrainingJob) -> bool:
     """Whether the job's namespace must allow its launcher to exec into workers."""
     mode = _mode_of(job)
-    return bool(mode and mode.execs)
+    return bool(mode and mode.peers is PeerAccess.EXEC)
 
 
 def is_service(spec: JobSpec) -> bool:

@@ -116,6 +116,17 @@ class ModeRight(StrEnum):
     ROLEBINDINGS = "rolebindings"
 
 
+class PeerAccess(StrEnum):
+    """How the pods of a training job reach each other, and what they need for it."""
+
+    EXEC = "exec"
+    """Launchers run commands in their workers' pods: RBAC."""
+    SSH = "ssh"
+    """A key pair."""
+    LABELS = "labels"
+    """Pods find each other by their labels: the right to list pods."""
+
+
 class Mode(msgspec.Struct, frozen=True):
     """A way to run a framework. The default mode is the first whose `role` the job has."""
 
@@ -131,12 +142,8 @@ class Mode(msgspec.Struct, frozen=True):
     """Roles that have exactly one replica in this mode."""
     opt_in: bool = False
     """Never the default: the user must name it."""
-    execs: bool = False
-    """Launchers run commands in their workers' pods, for which they need RBAC."""
-    ssh_keys: bool = False
-    """Pods reach each other by ssh, for which they need a key pair."""
-    lists_pods: bool = False
-    """Pods find each other by their labels, for which they need the right to list pods."""
+    peers: PeerAccess | None = None
+    """How pods reach each other, if their addresses do not suffice."""
     members_at_start: bool = False
     """The member list is written at every start even though replicas change while it runs."""
     newcomers: str = ""
@@ -159,9 +166,9 @@ class Mode(msgspec.Struct, frozen=True):
     @property
     def right(self) -> ModeRight | None:
         """What the reconciler must be allowed to create for jobs in this mode."""
-        if self.ssh_keys:
+        if self.peers is PeerAccess.SSH:
             return ModeRight.SECRETS
-        return ModeRight.ROLEBINDINGS if self.execs or self.lists_pods else None
+        return ModeRight.ROLEBINDINGS if self.peers else None
 
 
 class FrameworkOption(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ users' commands hard-code them.
 from typing import Final
 
 from edl import contract
-from edl.frameworks.base import Env, Framework, LiveFile, Mode, Needs, RoleKind
+from edl.frameworks.base import Env, Framework, LiveFile, Mode, Needs, PeerAccess, RoleKind
 from edl.frameworks.scripts import DISCOVER_HOSTS, KUBEXEC, WAIT_FOR_COMMANDS, WAIT_FOR_SSH
 from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
@@ -58,8 +58,14 @@ FRAMEWORK: Final = Framework(
     worker="worker",
     completion_roles=("launcher",),
     modes=(
-        Mode("kubexec", ResizePolicy.LIVE, needed=("launcher", "worker"), execs=True),
-        Mode("ssh", ResizePolicy.LIVE, needed=("launcher", "worker"), opt_in=True, ssh_keys=True),
+        Mode("kubexec", ResizePolicy.LIVE, needed=("launcher", "worker"), peers=PeerAccess.EXEC),
+        Mode(
+            "ssh",
+            ResizePolicy.LIVE,
+            needed=("launcher", "worker"),
+            opt_in=True,
+            peers=PeerAccess.SSH,
+        ),
     ),
     describe=describe,
     publishes="worker",

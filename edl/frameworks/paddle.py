@@ -9,7 +9,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks import paddle_cloud, paddle_elastic
-from edl.frameworks.base import Env, Framework, Mode, Needs, RoleKind
+from edl.frameworks.base import Env, Framework, Mode, Needs, PeerAccess, RoleKind
 from edl.model import ResizePolicy
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
@@ -116,7 +116,7 @@ FRAMEWORK: Final = Framework(
             role=_MASTER,
             needed=(_MASTER, *_SERVED),
             opt_in=True,
-            lists_pods=True,
+            peers=PeerAccess.LABELS,
             threads=True,
         ),
         Mode(
@@ -125,7 +125,7 @@ FRAMEWORK: Final = Framework(
             role=_PSERVER,
             needed=_SERVED,
             opt_in=True,
-            lists_pods=True,
+            peers=PeerAccess.LABELS,
             threads=True,
         ),
         Mode("ps", ResizePolicy.RESTART, role=_PSERVER, needed=_SERVED, roles=_SERVED, port=_PORT),

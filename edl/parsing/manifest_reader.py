@@ -144,8 +144,10 @@ class ManifestReader:
     def check_limits(self) -> None:
         """Finds each kind of which the pod has more than plans follow."""
         labels, above = (self.labels, "") if self.is_pod else (self.pod_labels, "spec.template.")
-        for one in pod_limits.excess(labels, self.pod, pod_limits.ADDED if self.created else 0):
-            self.found(f"{above}{one.path}", f"{one.number} {one.kind}", f"at most {one.most}")
+        for count in pod_limits.excess(labels, self.pod, pod_limits.ADDED if self.created else 0):
+            self.found(
+                f"{above}{count.path}", f"{count.number} {count.kind}", f"at most {count.most}"
+            )
 
     def label_path(self, name: str) -> str:
         return f"metadata.labels[{name}]"

@@ -6,7 +6,7 @@ from edl import contract, cooldowns
 from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
 from edl.errors import Denied, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.base import Framework, Mode
+from edl.frameworks.base import Framework, Mode, PeerAccess
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
@@ -291,8 +291,8 @@ def _check_account(
     The pods of a Job wait until the account exists; the API server refuses a bare pod without it.
     """
     account = form.pod.get("serviceAccountName") or form.pod.get("serviceAccount")
-    execs = form.is_pod and mode and mode.execs and role in framework.completion_roles
-    if execs and account in (None, "", "default"):
+    execs = mode and mode.peers is PeerAccess.EXEC and role in framework.completion_roles
+    if form.is_pod and execs and account in (None, "", "default"):
         what = f"a bare {role} needs an account of its own: it may exec into its workers"
         bound = f"kubectl create serviceaccount NAME, bind it to {contract.LAUNCHER_CLUSTER_ROLE}"
         form.found("spec.serviceAccountName", what, f"{bound}, name it")

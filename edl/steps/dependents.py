@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
 from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import PeerAccess
 from edl.model import ObjectRef, Owner, PodPhase, Role, TrainingJob
 from edl.planner.disruption_budgets import min_available, protected_size
 from edl.spec import addresses
@@ -74,10 +75,10 @@ def _wanted(job: TrainingJob, unprotected: Collection[str]) -> Iterator[tuple[Ob
         yield from _of_role(job, role, protected=role.name not in unprotected)
     mode = framework.mode(job.mode, [role.name for role in job.roles])
     for role in jobs:
-        if role.name == _LAUNCHER and mode and mode.execs:
+        if role.name == _LAUNCHER and mode and mode.peers is PeerAccess.EXEC:
             name = addresses.launcher_account(job.key.name)
             yield from _rights(job, [role], name, contract.LAUNCHER_CLUSTER_ROLE)
-    if mode and mode.lists_pods and jobs:
+    if mode and mode.peers is PeerAccess.LABELS and jobs:
         name = addresses.peers_account(job.key.name)
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
 
@@ -214,4 +215,7 @@ def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
 
 
 def _needs_keys(job: TrainingJob) -> bool:
-    return any(mode.ssh_keys and mode.name == job.mode for mode in FRAMEWORKS[job.framework].modes)
+    return any(
+        mode.peers is PeerAccess.SSH and mode.name == job.mode
+        for mode in FRAMEWORKS[job.framework].modes
+    )

@@ -7,7 +7,7 @@ import click
 
 from edl import contract
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.base import Framework, RoleKind
+from edl.frameworks.base import Framework, PeerAccess, RoleKind
 from edl.kube.option_group import Decorator, click_options, group
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
@@ -79,7 +79,7 @@ _ALL_JOBS: Final = group(CreateOptions, "options")
 def _mode(framework: Framework) -> Decorator:
     names = dict.fromkeys(mode.name for mode in framework.modes)
     text = "Mode; defaults to the one that fits the roles."
-    if any(mode.execs for mode in framework.modes):
+    if any(mode.peers is PeerAccess.EXEC for mode in framework.modes):
         text = _LAUNCH_MODES
     return click.option("--mode", type=click.Choice(tuple(names)), help=text)
 

@@ -63,10 +63,10 @@ def _ignored(state: ClusterState, named: str) -> Iterator[CheckResult]:
 
 
 def _text(excess: PodCount) -> str:
-    found = f"{excess.number} {excess.kind} in {excess.path}"
+    count = f"{excess.number} {excess.kind} in {excess.path}"
     if excess.of_all:
-        return f"{found}, and all pending pods together have more than plans follow"
-    return f"{found}, of which plans follow at most {excess.most}"
+        return f"{count}, and all pending pods together have more than plans follow"
+    return f"{count}, of which plans follow at most {excess.most}"
 
 
 def _description(pod: str) -> FixCommand:
@@ -76,5 +76,5 @@ def _description(pod: str) -> FixCommand:
 
 def _pods(demand: Demand, named: str) -> tuple[str, ...]:
     """The first of its pods in each namespace, or in this one."""
-    found = (demand.example, *demand.elsewhere)
-    return tuple(pod for pod in found if named in ("", pod.partition("/")[0]))
+    examples = (demand.example, *demand.elsewhere)
+    return tuple(pod for pod in examples if named in ("", pod.partition("/")[0]))

@@ -16,7 +16,7 @@ from edl.contract.manifest_parts import (
 )
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.base import Needs
+from edl.frameworks.base import Needs, PeerAccess
 from edl.inject.pods import gpus
 from edl.inject.warnings import request_warnings
 from edl.spec import addresses, index_rules
@@ -108,7 +108,7 @@ def _has_token(pod: Json) -> bool:
 def found_by_labels(spec: JobSpec) -> bool:
     """Whether the training job's pods find each other by their labels, and ask for no names."""
     mode = FRAMEWORKS[spec.framework].mode(spec.mode, [bounds.role for bounds in spec.all_roles])
-    return bool(mode and mode.lists_pods)
+    return mode is not None and mode.peers is PeerAccess.LABELS
 
 
 def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:

@@ -190,7 +190,7 @@ def _lasting(manifest: Mapping[str, Any]) -> tuple[object, ...]:
     """What ended pods have left in the status: per rank, or that a work queue is closed.
 
     A new size must leave ranks that have not ended, and a suspension would end a closed work queue
-    (docs/kubernetes.md 34 and 31). Of work items with a number, no write depends on their pods.
+    (docs/kubernetes.md 34 and 31). No write depends on the pods of work items with a number.
     """
     spec, status = manifest["spec"], manifest.get("status") or {}
     if spec.get("completions") is None:

@@ -175,7 +175,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None
     provisional = _is_provisional(obj) and not (job or alone)
-    spec, beyond = followed(_own(obj, ours=ours), labels)
+    spec, beyond = followed(_shape_spec(obj, ours=ours), labels)
     identity = shapes.identity(obj.metadata.namespace, labels)
     share, annotations = gpu_sharing.share(labels), obj.metadata.annotations
     shape = shapes.of(spec, identity, share, _claims(obj))

@@ -218,8 +218,8 @@ def followed(spec: PodSpec, labels: Mapping[str, str]) -> tuple[PodSpec, PodCoun
         "volumes": msgspec.json.decode(spec.volumes),
         "resourceClaims": [*(spec.resource_claims or ())],
     }
-    found = next(pod_limits.excess(labels, decoded, pod_limits.ADDED), None)
-    return (pod_affinity.without_rules(spec) if found else spec), found
+    excess = next(pod_limits.excess(labels, decoded, pod_limits.ADDED), None)
+    return (pod_affinity.without_rules(spec) if excess else spec), excess
 
 
 def _parts(spec: PodSpec) -> Mapping[str, RawJson]:

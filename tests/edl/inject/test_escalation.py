@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import PeerAccess
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.inject.drawn import ROLE_LISTS, manifests
@@ -70,7 +71,7 @@ def test_no_volume_reaches_the_node_or_another_secret(framework: str, data: st.D
         assert volume.keys() - {"name"} <= SOURCES
         if "secret" in volume:
             assert mode
-            assert mode.ssh_keys
+            assert mode.peers is PeerAccess.SSH
             assert volume["secret"]["secretName"] == f"{spec.job}-ssh"
 
 

@@ -22,14 +22,16 @@ UNREAD: Final = Shape(Resources())
 
 def within_limit(demands: Sequence[Demand]) -> tuple[Demand, ...]:
     """The demands; those beyond MOST_OF_ALL, which namespaces use in turn, are left out."""
-    costs = {place: cost for place, one in enumerate(demands) if (cost := _cost(one.shape))}
+    costs = {place: cost for place, demand in enumerate(demands) if (cost := _cost(demand.shape))}
     left, beyond = pod_limits.MOST_OF_ALL, set[int]()
     for place in _in_turn(costs, demands):
         if costs[place] > left:
             beyond.add(place)
         else:
             left -= costs[place]
-    return tuple(_left_out(one) if place in beyond else one for place, one in enumerate(demands))
+    return tuple(
+        _left_out(demand) if place in beyond else demand for place, demand in enumerate(demands)
+    )
 
 
 def _left_out(demand: Demand) -> Demand:
@@ -52,12 +54,12 @@ def _cost(shape: Shape) -> int:
 
 
 def _rules(shape: Shape) -> int:
-    found = len(shape.tolerations) + len(shape.node_selector) + len(shape.requests.items)
-    found += sum(1 + len(term) for term in shape.affinity)
+    cost = len(shape.tolerations) + len(shape.node_selector) + len(shape.requests.items)
+    cost += sum(1 + len(term) for term in shape.affinity)
     if rules := shape.constraints:
-        found += len(rules.spread) + len(rules.ports)
-        found += sum(len(one.requirements) for one in rules.selectors)
+        cost += len(rules.spread) + len(rules.ports)
+        cost += sum(len(selector.requirements) for selector in rules.selectors)
         for term in (*rules.affinity, *rules.anti_affinity):
-            own = term.selector.namespaces == (rules.namespace,)
-            found += 1 if own else pod_limits.COST_ABROAD
-    return found
+            same_namespace = term.selector.namespaces == (rules.namespace,)
+            cost += 1 if same_namespace else pod_limits.COST_ABROAD
+    return cost
