@@ -48,8 +48,10 @@ def proxy(server: str, proxy_url: str, environ: Mapping[str, str]) -> SplitResul
     if not url:
         return None
     parts = urlsplit(url)
-    if parts.scheme not in _SCHEMES or not parts.hostname:
-        # The URL is not shown: it may contain a password.
+    # The URL is not shown: it may contain a password.
+    if not parts.hostname:
+        raise ValueError("its proxy has no host")
+    if parts.scheme not in _SCHEMES:
         raise ValueError(f'its proxy is of "{parts.scheme}": only http and https proxies are known')
     return parts
 

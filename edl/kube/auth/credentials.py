@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
 
 import msgspec
 import urllib3
@@ -73,17 +74,17 @@ def log_in(
 def _log_in(
     kubeconfig: str | None, overrides: ConfigOverrides, environ: Mapping[str, str]
 ) -> ClientConfig:
-    path = files.default_path(kubeconfig, environ)
+    paths = files.chosen_files(kubeconfig, environ)
     in_pod = "KUBERNETES_SERVICE_HOST" in environ and (_POD / "token").exists()
     chosen_by_name = overrides.context or overrides.cluster or overrides.user
-    if in_pod and not (kubeconfig or chosen_by_name or files.exists(path)):
+    if in_pod and not (kubeconfig or chosen_by_name or files.existing(paths)):
         return _of_pod(environ, overrides.impersonation)
-    chosen = files.choose(path, overrides)
+    chosen = files.choose(paths, overrides)
     try:
         return _of_file(chosen, environ)
     except (OSError, ValueError) as error:
         raise Unreachable(
-            f"the credentials of context {chosen.context} in {path} cannot be used: {error}"
+            f"the credentials of context {chosen.context} in {chosen.path} cannot be used: {error}"
         ) from error
 
 
@@ -106,10 +107,11 @@ def _impersonated(user: KubeconfigSection) -> Headers:
 
 
 def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfig:
+    impersonation = impersonate(chosen.user)
+    server = _server(chosen.cluster)
+    if urlsplit(server).scheme != "https":
+        chosen = replace(chosen, user={})  # as client-go: no credentials are sent in clear text
     cluster, user = chosen.cluster, chosen.user
-    if not cluster.get("server"):
-        raise ValueError("its cluster names no server")
-    server = str(cluster["server"]).rstrip("/")
     context = _trust(cluster)
     if certificate := _pem(user, "client-certificate"):
         identify(context, certificate, _pem(user, "client-key"))
@@ -133,8 +135,16 @@ def _of_file(chosen: SelectedContext, environ: Mapping[str, str]) -> ClientConfi
         pool=pool,
         authorization=_authorization(chosen, plugin),
         refused=plugin.refused if plugin else _final,
-        impersonation=impersonate(user),
+        impersonation=impersonation,
     )
+
+
+def _server(cluster: KubeconfigSection) -> str:
+    """The address, which client-go takes for http if it has no scheme."""
+    if not cluster.get("server"):
+        raise ValueError("its cluster names no server")
+    server = str(cluster["server"]).rstrip("/")
+    return server if "://" in server else f"http://{server}"
 
 
 def _trust(cluster: KubeconfigSection) -> ClientContext:

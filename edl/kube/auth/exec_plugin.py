@@ -24,7 +24,7 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 class _Variable(msgspec.Struct):
     name: str
-    value: str
+    value: str = ""
 
 
 class _Exec(msgspec.Struct, rename="camel"):
@@ -121,7 +121,8 @@ class ExecPlugin:
     def _credential(self) -> _Credential:
         done = self._run()
         if done.returncode:
-            raise ValueError(f"it returned {done.returncode}. {(done.stderr or b'').decode()}")
+            printed = (done.stderr or b"").decode(errors="replace")
+            raise ValueError(f"it returned {done.returncode}. {printed}")
         credential = _credentials.decode(done.stdout)
         if (credential.api_version, credential.kind) != (self._exec.api_version, _KIND):
             raise ValueError(f"it printed {credential.kind} of {credential.api_version}")

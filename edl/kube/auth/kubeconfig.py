@@ -1,7 +1,7 @@
 """Merges kubectl's configuration files, and selects one context."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ _TEXTS: Final = (
     *(f"{name}-data" for name in _PATHS[:3]),
     *("server", "tls-server-name", "proxy-url", "token", "username", "password", "namespace"),
 )
+_DEEPEST: Final = 100
 _LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _ADVICE: Final = "choose a cluster with --kubeconfig, --context or KUBECONFIG"
 
@@ -51,21 +52,24 @@ class ConfigOverrides(msgspec.Struct, frozen=True):
     flags: str = ""
 
 
-def default_path(kubeconfig: str | None, environ: Mapping[str, str]) -> str:
-    return kubeconfig or environ.get("KUBECONFIG") or "~/.kube/config"
+def chosen_files(kubeconfig: str | None, environ: Mapping[str, str]) -> list[str]:
+    """The option is one path, as for kubectl; the variable is a list, separated as in PATH."""
+    listed = [part for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return [kubeconfig] if kubeconfig else listed or ["~/.kube/config"]
 
 
-def exists(path: str) -> bool:
-    return any(file.exists() for file in _files(path))
+def existing(files: Iterable[str]) -> list[Path]:
+    return [path for file in files if (path := Path(file).expanduser()).exists()]
 
 
-def choose(path: str, overrides: ConfigOverrides | None = None) -> SelectedContext:
+def choose(files: Sequence[str], overrides: ConfigOverrides | None = None) -> SelectedContext:
     """The chosen context.
 
     Raises Unreachable, with advice, if it, its cluster or its user is missing.
     """
     overrides = overrides or ConfigOverrides()
-    documents = [_read(file) for file in _files(path) if file.exists()]
+    path = os.pathsep.join(files)
+    documents = [_read(file) for file in existing(files)]
     if not documents:
         raise Unreachable(f"no cluster: there is no file {path}; {_ADVICE}")
     currents = (document.get("current-context") for document in documents)
@@ -85,16 +89,12 @@ def choose(path: str, overrides: ConfigOverrides | None = None) -> SelectedConte
     )
 
 
-def _files(path: str) -> list[Path]:
-    return [Path(part).expanduser() for part in path.split(os.pathsep) if part]
-
-
 def _read(file: Path) -> KubeconfigSection:
     try:
-        document = yaml.load(file.read_text(), LOADER)  # noqa: S506 - a safe loader, in C
+        document = _parsed(file.read_bytes())
     except yaml.YAMLError as error:
         raise Unreachable(f"no cluster: {file}: {not_yaml(error)}; {_ADVICE}") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise Unreachable(f"no cluster: {file} cannot be read: {error}; {_ADVICE}") from error
     if document is None:
         return {}
@@ -104,6 +104,17 @@ def _read(file: Path) -> KubeconfigSection:
         key: _absolute(_sections(value, key, file), key, file) if key in _LISTS else value
         for key, value in document.items()
     }
+
+
+def _parsed(text: bytes) -> object:
+    """Raises ValueError for a deep document, whose construction would exceed the C stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
+    return yaml.load(text, LOADER)  # noqa: S506 - a safe loader, in C
 
 
 def _absolute(
@@ -125,6 +136,7 @@ def _typed(section: KubeconfigSection, file: Path) -> KubeconfigSection:
 
 
 def _resolved(section: KubeconfigSection, folder: Path) -> KubeconfigSection:
+    folder = folder.absolute()
     paths: dict[str, Any] = {key: str(folder / section[key]) for key in _PATHS if section.get(key)}
     plugin = section.get("exec")
     if isinstance(plugin, dict) and os.sep in str(plugin.get("command")):

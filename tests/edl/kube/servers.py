@@ -1,17 +1,25 @@
 """A loopback HTTP server that answers what a test tells it to."""
 
+import base64
 import json
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 import urllib3
 
+from certs.bundle import Bundle
+from certs.issue import issue
+from certs.subject_names import SubjectNames
 from edl.kube.api.client import ApiClient, RetryPolicy
 from edl.kube.auth.credentials import ClientConfig
+from edl.kube.auth.tls import identify
+from edl.writes import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +66,21 @@ def _sent(body: Mapping[str, Any] | str | bytes) -> bytes:
     return (body if isinstance(body, str) else json.dumps(body)).encode()
 
 
+def _certified() -> Bundle:
+    names = SubjectNames(("localhost",), ("127.0.0.1",))
+    return issue(names, datetime.now(UTC))
+
+
+_BUNDLE: Final = _certified()
+TRUST: Final[Json] = {
+    "certificate-authority-data": base64.b64encode(_BUNDLE.authority.certificate).decode()
+}
+"""The authority of secure servers, as a kubeconfig's cluster names it."""
+
+
 @contextmanager
-def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
-    """The script and the server's address."""
+def serving(*answers: Answer, secure: bool = False) -> Iterator[tuple[Script, str]]:
+    """The script and the server's address; a `secure` server has a certificate of `TRUST`."""
     script = Script(list(answers))
 
     class Handler(BaseHTTPRequestHandler):
@@ -91,10 +111,14 @@ def serving(*answers: Answer) -> Iterator[tuple[Script, str]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if secure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        identify(context, _BUNDLE.pair.certificate, _BUNDLE.pair.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield script, f"http://127.0.0.1:{server.server_port}"
+        yield script, f"http{'s' if secure else ''}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

@@ -14,7 +14,7 @@ from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run, this_process
-from tests.edl.kube.servers import Answer, Script, serving, status
+from tests.edl.kube.servers import TRUST, Answer, Script, serving, status
 from tests.kubectl_edl.stage import Stage, job
 
 NOTHING = Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
@@ -28,8 +28,8 @@ def kubeconfig(folder: Path, address: str) -> str:
         "current-context": "here",
         "contexts": [{"name": "here", "context": {"cluster": "nowhere", "user": "nobody"}}],
         "clusters": [
-            {"name": "nowhere", "cluster": {"server": "http://127.0.0.1:1"}},
-            {"name": "there", "cluster": {"server": address}},
+            {"name": "nowhere", "cluster": {"server": "https://127.0.0.1:1"}},
+            {"name": "there", "cluster": {"server": address, **TRUST}},
         ],
         "users": [
             {"name": "nobody", "user": {"token": "nobodys"}},
@@ -42,7 +42,7 @@ def kubeconfig(folder: Path, address: str) -> str:
 
 
 def asked(folder: Path, *arguments: str) -> tuple[int, Script]:
-    with serving(NOTHING) as (script, address):
+    with serving(NOTHING, secure=True) as (script, address):
         cli = replace(Stage().cli(), connect=this_process().connect)
         code = run([*arguments, "--kubeconfig", kubeconfig(folder, address)], cli, {})
     assert isinstance(cli.err, io.StringIO)

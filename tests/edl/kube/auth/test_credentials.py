@@ -15,7 +15,7 @@ from edl.kube.auth.exec_plugin import ExecPlugin
 from edl.kube.auth.kubeconfig import ConfigOverrides, choose
 from edl.model import ObjectRef
 from edl.writes import Json
-from tests.edl.kube.servers import Answer, Script, serving, status
+from tests.edl.kube.servers import TRUST, Answer, Script, serving, status
 
 
 def write(path: Path, name: str, user: Json | None = None, **cluster: Any) -> Path:  # noqa: ANN401 - JSON
@@ -77,7 +77,7 @@ def test_a_file_that_chooses_no_cluster_says_why(
 def test_files_are_found_beside_the_kubeconfig(tmp_path: Path) -> None:
     path = write(tmp_path / "a", "a", {"tokenFile": "token"})
     (tmp_path / "token").write_text("secret\n")
-    assert choose(str(path), None).user == {"tokenFile": str(tmp_path / "token")}
+    assert choose([str(path)], None).user == {"tokenFile": str(tmp_path / "token")}
     assert log_in(str(path), None, {}).authorization() == "Bearer secret"
 
 
@@ -115,8 +115,8 @@ def test_a_kubeconfig_of_another_shape_says_so(tmp_path: Path, part: str, entrie
 
 def impersonated(folder: Path, user: Json) -> list[tuple[str, str]]:
     """The headers of a request that say as which user it is made."""
-    with serving(Answer(200, {"gitVersion": "v1"})) as (script, address):
-        path = write(folder / "a", "a", {"token": "admin", **user})
+    with serving(Answer(200, {"gitVersion": "v1"}), secure=True) as (script, address):
+        path = write(folder / "a", "a", {"token": "admin", **user}, **TRUST)
         path.write_text(path.read_text().replace("https://a", address))
         ApiClient(log_in(str(path), None, {})).version()
     (asked,) = script.asked
@@ -212,7 +212,7 @@ def test_a_command_line_impersonates_instead_of_the_kubeconfig(tmp_path: Path) -
         )
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "ftp://user:secret@proxy", "http://"])
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "ftp://user:secret@proxy"])
 def test_a_proxy_that_cannot_be_used_is_refused(tmp_path: Path, proxy: str) -> None:
     path = write(tmp_path / "a", "a", None, **{"proxy-url": proxy})
     with pytest.raises(Unreachable, match=r"context a .*only http and https proxies") as refused:
@@ -339,7 +339,7 @@ def test_a_client_certificate_of_an_exec_plugin_is_renewed_when_it_is_over(tmp_p
         "expirationTimestamp": "2026-01-01T00:00:0${runs}Z",
     }
     user = plugin(tmp_path, f"{count}$CREDENTIAL", **certificate)
-    chosen = choose(str(write(tmp_path / "a", "a", user)), None)
+    chosen = choose([str(write(tmp_path / "a", "a", user))], None)
     now, identities = datetime(2026, 1, 1, tzinfo=UTC), []
     found = ExecPlugin(chosen, os.environ, lambda *pem: identities.append(pem), lambda: now)
     for _ in range(2):
@@ -355,7 +355,7 @@ def counting(folder: Path, name: str, server: str) -> tuple[ApiClient, Path]:
     """A client whose plugin counts its runs in its token, and in a file."""
     count = 'echo x >>"$0.runs"; runs=$(wc -l <"$0.runs" | tr -d " ")\n'
     user = plugin(folder, f"{count}$CREDENTIAL", token="token-$runs")
-    path = write(folder / name, name, user, server=server)
+    path = write(folder / name, name, user, server=server, **TRUST)
     return ApiClient(log_in(str(path), None, os.environ)), folder / "plugin.runs"
 
 
@@ -368,7 +368,7 @@ def test_credentials_that_are_refused_before_they_are_over_are_asked_for_anew(
     tmp_path: Path, method: str
 ) -> None:
     accepted = Answer(200, {"gitVersion": "v1.36.3"})
-    with serving(status(401, "Unauthorized"), accepted) as (script, address):
+    with serving(status(401, "Unauthorized"), accepted, secure=True) as (script, address):
         api, _ = counting(tmp_path, "a", address)
         pod = ObjectRef("Pod", "ns", "p")
         assert api.version() if method == "version" else api.patch(pod, {"metadata": {}})
@@ -381,7 +381,7 @@ def test_credentials_that_are_refused_before_they_are_over_are_asked_for_anew(
 def test_a_plugin_is_not_run_again_and_again_for_credentials_that_are_refused(
     tmp_path: Path,
 ) -> None:
-    with serving(status(401, "Unauthorized")) as (script, address):
+    with serving(status(401, "Unauthorized"), secure=True) as (script, address):
         api, runs = counting(tmp_path, "a", address)
         for _ in range(3):
             with pytest.raises(Forbidden, match="does not accept these credentials"):
@@ -391,7 +391,7 @@ def test_a_plugin_is_not_run_again_and_again_for_credentials_that_are_refused(
 
 
 def test_after_a_minute_a_plugin_is_run_for_refused_credentials_once_more(tmp_path: Path) -> None:
-    chosen = choose(str(write(tmp_path / "a", "a", plugin(tmp_path, "$CREDENTIAL"))), None)
+    chosen = choose([str(write(tmp_path / "a", "a", plugin(tmp_path, "$CREDENTIAL")))], None)
     now = datetime(2026, 1, 1, tzinfo=UTC)
     found = ExecPlugin(chosen, os.environ, lambda *_: None, lambda: now)
     told = []
@@ -402,8 +402,8 @@ def test_after_a_minute_a_plugin_is_run_for_refused_credentials_once_more(tmp_pa
 
 
 def test_a_token_that_is_written_down_is_refused_at_once(tmp_path: Path) -> None:
-    with serving(status(401, "Unauthorized")) as (script, address):
-        api = ApiClient(log_in(str(write(tmp_path / "a", "a", server=address)), None, {}))
+    with serving(status(401, "Unauthorized"), secure=True) as (script, address):
+        api = ApiClient(log_in(str(write(tmp_path / "a", "a", server=address, **TRUST)), None, {}))
         with pytest.raises(Forbidden, match="does not accept these credentials"):
             api.version()
     assert bearers(script) == ["Bearer token-a"]
@@ -411,7 +411,7 @@ def test_a_token_that_is_written_down_is_refused_at_once(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("token", ["s3cret\n", "s3\ncret", "s3cr\u20act"])
 def test_a_token_that_a_header_cannot_have_is_not_shown(token: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "a", "a", {"token": token}, server="http://127.0.0.1:1")
+    path = write(tmp_path / "a", "a", {"token": token}, server="https://127.0.0.1:1")
     with pytest.raises(Unreachable, match="the token of the kubeconfig contains") as refused:
         ApiClient(log_in(str(path), None, {})).version()
     assert "s3cr" not in str(refused.value)
@@ -428,7 +428,7 @@ def test_an_exec_plugin_is_told_what_it_asked_for(tmp_path: Path) -> None:
     }
     (tmp_path / "ca").write_text("CA")
     path = write(tmp_path / "a", "a", user, **{"certificate-authority": "ca"})
-    chosen = choose(str(path), None)
+    chosen = choose([str(path)], None)
     assert ExecPlugin(chosen, os.environ, lambda *_: None).authorization() == "Bearer fresh"
     told, argument, home = (tmp_path / "plugin.told").read_text().split()
     assert (argument, home) == ("login", "/home/ann")
@@ -452,3 +452,80 @@ def test_an_exec_plugin_that_prints_no_credentials_is_told(
     user = plugin(tmp_path, f"cat <<END\n{printed}\nEND")
     with pytest.raises(Unreachable, match=why):
         log_in(str(write(tmp_path / "a", "a", user)), None, os.environ)
+
+
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_no_credentials_are_sent_in_clear_text(tmp_path: Path, scheme: str) -> None:
+    with serving(Answer(200, {"gitVersion": "v1"})) as (script, address):
+        server = address.replace("http://", scheme)
+        user = {"token": "secret", "as": "ann"}
+        path = write(tmp_path / "a", "a", user, server=server, **TRUST)
+        assert ApiClient(log_in(str(path), None, {})).version() == "v1"
+    (asked,) = script.asked
+    sent = dict(asked.headers)
+    assert ("Authorization" in sent, sent["Impersonate-User"]) == (False, "ann")
+
+
+def test_no_exec_plugin_runs_for_a_server_in_clear_text(tmp_path: Path) -> None:
+    user = plugin(tmp_path, 'touch "$0.ran"\n$CREDENTIAL')
+    path = write(tmp_path / "a", "a", user, server="HTTP://a")
+    assert log_in(str(path), None, os.environ).authorization() is None
+    assert not (tmp_path / "plugin.ran").exists()
+
+
+def test_paths_of_a_kubeconfig_with_a_relative_name_are_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a separator, a command would be looked up on PATH."""
+    monkeypatch.chdir(tmp_path)
+    user = of_plugin("./plugin") | {"tokenFile": "token"}
+    write(tmp_path / "a", "a", user)
+    chosen = choose(["a"]).user
+    assert (chosen["exec"]["command"], chosen["tokenFile"]) == (
+        str(tmp_path / "plugin"),
+        str(tmp_path / "token"),
+    )
+
+
+def test_only_the_variable_lists_several_files(tmp_path: Path) -> None:
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    path = str(write(folder / "config", "a"))
+    assert log_in(path, None, {}).server == "https://a"
+    with pytest.raises(Unreachable, match="there is no file"):
+        log_in(None, None, {"KUBECONFIG": path})
+
+
+def test_a_kubeconfig_is_read_in_its_own_encoding(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", "a", {"token": "\u00fc"})
+    document = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-16")
+    assert log_in(str(path), None, {}).authorization() == "Bearer \u00fc"
+
+
+def test_a_deep_kubeconfig_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("[" * 100_000)
+    with pytest.raises(Unreachable, match="it is nested deeper than 100 levels"):
+        log_in(str(path), None, {})
+
+
+def test_the_words_of_a_failed_exec_plugin_may_be_of_any_encoding(tmp_path: Path) -> None:
+    user = plugin(tmp_path, "printf 'expired \\377\\n' >&2\nexit 3")
+    with pytest.raises(Unreachable, match=r"it returned 3\. expired \ufffd; log in"):
+        log_in(str(write(tmp_path / "a", "a", user)), None, os.environ)
+
+
+def test_a_variable_of_an_exec_plugin_without_a_value_is_empty(tmp_path: Path) -> None:
+    user = plugin(tmp_path, 'echo "<$EMPTY>" >"$0.told"\n$CREDENTIAL')
+    user["exec"]["env"] = [{"name": "EMPTY"}]
+    login = log_in(str(write(tmp_path / "a", "a", user)), None, {**os.environ, "EMPTY": "full"})
+    assert login.authorization() == "Bearer fresh"
+    assert (tmp_path / "plugin.told").read_text() == "<>\n"
+
+
+@pytest.mark.parametrize("proxy", ["http://", ":::"])
+def test_a_proxy_without_a_host_is_refused(tmp_path: Path, proxy: str) -> None:
+    path = write(tmp_path / "a", "a")
+    with pytest.raises(Unreachable, match="its proxy has no host"):
+        log_in(str(path), None, {"HTTPS_PROXY": proxy})
