@@ -47,8 +47,15 @@ def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
         return []
     except ClusterError:
         return [wanted]
-    applied, present = (annotations(job).get(contract.LAST_APPLIED) for job in (wanted, stored))
-    return [stored] if present == applied else []
+    return [stored] if _is_same(stored, wanted) else []
+
+
+def _is_same(stored: Json, created: Json) -> bool:
+    """By uid; by what was applied if the answer with the uid was lost."""
+    if uid := created["metadata"].get("uid"):
+        return bool(stored["metadata"]["uid"] == uid)
+    applied, wanted = (annotations(job).get(contract.LAST_APPLIED) for job in (stored, created))
+    return applied == wanted
 
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
@@ -142,9 +149,9 @@ def _deleted(cli: CliContext, cluster: Cluster, created: Json) -> bool:
     target = ObjectRef.of("Job", created)
 
     def delete() -> None:
-        current = cluster.get(target)["metadata"]
-        if current["uid"] == created["metadata"].get("uid"):
-            cluster.delete(target, version=current["resourceVersion"])
+        stored = cluster.get(target)
+        if _is_same(stored, created):
+            cluster.delete(target, version=stored["metadata"]["resourceVersion"])
 
     try:
         with_fresh_state(delete, cli.sleep)

@@ -82,9 +82,7 @@ def carry_out(task: ResizeTask) -> None:
     script = task.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
         resize_script.check(decided.job)
-        if decided.leaving:
-            resize_script.run(task.cli, task.connection, decided.job, script, decided.leaving)
-    decided = _write(task, decided.limits)
+    decided = _write(task, decided.limits, script)
     if task.writing.dry_run != _NO_DRY_RUN or not (script or task.wait):
         return
     _check_reachable(decided, task)
@@ -141,15 +139,22 @@ def _check_reachable(decided: _Decided, task: ResizeTask) -> None:
         )
 
 
-def _write(task: ResizeTask, limits: SizeLimits) -> _Decided:
+def _write(task: ResizeTask, limits: SizeLimits, script: Hook | None) -> _Decided:
     """Write the size. `limits` are of before: afterwards its new pods may already count."""
     patcher = Patcher(task.connection.cluster, task.writing.dry_run)
+    announced: list[str] = []
 
     def change() -> tuple[_Decided, Json]:
-        decided = replace(_decide(task), limits=limits)
+        decided = replace(_announced(task, script, announced), limits=limits)
         return decided, patcher.patch(decided.scaling.patch)
 
-    decided, manifest = with_fresh_state(change, task.cli.sleep)
+    try:
+        decided, manifest = with_fresh_state(change, task.cli.sleep)
+    except EdlError:
+        if announced:
+            hosts = ",".join(announced)
+            task.cli.warn(f"warning: the script has run, and these workers may stay: {hosts}")
+        raise
     now = task.cli.now()
     hints = unattended(task.connection, now, task.writing.dry_run)
     then = next_step(decided.job, decided.scaling, attended=not hints)
@@ -159,6 +164,20 @@ def _write(task: ResizeTask, limits: SizeLimits) -> _Decided:
     sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
     print_changed(task.cli, task.writing.output, [sentence], [manifest], hints)
     return decided
+
+
+def _announced(task: ResizeTask, script: Hook | None, announced: list[str]) -> _Decided:
+    """The decision, once the script has run for each worker that leaves; `announced` grows.
+
+    The reconciler may scale up while the script runs, so that more workers leave.
+    """
+    while True:
+        decided = _decide(task)
+        new = [host for host in decided.leaving if host not in announced]
+        if not (script and new):
+            return decided
+        resize_script.run(task.cli, task.connection, decided.job, script, new)
+        announced += new
 
 
 def _same_node_hint(change: Scaling, request: SizeRequest) -> tuple[str, ...]:

@@ -69,6 +69,8 @@ class Stage:
     kubectl_code: int = 0
     kubectl_calls: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     """Calls of kubectl: arguments and standard input."""
+    during_kubectl: list[Callable[[], object]] = field(default_factory=list)
+    """Actions of other clients, one during each call."""
 
     def __post_init__(self) -> None:
         self.cluster = FakeCluster(lambda: NOW - timedelta(minutes=self.minutes_ago))
@@ -126,6 +128,9 @@ class Stage:
         return self.now.pop(0) if len(self.now) > 1 else self.now[0]
 
     def _kubectl(self, arguments: Sequence[str], text: str) -> int:
+        for action in self.during_kubectl[:1]:
+            self.during_kubectl.remove(action)
+            action()
         self.kubectl_calls.append((tuple(arguments), text))
         return self.kubectl_code
 

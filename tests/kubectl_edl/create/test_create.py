@@ -677,8 +677,18 @@ def test_a_job_with_an_unknown_creation_is_named_too() -> None:
     )
 
 
-def test_a_job_with_a_lost_answer_is_deleted_too() -> None:
+@pytest.mark.parametrize("failures", [0, 1])
+def test_a_job_with_a_lost_answer_is_deleted_too(failures: int) -> None:
+    """Also if the first request after it has no answer either."""
+    left = [failures]
+
     class Silent(Completing):
+        def get(self, target: ObjectRef) -> Json:
+            if left and left[0] and target.name == "mnist-ps":
+                left.clear()
+                raise Unreachable("no answer")
+            return self.cluster.get(target)
+
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:

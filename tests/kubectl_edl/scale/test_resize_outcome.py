@@ -461,6 +461,31 @@ def test_before_a_shrink_the_script_gets_the_hosts_that_leave(stage: Stage) -> N
     assert arguments[-4:] == ("5", "sh", "s.sh", hosts(1, 3))
 
 
+def test_workers_that_join_while_the_script_runs_do_not_leave_without_it(stage: Stage) -> None:
+    horovod(stage, 5)
+    owner = stage.job("hvd-worker")
+
+    def grow() -> None:
+        stage.patch("hvd-worker", {"spec": {"parallelism": 7, "completions": 7}})
+        for index in (5, 6):
+            stage.create(pod(owner, index))
+
+    stage.during_kubectl = [grow]
+    stage.run("scale", "hvd", "3", "--script", "s.sh")
+    assert [words[-1] for words, _ in stage.kubectl_calls] == [hosts(3, 4), hosts(5, 6)]
+
+
+def test_a_refusal_after_the_script_has_run_names_its_workers(stage: Stage) -> None:
+    horovod(stage, 4)
+    raised = {"metadata": {"labels": {contract.MIN: "4"}}}
+    stage.during_kubectl = [lambda: stage.patch("hvd-worker", raised)]
+    found = stage.run("scale", "hvd", "3", "--script", "s.sh")
+    assert found.code == 1
+    assert found.err.splitlines()[0] == (
+        f"warning: the script has run, and these workers may stay: {hosts(3)}"
+    )
+
+
 def test_a_file_that_is_here_is_sent(stage: Stage, tmp_path: Path) -> None:
     horovod(stage, 4)
     (tmp_path / "s.sh").write_text("echo $1\n")
