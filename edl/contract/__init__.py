@@ -108,6 +108,9 @@ DEFAULT_PROVISION: Final = "edl.dev/default-provision"
 LARGEST_MAX: Final = "edl.dev/largest-max"
 GPU_BUDGET: Final = "edl.dev/gpu-budget"
 
+INSTALLED: Final = "edl.dev/installed"
+"""Label of each object of an installation but its namespace: users put `part-of` on their own."""
+
 # Labels of provisional pods and ProvisioningRequests, which ask an autoscaler for nodes.
 PROVISIONAL: Final = "edl.dev/provisional"
 PROVISIONAL_ROLE: Final = "edl.dev/provisional-role"

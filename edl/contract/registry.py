@@ -30,6 +30,7 @@ class Setter(StrEnum):
     USER = "user"
     WEBHOOK = "webhook"
     RECONCILER = "reconciler"
+    INSTALLATION = "installation"
 
 
 class ContractEntry(msgspec.Struct, frozen=True):
@@ -152,6 +153,9 @@ _TABLE: Final = f"""
 {keys.PROVISIONAL} | a training job | a provisional pod, which runs nothing, or a \
     ProvisioningRequest with its PodTemplates: requests nodes for that job
 {keys.PROVISIONAL_ROLE} | a role | the role for which it requests a node
+[label: installation]
+{keys.INSTALLED} | true | an object of kubectl-edl itself, which an upgrade or the uninstallation \
+    deletes once it is not needed
 [label: webhook]
 {keys.HOST} | a host name | bare pods: where kubexec.sh finds them
 [namespace label: user]

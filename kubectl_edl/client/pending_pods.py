@@ -104,9 +104,10 @@ def _event_text(event: EventFacts) -> str:
 
 
 REMOVE_GATES: Final = (
-    """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}'"""
+    """kubectl patch pod POD -p '{"spec":{"schedulingGates":[{"$patch":"delete","""
+    f""""name":"{contract.PLACEMENT_GATE}"}}]}}}}'"""
 )
-"""The command for a pod whose scheduling gates no reconciler removes."""
+"""The command for a pod whose gate no reconciler removes; gates of other controllers stay."""
 
 
 @dataclass(frozen=True, slots=True)

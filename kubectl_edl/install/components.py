@@ -17,7 +17,8 @@ from edl.model.pods import CRASH_LOOP, ContainerWait
 from edl.writes import Json
 
 DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
-PART_OF: Final = f"app.kubernetes.io/part-of={contract.MANAGED_BY}"
+PART_OF: Final = "app.kubernetes.io/part-of"
+_PODS: Final = f"{PART_OF}={contract.MANAGED_BY}"
 _COMPONENT: Final = "app.kubernetes.io/name"
 _CRASHES: Final = 3
 
@@ -83,7 +84,7 @@ def components(cluster: Cluster) -> dict[str, Component]:
     deployed = {target.name: manifest for target in targets if (manifest := find(cluster, target))}
     pods: list[Json] = []
     with suppress(Forbidden):
-        pods = cluster.list(ListOptions("Pod", cluster.system_namespace, PART_OF)).manifests()
+        pods = cluster.list(ListOptions("Pod", cluster.system_namespace, _PODS)).manifests()
     alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
     return {
         name: _component(name, body, [pod for pod in alive if labels(pod).get(_COMPONENT) == name])

@@ -89,7 +89,10 @@ def _config_map(given: Json, namespace: str) -> Json:
         "metadata": {
             "name": VALUES_CONFIG_MAP,
             "namespace": namespace,
-            "labels": {"app.kubernetes.io/part-of": contract.MANAGED_BY},
+            "labels": {
+                "app.kubernetes.io/part-of": contract.MANAGED_BY,
+                contract.INSTALLED: "true",
+            },
         },
         "data": {_FILE: yaml.safe_dump(given)},
     }

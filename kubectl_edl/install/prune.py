@@ -7,7 +7,6 @@ from typing import Final
 
 from certs.secrets import AUTHORITY_SECRET, SECRET, WEBHOOK_KINDS
 from edl import contract
-from edl.contract.manifest_parts import labels
 from edl.durations import duration_text
 from edl.errors import NotFound
 from edl.kube.cluster import RESOURCES, ListOptions, PluginCluster, find
@@ -17,35 +16,31 @@ from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited_gone
-from kubectl_edl.install.components import PART_OF
 
-_NAMESPACE: Final = "Namespace"
 KINDS: Final = (
     *WEBHOOK_KINDS,
     *("ServiceMonitor", "PrometheusRule", "Certificate", "Issuer"),
     *("Deployment", "PodDisruptionBudget", "NetworkPolicy", "Service"),
     *("RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole"),
     *("ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"),
-    *("ServiceAccount", "Secret", "ConfigMap", "ResourceQuota", "PriorityClass", _NAMESPACE),
+    *("ServiceAccount", "Secret", "ConfigMap", "ResourceQuota", "PriorityClass"),
 )
 """Kinds that any version of ours installs, in the order of deletion: webhooks first.
 
-The admission policy limits the reconciler's token until the token has no rights."""
+The admission policy limits the reconciler's token until the token has no rights. The namespace is
+not among them: with it, users' objects would be lost.
+"""
 
 
 def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
-    """All objects with our label, in the order of `KINDS`."""
+    """All objects with the label of an installation, in the order of `KINDS`."""
     return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:
-    """Installed objects that the new version no longer has.
-
-    The namespace is never among them: with it, users' objects would be lost.
-    """
+    """Installed objects that the new version no longer has."""
     needed = set(wanted)
-    targets = (target for target in installed(cluster) if target.kind != _NAMESPACE)
-    return tuple(target for target in targets if target not in needed)
+    return tuple(target for target in installed(cluster) if target not in needed)
 
 
 def remove(
@@ -81,40 +76,12 @@ def wait_until_gone(
 
 def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
     namespace = cluster.system_namespace if RESOURCES[kind].namespaced else ""
-    # The namespace of an earlier installation may have been kept for users' objects.
-    name = cluster.system_namespace if kind == _NAMESPACE else ""
     try:
-        listing = cluster.list(ListOptions(kind, namespace, PART_OF, name))
+        listing = cluster.list(ListOptions(kind, namespace, contract.INSTALLED))
     except NotFound:  # the API of another project, which this cluster does not have
         return
     for manifest in listing.manifests():
         yield ObjectRef(kind, namespace, manifest["metadata"]["name"])
-
-
-_OF_OTHERS: Final = (
-    *("ConfigMap", "Secret", "PersistentVolumeClaim", "Job", "CronJob", "Deployment", "Pod"),
-    *("Service", "NetworkPolicy"),
-)
-"""Kinds whose objects would be lost with the namespace."""
-_OF_KUBERNETES: Final = {"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
-"""ConfigMaps that Kubernetes, OpenShift or Istio creates in every namespace."""
-
-
-def of_others(cluster: PluginCluster) -> Iterator[ObjectRef]:
-    """Users' objects in our namespace, such as the teams.
-
-    Objects with an owner are not counted, but pods are: their owner may be of any kind.
-    """
-    ours = {ObjectRef(kind, cluster.system_namespace, name) for kind, name in IN_ITS_NAMESPACE}
-    part, _, of_ours = PART_OF.partition("=")
-    for kind in _OF_OTHERS:
-        for manifest in cluster.list(ListOptions(kind, cluster.system_namespace)).manifests():
-            metadata = manifest["metadata"]
-            target = ObjectRef(kind, cluster.system_namespace, metadata["name"])
-            labelled = labels(manifest).get(part) == of_ours
-            owned = kind != "Pod" and metadata.get("ownerReferences")
-            if not (labelled or owned or target in ours) and target.name not in _OF_KUBERNETES:
-                yield target
 
 
 IN_ITS_NAMESPACE: Final = (
@@ -124,7 +91,7 @@ IN_ITS_NAMESPACE: Final = (
     ("Secret", SECRET),
     ("Secret", "edl-authority"),
 )
-"""(kind, name). The Secrets are installed, and recreated without our label if they are missing; the
+"""(kind, name). The Secrets are installed, and recreated without the label if they are missing; the
 last one is cert-manager's.
 """
 _PROVISIONAL: Final = f"{contract.PROVISIONAL},{contract.MANAGED}"

@@ -25,8 +25,8 @@ _HELP: Final = """Uninstall kubectl-edl; Jobs are kept.
 Running Jobs keep their size, without PodDisruptionBudgets. Queued Jobs stay suspended: their
 number, and commands that start them by hand, are printed first. Each Job gets its own
 ttlSecondsAfterFinished back. If new pods of a Job would have a scheduling gate of kubectl-edl, a
-hint shows how to remove it. The namespace is kept if it contains objects of others, such as the
-teams; everything else is deleted.
+hint shows how to remove it. The namespace is kept with what others have put into it, such as the
+teams, and its deletion is left to you; everything else is deleted.
 
 An installation by Helm is uninstalled by helm uninstall, and then by this command: Helm leaves what
 the reconciler created, such as PodDisruptionBudgets, which would block drains.
@@ -67,16 +67,14 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
         _say_start_commands(cli, cluster, scope.cluster_flags)
         return
     _check_installer(cluster, scope)
-    installed, theirs = prune.installed(cluster), tuple(prune.of_others(cluster))
-    stays = [target for target in installed if target.kind == "Namespace" and theirs]
-    installed = tuple(target for target in installed if target not in stays)
+    installed = prune.installed(cluster)
     targets = tuple(dict.fromkeys((*installed, *created(cluster))))
-    _warn(cli, uninstall_summary.teams_stay(theirs, scope.cluster_flags))
+    _warn(cli, uninstall_summary.teams_stay(cluster, scope.cluster_flags))
     if not targets:
         cli.say("nothing of kubectl-edl is installed in this cluster")
         return
     _warn(cli, uninstall_summary.sentences(cluster, scope.cluster_flags))
-    _warn(cli, uninstall_summary.namespaces_stay(stays, theirs, scope.cluster_flags))
+    _warn(cli, uninstall_summary.namespace_stays(cluster, scope.cluster_flags))
     if how.dry_run != "none":
         client = how.dry_run == "client"
         for target in targets if client else prune.remove(cluster, targets, dry_run=True):

@@ -6,14 +6,15 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.contract.manifest_parts import annotations
+from edl.contract.manifest_parts import annotations, labels
 from edl.inject import ttl_after_finished
-from edl.kube.cluster import ListOptions, PluginCluster
+from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.client.pending_pods import REMOVE_GATES
 from kubectl_edl.install import job_restore
+from kubectl_edl.install.components import PART_OF
 from kubectl_edl.install.server_side_apply import name_of
 from kubectl_edl.resources.source_manifest import has_ended
 
@@ -45,7 +46,7 @@ def sentences(cluster: PluginCluster, flags: str) -> Iterator[str]:
     for state, unless, group in (("", "", going), ("suspended ", _UNLESS, stopped)):
         if group:
             what = f"{len(group)} {state}with scheduling gates ({_names(group)})"
-            yield f"{what}: {unless}{_BEHIND}: {REMOVE_GATES}{flags}"
+            yield f"{what}: {unless}{_BEHIND}: {REMOVE_GATES} -n NAMESPACE{flags}"
     # Their time to live starts only when all Jobs of the training job have ended.
     if held := list(job_restore.with_held_ttl(elastic)):
         what = f"{len(held)} with {contract.TTL} ({_names(held)})"
@@ -70,8 +71,11 @@ def start_script(jobs: Iterable[Json], flags: str) -> Iterator[str]:
     for job in filter(_may_start, jobs):
         yield from start_commands([job], flags)
         for gated in job_restore.with_gates([job]):
-            remove = f"{REMOVE_GATES} -n {gated['metadata']['namespace']}{flags}"
-            yield f"# {_name(gated)} keeps scheduling gates: {_BEHIND}: {remove}"
+            yield f"# {_name(gated)} keeps scheduling gates: {_BEHIND}: {_remove_gates(job, flags)}"
+
+
+def _remove_gates(job: Json, flags: str) -> str:
+    return f"{REMOVE_GATES} -n {job['metadata']['namespace']}{flags}"
 
 
 def _may_start(job: Json) -> bool:
@@ -91,31 +95,29 @@ def unrestored(job: Json, why: str, flags: str) -> str:
     if original:
         sentences.append(f"By hand: {_patch(job, _spec(original), flags, ' --type=merge')}")
     if fields.keys() - original.keys():
-        sentences.append(f"{_BEHIND.capitalize()}: {REMOVE_GATES}{flags}")
+        sentences.append(f"{_BEHIND.capitalize()}: {_remove_gates(job, flags)}")
     return ". ".join(sentences)
 
 
-def teams_stay(theirs: Iterable[ObjectRef], flags: str) -> Iterator[str]:
+def teams_stay(cluster: PluginCluster, flags: str) -> Iterator[str]:
     """The sentence on teams that a later installation would apply."""
-    for target in theirs:
-        if (target.kind, target.name) == ("ConfigMap", contract.TEAMS_CONFIG_MAP):
-            where = f"{target.name} -n {target.namespace}{flags}"
-            yield (
-                f"{name_of(target)} in namespace {target.namespace} stays, and a later "
-                f"installation there applies its teams. To delete it: kubectl delete configmap "
-                f"{where}"
-            )
-
-
-def namespaces_stay(
-    namespaces: Iterable[ObjectRef], theirs: Sequence[ObjectRef], flags: str
-) -> Iterator[str]:
-    """Why a namespace is kept, and the command that deletes it with users' objects."""
-    for namespace in namespaces:
+    target = ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)
+    if find(cluster, target) is not None:
+        where = f"{target.name} -n {target.namespace}{flags}"
         yield (
-            f"{name_of(namespace)} stays, with what is not kubectl-edl's: "
-            f"{listed(list(map(name_of, theirs)), most=_SHOWN)}. "
-            f"To delete that too: kubectl delete namespace {namespace.name}{flags}"
+            f"{name_of(target)} in namespace {target.namespace} stays, and a later installation "
+            f"there applies its teams. To delete it: kubectl delete configmap {where}"
+        )
+
+
+def namespace_stays(cluster: PluginCluster, flags: str) -> Iterator[str]:
+    """The command that deletes a namespace of our manifests, with users' objects of any kind."""
+    target = ObjectRef("Namespace", "", cluster.system_namespace)
+    found = find(cluster, target)
+    if found and labels(found).get(PART_OF) == contract.MANAGED_BY:
+        yield (
+            f"{name_of(target)} stays, with what others have put into it. To delete it with "
+            f"everything in it: kubectl delete namespace {target.name}{flags}"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import yaml
 
+from edl import contract
 from manifests.documents import HERE
 from manifests.monitoring.grafana import dashboard
 
@@ -29,7 +30,11 @@ def rendered() -> dict[Path, str]:
         "metadata": {
             "name": "edl-dashboard",
             "namespace": "edl-system",
-            "labels": {"app.kubernetes.io/part-of": "kubectl-edl", "grafana_dashboard": "1"},
+            "labels": {
+                "app.kubernetes.io/part-of": contract.MANAGED_BY,
+                contract.INSTALLED: "true",
+                "grafana_dashboard": "1",
+            },
         },
         "data": {"kubectl-edl.json": json.dumps(dashboard(), separators=(",", ":"))},
     }

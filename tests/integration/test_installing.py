@@ -178,6 +178,8 @@ def it_is_uninstalled_once_that_is_confirmed(cluster: Cluster) -> None:
     assert "add --yes" in refused.stderr
     gone = plugin(cluster, "uninstall", "--yes")
     assert gone.returncode == 0, gone.stderr
+    assert "kubectl delete namespace edl-system" in gone.stderr
+    cluster.kubectl("delete", "namespace", "edl-system")
 
 
 def test_the_wheel_carries_what_is_installed_and_krews_archive_runs(tmp_path: Path) -> None:

@@ -31,11 +31,13 @@ def webhook_pod(documents: Documents) -> Json:
 
 
 def test_whatever_is_installed_carries_our_label_and_has_its_place() -> None:
-    """By the label an upgrade finds what it no longer has, and an uninstallation everything."""
+    """By the second label an upgrade finds what it no longer has, an uninstallation all."""
     everything = ("networkPolicy", "certManager", "monitoring")
     for document in installed(**{name: {"enabled": True} for name in everything}):
         metadata = document["metadata"]
         assert metadata["labels"]["app.kubernetes.io/part-of"] == contract.MANAGED_BY
+        deletable = document["kind"] != installation.NAMESPACE
+        assert (contract.INSTALLED in metadata["labels"]) is deletable
         assert metadata.get("namespace") in (None, contract.SYSTEM_NAMESPACE)
 
 

@@ -80,8 +80,8 @@ def test_new_pods_of_a_released_job_stay_gated(stage: Stage) -> None:
     assert found.err.splitlines()[0] == (
         "hint: new pods of mnist-chief, mnist-ps, mnist-worker stay gated until you remove "
         "their gates: "
-        """kubectl patch pod POD --type=merge -p '{"spec":{"schedulingGates":null}}' """
-        "--context prod"
+        """kubectl patch pod POD -p '{"spec":{"schedulingGates":[{"$patch":"delete","""
+        """"name":"edl.dev/placement"}]}}' --context prod"""
     )
 
 

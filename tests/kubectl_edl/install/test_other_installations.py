@@ -281,7 +281,6 @@ def test_teams_that_stay_in_a_namespace_of_helm_are_named(mode: str) -> None:
     on = stage()
     install(on)
     on.run("uninstall", "--yes")
-    on.cluster.create(ObjectRef("Namespace", "", SYSTEM), {"metadata": {"name": SYSTEM}})
     teams = {"name": contract.TEAMS_CONFIG_MAP, "namespace": SYSTEM}
     on.create({"kind": "ConfigMap", "metadata": teams})
     words = ("--yes",) if mode == "none" else ("--dry-run", mode)

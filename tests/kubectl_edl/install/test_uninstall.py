@@ -31,31 +31,6 @@ def test_budgets_of_training_jobs_are_deleted_and_those_of_users_kept() -> None:
     assert [json.loads(one)["metadata"]["name"] for one in left] == ["theirs"]
 
 
-def test_a_namespace_with_pods_of_a_daemon_set_is_kept() -> None:
-    on = stage()
-    install(on)
-    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1"}
-    metadata = {"name": "agent-x", "namespace": SYSTEM, "ownerReferences": [owner]}
-    on.create({"kind": "Pod", "metadata": metadata, "spec": {}})
-    assert "namespace/edl-system stays" in on.run("uninstall", "--yes").err
-
-
-@pytest.mark.parametrize("verb", ["install", "uninstall"])
-def test_a_namespace_that_was_kept_for_users_objects_is_not_deleted_later(verb: str) -> None:
-    on = stage()
-    install(on)
-    teams = {"name": contract.TEAMS_CONFIG_MAP, "namespace": SYSTEM}
-    on.create({"kind": "ConfigMap", "metadata": teams})
-    on.run("uninstall", "--yes")
-    on.cluster.system_namespace = "team-x"
-    on.cluster.create(ObjectRef("Namespace", "", "team-x"), {"metadata": {"name": "team-x"}})
-    run = install(on)
-    if verb == "uninstall":
-        run = on.run("uninstall", "--yes")
-    assert (run.code, "namespace/" in run.out) == (0, False)
-    assert on.cluster.get(ObjectRef("Namespace", "", SYSTEM))
-
-
 def test_a_provisional_pod_on_a_lost_node_delays_no_uninstallation() -> None:
     on = stage()
     install(on)
@@ -107,7 +82,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         on.create(
             {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}}
         )
-    assert len(left(on)) == len(installation.documents()) + 6
+    # Six are of the reconciler and of users' namespaces; the namespace stays.
+    assert len(left(on)) == len(installation.documents()) - 1 + 6
     tried = on.run("uninstall", "--dry-run", "server").out
     assert tried.replace("(server dry run)", "(dry run)").splitlines() == left(on)
     run = on.run("uninstall", "--yes")
@@ -116,7 +92,7 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
     assert [json.loads(one)["metadata"]["name"] for one in pods] == ["other"]
     assert run.out.splitlines()[0].startswith("mutatingwebhookconfiguration")
     assert run.out.splitlines()[-4:] == [
-        "namespace/edl-system deleted",
+        "priorityclass.scheduling.k8s.io/edl-provisional deleted",
         "lease.coordination.k8s.io/edl-reconciler deleted",
         "configmap/edl-queue in default deleted",
         "pod/asks in default deleted",
@@ -131,6 +107,8 @@ def test_uninstalling_takes_everything_but_jobs() -> None:
         """  kubectl patch job waits -n default -p '{"spec":{"suspend":false}}'\n"""
         "1 with edl.dev/ttl-seconds-after-finished (default/waits): each is deleted "
         "that long after its own end.\n"
+        "namespace/edl-system stays, with what others have put into it. To delete it with "
+        "everything in it: kubectl delete namespace edl-system\n"
     )
     assert on.job("waits")["spec"][ttl_after_finished.FIELD] == 600
     assert contract.TTL not in on.job("waits")["metadata"]["annotations"]
@@ -149,27 +127,49 @@ def test_uninstall_needs_confirmation() -> None:
     assert left(on) == []
 
 
-def test_the_namespace_is_kept_if_others_use_it() -> None:
+def test_the_namespace_is_kept_with_objects_of_any_kind() -> None:
     on = stage()
     install(on)
     for kind, name in (
         ("ConfigMap", contract.TEAMS_CONFIG_MAP),
-        ("ConfigMap", "kube-root-ca.crt"),
-        ("ConfigMap", "istio-ca-root-cert"),
-        ("Secret", "pull"),
+        ("ServiceAccount", "backup"),
+        ("Certificate", "theirs"),
     ):
         on.create({"kind": kind, "metadata": {"name": name, "namespace": SYSTEM}})
     dry = on.run("uninstall", "--dry-run", "client")
     assert dry.err.splitlines()[-1] == (
-        "namespace/edl-system stays, with what is not kubectl-edl's: configmap/edl-teams, "
-        "secret/pull. To delete that too: kubectl delete namespace edl-system"
+        "namespace/edl-system stays, with what others have put into it. To delete it with "
+        "everything in it: kubectl delete namespace edl-system"
     )
-    assert "namespace/" not in dry.out
     run = on.run("uninstall", "--yes")
-    assert (run.code, "secret/pull" in run.err) == (0, True)
+    assert (run.code, "namespace/" in run.out, "configmap edl-teams" in run.err) == (0, False, True)
     assert on.cluster.get(ObjectRef("Namespace", "", SYSTEM))
-    assert on.cluster.get(ObjectRef("ConfigMap", SYSTEM, contract.TEAMS_CONFIG_MAP))
+    assert on.cluster.get(ObjectRef("Certificate", SYSTEM, "theirs"))
     assert left(on) == []
+
+
+def test_a_namespace_of_the_administrator_is_not_offered_for_deletion() -> None:
+    on = stage()
+    install(on)
+    unlabelled = {"metadata": {"labels": {"app.kubernetes.io/part-of": None}}}
+    on.cluster.patch(ObjectRef("Namespace", "", SYSTEM), unlabelled)
+    assert "namespace" not in on.run("uninstall", "--yes").err
+
+
+@pytest.mark.parametrize("verb", ["upgrade", "uninstall"])
+def test_objects_of_the_administrator_stay_whatever_they_are_part_of(verb: str) -> None:
+    on = stage()
+    install(on)
+    labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
+    teams = ObjectRef("ConfigMap", SYSTEM, contract.TEAMS_CONFIG_MAP)
+    viewers = ObjectRef("ClusterRoleBinding", "", "edl-viewers")
+    for target in (teams, viewers):
+        metadata = {"name": target.name, "namespace": target.namespace, "labels": labels}
+        on.cluster.create(target, {"kind": target.kind, "metadata": metadata})
+    words = {"upgrade": ("--no-wait", "--set", "logLevel=debug"), "uninstall": ("--yes",)}
+    assert on.run(verb, *words[verb]).code == 0
+    assert on.cluster.get(teams)
+    assert on.cluster.get(viewers)
 
 
 def test_uninstalling_nothing_is_done_at_once() -> None:
