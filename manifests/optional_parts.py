@@ -31,7 +31,7 @@ class NetworkPolicy(Part, frozen=True):
         says("Ports of the API server: the Service `kubernetes` and its endpoints.", min_length=1),
     ] = (443, 6443)
     monitoring_namespaces: Annotated[
-        tuple[ObjectName, ...], says("Namespaces whose pods may read the metrics.")
+        tuple[ObjectName, ...], says("Namespaces whose pods may read the metrics.", min_length=1)
     ] = ("monitoring",)
 
 

@@ -7,7 +7,8 @@ from msgspec import Meta
 from manifests.planning import says
 
 ResourceQuantity: TypeAlias = (
-    Annotated[str, Meta(pattern=r"^[0-9.]+([EPTGMk]i?|m)?\Z")] | Annotated[int, Meta(ge=0)]
+    Annotated[str, Meta(pattern=r"^([0-9]+\.?|[0-9]*\.[0-9]+)([EPTGMK]i|[EPTGMk]|m)?\Z")]
+    | Annotated[int, Meta(ge=0)]
 )
 QualifiedName: TypeAlias = Annotated[
     str,
@@ -25,7 +26,13 @@ PrintableText: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\x
 """Text without control characters other than tabs and line breaks."""
 ResourceQuantities: TypeAlias = dict[QualifiedName, ResourceQuantity]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
-Cidr: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}\Z")]
+Cidr: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^([0-9]{1,3}(\.[0-9]{1,3}){3}/([12]?[0-9]|3[0-2])"
+        r"|[0-9a-fA-F.]*:[0-9a-fA-F.:]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))\Z"
+    ),
+]
 ObjectName: TypeAlias = Annotated[
     str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", max_length=63)
 ]

@@ -38,6 +38,11 @@ from manifests.value_types import (
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 
+_Toleration: TypeAlias = dict[
+    Literal["key", "operator", "value", "effect", "tolerationSeconds"], str | int
+]
+
+
 class ContainerResources(Part, frozen=True):
     """As a container's `resources`."""
 
@@ -122,7 +127,7 @@ class PodSettings(Part, frozen=True):
     node_selector: Annotated[LabelMap, says("Node selector of the pods.")] = msgspec.field(
         default_factory=lambda: {"kubernetes.io/os": "linux"}
     )
-    tolerations: Annotated[tuple[dict[str, Any], ...], says("Tolerations of the pods.")] = ()
+    tolerations: Annotated[tuple[_Toleration, ...], says("Tolerations of the pods.")] = ()
     affinity: Annotated[
         dict[Literal["nodeAffinity", "podAffinity", "podAntiAffinity"], Any],
         says("Affinity of the pods, besides their spread over hosts and zones."),
@@ -255,7 +260,7 @@ def _is_switch(names: Sequence[str]) -> bool:
 
 def _taught(message: str) -> str:
     """A message of msgspec, `WHAT - at `$.PATH``, as `PATH: WHAT`, with the allowed values."""
-    what, _, path = message.partition(" - at `$.")
+    what, _, path = message.replace("`key` in ", "").partition(" - at `$.")
     path = path.rstrip("`")
     if _is_switch(path.split(".")):
         what = "must be true or false"

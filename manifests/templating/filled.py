@@ -106,7 +106,7 @@ _PLACES: Final[Mapping[type, Callable[[Any, _Context], Any]]] = {
     nodes.Word: lambda place, context: _text(context.at(place.path)),
     nodes.Joined: lambda place, context: f"{context.at(place.path)}{place.ending}",
     nodes.CelText: lambda place, context: json.dumps(context.at(place.path), ensure_ascii=False),
-    nodes.Merged: lambda place, context: merged(_tree(place.base, context), context.at(place.path)),
+    nodes.Merged: lambda place, context: merged(context.at(place.path), _tree(place.base, context)),
     nodes.Element: lambda _place, context: context.element,
     nodes.Pair: _pair,
 }

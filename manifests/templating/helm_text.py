@@ -98,7 +98,7 @@ class HelmPrinter(Struct, frozen=True):
         """The expression for a map or list on lines of its own; None for other values."""
         if isinstance(value, nodes.Merged):
             base = " ".join(f"{json.dumps(key)} {json.dumps(to)}" for key, to in value.base.items())
-            return f"(merge (dict) .Values.{value.path} (dict {base}))"
+            return f"(merge (dict {base}) .Values.{value.path})"
         if isinstance(value, nodes.Value) and isinstance(self._default(value.path), dict | list):
             return f".Values.{value.path}"
         return None

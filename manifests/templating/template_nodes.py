@@ -86,7 +86,7 @@ class CelText(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """A place for the map `base` with the value's entries, which take precedence."""
+    """A place for the map `base`, which takes precedence, with the value's entries."""
 
     base: dict[str, Any]
     path: str

@@ -41,6 +41,21 @@ def test_whatever_is_installed_carries_our_label_and_has_its_place() -> None:
         assert metadata.get("namespace") in (None, contract.SYSTEM_NAMESPACE)
 
 
+def test_labels_of_monitoring_do_not_replace_those_of_the_installation() -> None:
+    theirs = {"release": "prometheus", contract.INSTALLED: "false"}
+    documents = installed(monitoring={"enabled": True, "labels": theirs})
+    own = found(documents, "PrometheusRule", "edl")["metadata"]["labels"]
+    assert (own["release"], own[contract.INSTALLED]) == ("prometheus", "true")
+
+
+@pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical"])
+def test_the_quota_admits_pods_of_each_critical_priority(name: str) -> None:
+    documents = installed(pods={"priorityClassName": name})
+    (quota,) = (one for one in documents if one["kind"] == "ResourceQuota")
+    (selects,) = quota["spec"]["scopeSelector"]["matchExpressions"]
+    assert webhook_pod(documents)["priorityClassName"] in selects["values"]
+
+
 def test_with_cert_manager_the_webhook_reads_a_volume() -> None:
     documents = installed(certManager={"enabled": True})
     (container,) = webhook_pod(documents)["containers"]

@@ -203,11 +203,32 @@ def test_given_maps_are_merged_with_the_defaults() -> None:
         ),
         ({"fence": {"enabled": 1}}, "^fence.enabled: must be true or false$"),
         ({"logLevel": "loud"}, "logLevel: Invalid enum value 'loud'; one of debug, info, warning"),
+        ({"webhook": {"resources": {"limits": {"cpu": "1.2.3"}}}}, "limits.*Expected `str` match"),
+        ({"webhook": {"resources": {"limits": {"cpu": "1ki"}}}}, "limits.*Expected `str` match"),
+        ({"networkPolicy": {"monitoringNamespaces": []}}, "monitoringNamespaces: .* length >= 1"),
+        ({"networkPolicy": {"apiServerBlocks": ["10.0.0.0/33"]}}, "apiServerBlocks.*match"),
+        ({"networkPolicy": {"apiServerBlocks": ["::/129"]}}, "apiServerBlocks.*match"),
+        ({"pods": {"tolerations": [{"oops": 1}]}}, r"tolerations\[0\]: Invalid enum value 'oops'"),
     ],
 )
 def test_a_wrong_value_is_refused_by_its_path(given: dict[str, object], said: str) -> None:
     with pytest.raises(values.ValuesError, match=said.replace("`", ".")):
         values.read(given)
+
+
+def test_what_kubernetes_accepts_is_accepted() -> None:
+    limits = {"cpu": ".5", "memory": "1.5Gi", "example.test/a": "2.", "example.test/b": "1Ki"}
+    blocks = ("10.0.0.2/32", "0.0.0.0/0", "fd00::/8", "::ffff:10.0.0.2/128")
+    toleration = {"key": "gpu", "operator": "Exists", "tolerationSeconds": 60}
+    given = {
+        "webhook": {"resources": {"limits": limits}},
+        "networkPolicy": {"apiServerBlocks": blocks},
+        "pods": {"tolerations": [toleration]},
+    }
+    found = values.read(given)
+    assert found.webhook.resources.limits == {"memory": "384Mi"} | limits
+    assert found.network_policy.api_server_blocks == blocks
+    assert found.pods.tolerations == (toleration,)
 
 
 @pytest.mark.parametrize("mode", ["detect", "present"])
