@@ -4,9 +4,10 @@
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
@@ -15,9 +16,25 @@ from certs.bundle import FILES, to_files
 from certs.issue import LIFETIMES, Lifetimes
 from certs.rotation_steps import CertificateRequest, reissued
 from certs.secrets import usual
-from certs.subject_names import SubjectNames, local_names
+from certs.subject_names import SubjectNames, is_address, is_host, local_names
 from certs.verify import facts_of
 from edl.errors import EdlError
+
+_DAYS: Final[Mapping[str, Any]] = {"type": click.IntRange(1, 36_500), "show_default": True}
+
+
+def _all(is_valid: Callable[[str], bool]) -> Callable[..., tuple[str, ...]]:
+    """Each value of the option is one."""
+
+    def check(
+        _context: click.Context, _option: click.Parameter, names: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        for name in names:
+            if not is_valid(name):
+                raise click.BadParameter(f'"{name}" cannot be a name in a certificate.')
+        return names
+
+    return check
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,10 +50,14 @@ def certs() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="The directory of ca.crt, ca.key, tls.crt and tls.key.",
 )
-@click.option("--dns", multiple=True, help="A further host name of the server.")
-@click.option("--ip", multiple=True, help="A further IP address of the server.")
-@click.option("--days", default=LIFETIMES.serving.days, show_default=True, help="Serving lifetime.")
-@click.option("--ca-days", default=LIFETIMES.authority.days, show_default=True)
+@click.option(
+    "--dns", multiple=True, callback=_all(is_host), help="A further host name of the server."
+)
+@click.option(
+    "--ip", multiple=True, callback=_all(is_address), help="A further IP address of the server."
+)
+@click.option("--days", default=LIFETIMES.serving.days, help="Serving lifetime.", **_DAYS)
+@click.option("--ca-days", default=LIFETIMES.authority.days, **_DAYS)
 def issue_command(
     directory: Path, dns: tuple[str, ...], ip: tuple[str, ...], days: int, ca_days: int
 ) -> None:

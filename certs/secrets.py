@@ -25,6 +25,7 @@ from certs.bundle import (
 from certs.ca_bundle import publish, trusted
 from certs.issue import LIFETIMES, Lifetimes, issue_pair
 from certs.rotation_steps import (
+    MOST_PREDECESSORS,
     NO_PROGRESS,
     CertificateRequest,
     TrustProgress,
@@ -34,7 +35,7 @@ from certs.rotation_steps import (
     succeeded,
 )
 from certs.subject_names import SubjectNames, is_address, service_names
-from certs.verify import is_signed_by
+from certs.verify import is_signed_by, trusted_of
 from edl import contract
 from edl.errors import Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster, find
@@ -140,10 +141,22 @@ def ensure(
 def rotate(
     cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
 ) -> Installed:
-    """Publishes a new authority; the old one stays trusted, and its certificate is served."""
+    """Publishes a new authority; the old one stays trusted, and its certificate is served.
+
+    Raises CertificateError if the oldest, whose certificate may be served, would lose its trust.
+    """
     order = CertificateRequest(installation.names, now, lifetimes)
-    choice = _Choice(lambda stored, believed: succeeded(stored, order, believed), _as_found)
-    return _agreed(cluster, installation, choice)
+
+    def issuer(stored: Issuer | None, believed: bytes) -> Issuer:
+        if stored and len(trusted_of(stored.trust, now)) > MOST_PREDECESSORS:
+            raise CertificateError(
+                f"the authority was replaced {MOST_PREDECESSORS} times already, and all of them "
+                "are trusted: wait until the leading reconciler has dropped them, an hour after "
+                "the last one"
+            )
+        return succeeded(stored, order, believed)
+
+    return _agreed(cluster, installation, _Choice(issuer, _as_found))
 
 
 def renew(

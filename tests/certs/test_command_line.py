@@ -3,7 +3,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from certs.__main__ import certs as command_line
 from certs.issue import LIFETIMES
 
 
@@ -34,3 +36,17 @@ def test_an_authority_that_cannot_sign_is_one_line_on_stderr(tmp_path: Path) -> 
     assert issued.returncode == 1
     assert issued.stderr.startswith("error: the authority cannot sign: the key is not readable PEM")
     assert len(issued.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--days", "-5"), "-5 is not in the range 1<=x<=36500"),
+        (("--ca-days", "99999999"), "99999999 is not in the range"),
+        (("--ip", "foo"), '"foo" cannot be a name in a certificate'),
+        (("--dns", "\u00fc.test"), "cannot be a name in a certificate"),
+    ],
+)
+def test_what_no_certificate_can_have_is_refused(words: tuple[str, str], said: str) -> None:
+    found = CliRunner().invoke(command_line, ["issue", "--dir", "unused", *words])
+    assert (found.exit_code, said in found.output) == (2, True)

@@ -9,7 +9,12 @@ import pytest
 
 from certs.bundle import Bundle, CertificateError, each_certificate, to_files
 from certs.issue import issue
-from certs.rotation_steps import CertificateRequest, TrustProgress, is_good
+from certs.rotation_steps import (
+    MOST_PREDECESSORS,
+    CertificateRequest,
+    TrustProgress,
+    is_good,
+)
 from certs.secrets import (
     WEBHOOK_KINDS,
     ensure,
@@ -256,6 +261,18 @@ def test_rotating_publishes_an_authority_and_serves_on_what_the_old_one_signed(
     assert new.pair == old.pair == kept(cluster).pair
     assert trusted(cluster, VALIDATING) == {new.issuer.trust}
     assert each_certificate(new.issuer.trust)[1:] == each_certificate(old.issuer.trust)
+
+
+def test_rotating_again_and_again_never_drops_the_authority_of_the_served_pair(
+    cluster: FakeCluster,
+) -> None:
+    served = ensure(cluster, INSTALLATION, NOW).issuer.authority.certificate
+    for _ in range(MOST_PREDECESSORS):
+        rotate(cluster, INSTALLATION, NOW)
+    with pytest.raises(CertificateError, match="was replaced 7 times already"):
+        rotate(cluster, INSTALLATION, NOW)
+    (trust,) = trusted(cluster, VALIDATING)
+    assert served in each_certificate(trust)
 
 
 def test_when_every_replica_serves_the_successors_pair_one_authority_is_trusted(
