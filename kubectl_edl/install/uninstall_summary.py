@@ -113,8 +113,8 @@ def teams_stay(cluster: PluginCluster, flags: str) -> Iterator[str]:
 def namespace_stays(cluster: PluginCluster, flags: str) -> Iterator[str]:
     """The command that deletes a namespace of our manifests, with users' objects of any kind."""
     target = ObjectRef("Namespace", "", cluster.system_namespace)
-    found = find(cluster, target)
-    if found and labels(found).get(PART_OF) == contract.MANAGED_BY:
+    namespace = find(cluster, target)
+    if namespace and labels(namespace).get(PART_OF) == contract.MANAGED_BY:
         yield (
             f"{name_of(target)} stays, with what others have put into it. To delete it with "
             f"everything in it: kubectl delete namespace {target.name}{flags}"
