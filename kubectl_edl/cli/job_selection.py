@@ -8,6 +8,7 @@ import click
 from edl.errors import EdlError
 from edl.kube.option_group import argument, group, option, option_group, shared_option
 from edl.model import JobKey
+from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import confirmed
@@ -54,6 +55,15 @@ def check(choice: JobSelection, scope: Scope) -> None:
     if scope.all_namespaces and choice.names:
         raise click.UsageError(
             "A name belongs to one namespace: with -A, use -l SELECTOR or --all."
+        )
+
+
+def check_whole(key: JobKey, unmatched: Collection[str]) -> None:
+    """Raise Refused if a selector matches some Jobs of this training job, and not these."""
+    if unmatched:
+        raise Refused(
+            f"{key}: -l matches some of its Jobs, and not {', '.join(sorted(unmatched))}; all of "
+            "them would change together: give its name instead; nothing was changed"
         )
 
 

@@ -285,14 +285,15 @@ def _with_name(role: Role, keys: Mapping[str, JobKey]) -> Role:
 def selected(
     jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
 ) -> tuple[TrainingJob, ...]:
-    """A training job is selected as a whole if any of its Jobs matches.
+    """The training jobs of which any Job matches."""
+    keys = {key for key, _ in matching_jobs(jobs, connection, selector)} if selector else None
+    return tuple(job for job in jobs if keys is None or job.key in keys)
 
-    A Job that is left out of it, or is being deleted, does not select it.
-    """
-    if not selector:
-        return tuple(jobs)
+
+def matching_jobs(
+    jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
+) -> set[tuple[JobKey, str]]:
+    """The names of Jobs that match; not of those that are left out, or being deleted."""
     chosen = {(job.key, job.name) for job in _jobs(connection, selector) if not job.leaving}
-    for job in jobs:
-        chosen.difference_update((job.key, other.name) for other in job.conflicting)
-    keys = {key for key, _ in chosen}
-    return tuple(job for job in jobs if job.key in keys)
+    left_out = ((job.key, other.name) for job in jobs for other in job.conflicting)
+    return chosen.difference(left_out)

@@ -26,6 +26,7 @@ from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
     check,
+    check_whole,
     each,
     none_found,
     selection_options,
@@ -67,7 +68,7 @@ def _selected(
             if whole in listed and job["metadata"]["name"] in left_out(listed[whole]):
                 flags = connection.scope.within(whole.namespace).flags
                 cli.warn(f"hint: {_alone(job['metadata']['name'], whole.name, flags)}")
-        return {key: jobs for key, jobs in listed.items() if _selects(uids, jobs)}
+        return {key: jobs for key, jobs in listed.items() if _selects(uids, key, jobs)}
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
     every = {job["metadata"]["name"] for jobs in there.values() for job in jobs}
@@ -79,14 +80,19 @@ def _selected(
     return {JobKey(connection.namespace, name): there[name] for name in names if name in there}
 
 
-def _selects(uids: Collection[str], jobs: Sequence[Json]) -> bool:
-    """Whether one of these uids is of a Job that still belongs to the training job of `jobs`."""
+def _selects(uids: Collection[str], key: JobKey, jobs: Sequence[Json]) -> bool:
+    """Whether these uids are of Jobs that still belong to the training job of `jobs`.
+
+    Raises Refused if they are of some of its Jobs only.
+    """
     others = left_out(jobs)
     staying = [job for job in jobs if "deletionTimestamp" not in job["metadata"]]
-    return any(
-        job["metadata"]["uid"] in uids and job["metadata"]["name"] not in others
-        for job in staying or jobs
-    )
+    members = [job["metadata"] for job in staying or jobs if job["metadata"]["name"] not in others]
+    unmatched = [member["name"] for member in members if member["uid"] not in uids]
+    if len(unmatched) == len(members):
+        return False
+    check_whole(key, unmatched)
+    return True
 
 
 _ByName = Mapping[str, Sequence[Json]]
@@ -215,7 +221,8 @@ _HELP: Final = """Delete training jobs with all of their Jobs and pods.
 
 Their Service, PodDisruptionBudgets and a launcher's RBAC are deleted with the Jobs. You are asked
 for confirmation, unless --yes is given. Like kubectl delete, the command waits until the Jobs are
-gone; pods get their grace period. It needs the right to list and delete Jobs.
+gone; pods get their grace period. It needs the right to list and delete Jobs. A training job of
+which -l matches some Jobs only is refused: its name deletes it.
 
 \b
 Examples:

@@ -19,6 +19,7 @@ from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
     check,
+    check_whole,
     each,
     flags,
     none_found,
@@ -26,7 +27,7 @@ from kubectl_edl.cli.job_selection import (
     shown,
 )
 from kubectl_edl.cli.options import YES, WriteOptions, all_namespaces_options
-from kubectl_edl.client.cluster_view import Survey, selected, survey_training
+from kubectl_edl.client.cluster_view import Survey, matching_jobs, survey_training
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
 from kubectl_edl.client.reconciler_lease import unattended
@@ -94,8 +95,16 @@ def _chosen(
     """The selected jobs; a selector and `--all` skip jobs that have ended."""
     if choice.by_name:
         return _named(choice.names, survey, connection)
-    jobs = selected(survey.jobs, connection, choice.selector)
-    return [job for job in jobs if job.roles and (ending(job) is None or job.live)]
+    jobs = [job for job in survey.jobs if job.roles and (ending(job) is None or job.live)]
+    if not choice.selector:
+        return jobs
+    matching = matching_jobs(jobs, connection, choice.selector)
+    keys = {key for key, _ in matching}
+    chosen = [job for job in jobs if job.key in keys]
+    for job in chosen:
+        names = {role.job for role in job.live}
+        check_whole(job.key, {name for name in names if (job.key, name) not in matching})
+    return chosen
 
 
 def _named(
@@ -165,7 +174,8 @@ def _patch(job: TrainingJob, role: Role, switch: Switch) -> Patch:
 _PAUSE_HELP: Final = """Suspend training jobs until they are resumed.
 
 All of their pods are terminated now, with their grace period; unsaved work is lost. The Jobs are
-kept. With -l or --all you are asked for confirmation, unless --yes is given.
+kept. With -l or --all you are asked for confirmation, unless --yes is given. A training job of
+which -l matches some Jobs only is refused: its name pauses it.
 
 A work queue of which a pod has succeeded is not paused, as Kubernetes would take it as complete.
 
@@ -194,6 +204,7 @@ _PAUSE: Final = Switch(
 _RESUME_HELP: Final = """Resume paused training jobs: they queue again.
 
 A job starts when the minimum of every role fits at once, after the jobs that were queued before it.
+A training job of which -l matches some Jobs only is refused: its name resumes it.
 
 \b
 Examples:

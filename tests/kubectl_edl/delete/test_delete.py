@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from edl.errors import NotFound
+from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
@@ -72,9 +73,24 @@ def test_several_names_and_a_name_twice(stage: Stage) -> None:
 
 def test_a_selector_selects_whole_training_jobs(stage: Stage) -> None:
     assert stage.run("delete", "-l", "team=vision", "-y").out == "sweep: deleted\n"
-    stage.patch("mnist-ps", {"metadata": {"labels": {"team": "vision"}}})
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"labels": {"team": "vision"}}})
     assert stage.run("delete", "-l", "team=vision", "-y").code == 0
     assert names(stage) == ["plain"]
+
+
+@pytest.mark.parametrize("command", ["delete", "pause", "resume"])
+def test_a_training_job_of_which_some_jobs_match_is_refused(stage: Stage, command: str) -> None:
+    for name in ("mnist-ps", "mnist-worker", "sweep"):
+        stage.patch(name, {"metadata": {"labels": {"keep": "yes"}}})
+    before = stage.cluster.list(ListOptions("Job"))
+    found = stage.run(command, "-l", "!keep", "-y")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "error: default/mnist: -l matches some of its Jobs, and not mnist-ps, mnist-worker; all of "
+        "them would change together: give its name instead; nothing was changed\n"
+    )
+    assert stage.cluster.list(ListOptions("Job")) == before
 
 
 def test_all_are_the_training_jobs_of_the_namespace(stage: Stage) -> None:
