@@ -13,18 +13,27 @@ from typing import Final
 
 _MOST: Final = 10
 """Files that are kept: each further one replaces the oldest."""
+_MEMBER_NAME: Final = (
+    r"(?i:[\w-]{0,40}(?:token|passw(?:or)?d|passphrase|secret|key-?data|(?:api|access)[_-]?key))"
+)
 _MEMBER: Final = (
-    r"""((?:^|[{,?&(\[:]|['"])\s*"""
-    r"""(?i:[\w-]*(?:token|password|secret|key-?data))['"]?\s*[:=]\s*"""
+    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]+=)|[.!]\s)\s*"""
+    rf"""{_MEMBER_NAME}\\?['"]?\s*[:=]\s*"""
 )
 _CREDENTIALS: Final = (
     re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
+    re.compile(r"((?i:\bauthorization)\\?['\"]?\s*[:=]\s*\\?['\"]?\w+ )[^\s'\"\\]+"),
     re.compile(r"(://[^\s/@:'\"]*:)[^\s'\"]+(?=@)"),
     re.compile(r"(://)[^\s/@:'\"]+(?=@)"),
-    re.compile(_MEMBER + r"b?(['\"]))(?:(?!\2)[^\\]|\\.)*", re.MULTILINE),
-    re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)[^\s'\",}&)]+", re.MULTILINE),
+    re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
+    re.compile(r"(\b)eyJ[\w-]+\.[\w-]+\.[\w-]*"),
+    re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)[^\s'\"]+"),
+    re.compile(_MEMBER + r"b?(\\?['\"]))(?:(?!\2)(?:[^\\]|\\.))*", re.MULTILINE),
+    re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)(?:[^\s'\"\\,}&)]|\\(?!['\"]))+", re.MULTILINE),
 )
-"""Headers, users and passwords in URLs, and members of a kubeconfig or of a plugin's answer."""
+"""Headers, users and passwords in URLs, private keys, JSON web tokens, options, variables of an
+environment, and members of a kubeconfig or of a plugin's answer.
+"""
 
 
 def write_crash(error: Exception, command: str, now: datetime, environ: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import signal
@@ -40,6 +41,8 @@ _CALLBACK: Final = 0.05
 """Seconds after which a callback that dropped an interrupt has returned."""
 
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of writing for which no line of this program is to blame."""
 _CHANGING: Final = frozenset({"delete", "pause", "resume", "scale"})
 """Commands that read Jobs and change them: a role that may only read them does not suffice."""
 
@@ -130,6 +133,9 @@ def _misused(error: click.UsageError, cli: CliContext) -> int:
 def _unexpected(error: Exception, cli: CliContext, command: str, environ: Mapping[str, str]) -> int:
     from kubectl_edl.crash_file import redacted, write_crash
 
+    if isinstance(error, OSError) and error.errno in _FULL:
+        cli.warn(f"error: the output cannot be written: {error.strerror}")
+        return Exit.REFUSED
     path = write_crash(error, command, cli.now(), environ)
     where = f"its traceback: {path}" if path else "EDL_DEBUG=1 shows where it comes from"
     cli.warn(f"error: unexpected {type(error).__name__}: {redacted(str(error))}; {where}")

@@ -3,6 +3,7 @@
 The chart's values.yaml, its schema and its README are generated from this module.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
@@ -197,6 +198,7 @@ class Values(Part, frozen=True):
 
 DEFAULTS: Final = Values()
 LEAST: Final = SHORTEST.total_seconds()
+_UNKNOWN: Final = re.compile("Object contains unknown field `(.*)`")
 _UNFENCED: Final = "reconciler.planning.autoscaler: must be none or absent with fence.enabled=false"
 
 
@@ -262,6 +264,9 @@ def _taught(message: str) -> str:
     """A message of msgspec, `WHAT - at `$.PATH``, as `PATH: WHAT`, with the allowed values."""
     what, _, path = message.replace("`key` in ", "").partition(" - at `$.")
     path = path.rstrip("`")
+    if unknown := _UNKNOWN.fullmatch(what):
+        path = f"{path}.{unknown[1]}".lstrip(".")
+        return f"{path}: there is no such value; --set {path}= leaves it out"
     if _is_switch(path.split(".")):
         what = "must be true or false"
     if words := _WORDS.get(path.rpartition(".")[2]):

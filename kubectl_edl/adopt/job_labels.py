@@ -1,5 +1,6 @@
 """Adds kubectl-edl's labels and annotations to a manifest. Pure."""
 
+import shlex
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import fields
@@ -51,7 +52,7 @@ class LabelOptions:
     def flags(self) -> str:
         """These options as written on a command line: `--framework horovod --min 2`."""
         given = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return " ".join(f"--{name} {value}" for name, value in given if value)
+        return " ".join(f"--{name} {shlex.quote(value)}" for name, value in given if value)
 
 
 def labelled(manifest: Json, labels: LabelOptions) -> Json:

@@ -41,7 +41,7 @@ from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, YES
 from kubectl_edl.cli.suggested_commands import adopt_cron_job, with_flags
 from kubectl_edl.client.patcher import with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
-from kubectl_edl.create.create_jobs import check_completed
+from kubectl_edl.create.create_jobs import check_completed, stored_as
 from kubectl_edl.create.prerequisites import hints
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.yaml_writer import dump
@@ -269,6 +269,10 @@ def _recreate(
     except (ClusterError, Refused, KeyboardInterrupt) as error:
         if not sent:
             raise
+        with suppress(ClusterError):
+            stored = stored_as(connection, sent[0].fresh)
+            if stored and stored["metadata"]["uid"] != sent[0].live["metadata"]["uid"]:
+                return stored  # only the answer was lost
         cli.out.write(dump(sent[0].fresh))
         why = str(error) or "interrupted"
         raise Refused(

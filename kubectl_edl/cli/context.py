@@ -110,7 +110,7 @@ class Scope:
     def _there(self) -> str:
         if self.all_namespaces:
             return " -A"
-        return f" -n {self.namespace}" if self.namespace else ""
+        return f" -n {quote(self.namespace)}" if self.namespace else ""
 
     def within(self, namespace: str) -> Scope:
         """The scope of one namespace, for commands about an object in it."""

@@ -10,7 +10,7 @@ _COMMA: Final = re.compile(r",(?![^(]*\))")
 _WORD: Final = r"[^\s!=<>(),]"
 _REQUIREMENT: Final = re.compile(
     rf"\s*(?P<absent>!\s*)?(?P<key>{_WORD}+)\s*(?(absent)|(?:"
-    rf"(?:==?|!=)\s*(?P<value>{_WORD}*)|[<>]\s*(?P<number>[0-9]+)"
+    rf"(?:==?|!=)\s*(?P<value>{_WORD}*)|[<>]\s*(?P<number>[0-9]{{1,30}})"
     r"|(?<=\s)(?:not)?in\s*\((?P<values>[^()]*)\))?)\s*"
 )
 

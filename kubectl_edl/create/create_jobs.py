@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from edl import contract
 from edl.contract.manifest_parts import annotations
 from edl.errors import AlreadyExists, ClusterError, Finding, Forbidden, Invalid, NotFound, refuse
-from edl.kube.cluster import Cluster, ListOptions
+from edl.kube.cluster import Cluster, ListOptions, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
@@ -38,16 +38,19 @@ def create_all(
 
 def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
     """The Job, if it was created and only the response was lost, or if that is unknown."""
-    wanted = as_applied(manifest, connection.namespace)
     try:
-        stored = connection.cluster.get(
-            ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
-        )
-    except NotFound:
-        return []
+        stored = stored_as(connection, manifest)
     except ClusterError:
-        return [wanted]
-    return [stored] if _is_same(stored, wanted) else []
+        return [as_applied(manifest, connection.namespace)]
+    return [stored] if stored else []
+
+
+def stored_as(connection: ClusterConnection, manifest: Json) -> Json | None:
+    """The Job that was created from the manifest, by what was applied. Raises ClusterError."""
+    wanted = as_applied(manifest, connection.namespace)
+    target = ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
+    stored = find(connection.cluster, target)
+    return stored if stored and _is_same(stored, wanted) else None
 
 
 def _is_same(stored: Json, created: Json) -> bool:

@@ -188,15 +188,21 @@ def _active(job: Json) -> int:
 
 
 def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
-    """Delete this Job by its uid: a newer one may have its name."""
+    """Delete this Job by its uid: a newer one may have its name.
+
+    Raises Conflict if an admission webhook answers so, or the API server for another reason.
+    """
     if dry_run == "client":
         return
     try:
         cluster.delete(
             ObjectRef.of("Job", job), uid=job["metadata"]["uid"], dry_run=dry_run == "server"
         )
-    except (NotFound, Conflict):  # deleted in the meantime, and perhaps created again
+    except NotFound:
         return
+    except Conflict:
+        if _is_there(cluster, job):  # else it was deleted in the meantime, and created again
+            raise
 
 
 def _wait_until_gone(

@@ -130,9 +130,17 @@ def _set(given: Json, setting: str) -> Json:
     except (yaml.YAMLError, ValueError, RecursionError):
         raise click.UsageError(f'--set "{setting}": the value is not YAML.') from None
     names: Sequence[str] = [name.replace("\\.", ".") for name in _DOT.split(path)]
-    if unknown := values.unknown(names):
+    if (unknown := values.unknown(names)) and (text or not _has(given, names)):
         raise click.UsageError(f'--set "{setting}": there is no such value; {unknown}.')
     return _put(given, names, _named(value) if isinstance(value, dict) else value)
+
+
+def _has(given: Json, names: Sequence[str]) -> bool:
+    """Whether there is a value at the path, such as a stored one of another version."""
+    inner: object = given
+    for name in names:
+        inner = inner.get(name) if isinstance(inner, dict) else None
+    return inner is not None
 
 
 def _put(given: Json, names: Sequence[str], value: object) -> Json:

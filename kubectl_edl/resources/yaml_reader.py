@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -223,7 +224,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
     result = dict(pairs)
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        (twice, _), *_ = Counter(names).most_common(1)
         raise ValueError(f'"{twice}" occurs twice in an object')
     return result
 

@@ -63,9 +63,14 @@ class _RoleReplicas(click.ParamType[RoleReplicas]):
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> RoleReplicas:
         role, equals, number = value.rpartition("=")
-        if bool(role) != bool(equals) or not (number.isascii() and number.isdecimal()):
+        if bool(role) != bool(equals) or not _is_count(number):
             self.fail(_unreadable(value), param, ctx)
         return RoleReplicas(int(number), role)
+
+
+def _is_count(text: str) -> bool:
+    """Whether this is a number of replicas that a Job can have, except for leading zeros."""
+    return text.isascii() and text.isdecimal() and len(text) <= len(str(2**31))
 
 
 def _unreadable(value: str) -> str:

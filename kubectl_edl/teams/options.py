@@ -1,9 +1,14 @@
 """The options of `kubectl edl teams set`."""
 
+import re
+from typing import Final
+
 import click
 
 from edl.kube.option_group import option, option_group
 from kubectl_edl.cli.param_types import repeated
+
+_WHOLE: Final = re.compile("[0-9]{1,18}")
 
 
 @option_group
@@ -54,4 +59,4 @@ def _amounts(field: str, texts: tuple[str, ...]) -> dict[str, str | int] | None:
         raise click.UsageError(f"--{field}: write RESOURCE=AMOUNT[,…], nvidia.com/gpu=8,cpu=100")
     if name := repeated(name for name, *_ in pairs):
         raise click.UsageError(f"--{field}: {name} is given more than once: keep one amount.")
-    return {name: int(amount) if amount.isdecimal() else amount for name, _, amount in pairs}
+    return {name: int(amount) if _WHOLE.fullmatch(amount) else amount for name, _, amount in pairs}

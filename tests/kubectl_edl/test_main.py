@@ -1,3 +1,4 @@
+import errno
 import io
 import json
 import os
@@ -299,6 +300,19 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
         ("http://abc@h/", "http://[redacted]@h/"),
         ("authorization: bearer abc", "authorization: bearer [redacted]"),
         ("invalid token: expected ,", "invalid token: expected ,"),
+        ("it returned 1. token: abc", "it returned 1. token: [redacted]"),
+        ("helper --token=abc", "helper --token=[redacted]"),
+        ("helper --id-token abc", "helper --id-token [redacted]"),
+        (r"it printed {\"token\":\"abc\"}", r"it printed {\"token\":\"[redacted]\"}"),
+        ("with AWS_SECRET_ACCESS_KEY=abc", "with AWS_SECRET_ACCESS_KEY=[redacted]"),
+        ("Authorization: basic abc", "Authorization: basic [redacted]"),
+        ("expired: eyJhbG.eyJzdWI.c2ln", "expired: [redacted]"),
+        ("api_key: abc", "api_key: [redacted]"),
+        ("passwd=abc", "passwd=[redacted]"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+            "-----BEGIN RSA PRIVATE KEY-----[redacted]-----END RSA PRIVATE KEY-----",
+        ),
     ],
 )
 def test_neither_the_line_nor_the_file_has_credentials(
@@ -310,6 +324,17 @@ def test_neither_the_line_nor_the_file_has_credentials(
     line = " ".join(shown.split())
     assert line in " ".join(printed_error(cli).split())
     assert path.read_text().endswith(f"ZeroDivisionError: {shown}\n")
+
+
+def test_a_full_disk_is_reported_without_a_traceback(tmp_path: Path) -> None:
+    def full(_: Scope) -> ClusterConnection:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    cli = replace(Stage().cli(), connect=full)
+    assert run(["status"], cli, {"XDG_CACHE_HOME": str(tmp_path)}) == 1
+    said = "error: the output cannot be written: No space left on device\n"
+    assert printed_error(cli) == said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_password_in_a_servers_address_is_not_shown() -> None:

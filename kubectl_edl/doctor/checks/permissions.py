@@ -4,6 +4,7 @@ Each right is checked by asking the API server: few users may read roles, and co
 would be error-prone.
 """
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -249,8 +250,8 @@ def _grant(need: NeededRight, me: str, namespace: str) -> str:
 
     The API server grants no right that the granting user lacks.
     """
-    binding = f'"{need.role}-{me.translate(_NOT_IN_NAMES)}"'
-    to = f'--clusterrole={need.role} --user="{me}"'
+    binding = shlex.quote(f"{need.role}-{me.translate(_NOT_IN_NAMES)}")
+    to = f"--clusterrole={need.role} --user={shlex.quote(me)}"
     if need.cluster_wide:
         return by_administrator(f"kubectl create clusterrolebinding {binding} {to}")
     command = f"kubectl create rolebinding {binding} -n {namespace} {to}"

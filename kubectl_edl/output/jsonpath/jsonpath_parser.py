@@ -26,6 +26,7 @@ _FILTER: Final = re.compile(
     re.VERBOSE,
 )
 _COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL)
+_DEEPEST: Final = 100
 _RELAXED: Final = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 Template: TypeAlias = tuple[TemplatePart, ...]
 
@@ -92,8 +93,10 @@ class _Reader:
         self.text = text
         self.at = 0
 
-    def template(self) -> tuple[Template, bool]:
+    def template(self, depth: int = 0) -> tuple[Template, bool]:
         """The template up to its end or to an {end}, and whether it ended with {end}."""
+        if depth > _DEEPEST:
+            raise self._wrong(f"more than {_DEEPEST} ranges inside each other")
         parts: list[TemplatePart] = []
         while self.at < len(self.text):
             begin = self.text.find("{", self.at)
@@ -108,7 +111,9 @@ class _Reader:
                 return tuple(parts), True
             # A range without an end extends to the end of the template, as in kubectl.
             in_range = word == "range"
-            parts.append(_range(path, self.template()[0]) if in_range else _selection(path))
+            parts.append(
+                _range(path, self.template(depth + 1)[0]) if in_range else _selection(path)
+            )
         return tuple(parts), False
 
     def path(self) -> tuple[str, Path]:

@@ -242,6 +242,19 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
     assert yaml.safe_load(found.out)["metadata"]["name"] == "resnet"
 
 
+def test_a_new_job_of_which_only_the_answer_was_lost_is_there(stage: Stage) -> None:
+    class Silent(ClusterWrapper):
+        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
+            stored = self.cluster.create(target, manifest, dry_run=dry_run)
+            if target.kind == "Job" and not dry_run:
+                raise Unreachable("no answer")
+            return stored
+
+    stage.wrapped = through(lambda cluster: cast("PluginCluster", Silent(cluster)))
+    found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
+    assert (found.code, found.out.startswith("resnet: created again with labels")) == (0, True)
+
+
 @pytest.mark.parametrize("timeout", ["10", "10s"])
 def test_recreating_times_out_if_the_old_job_stays(stage: Stage, timeout: str) -> None:
     class Lasting(ClusterWrapper):

@@ -1,13 +1,16 @@
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from edl.errors import NotFound
+from edl.errors import Conflict, NotFound
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist, role_manifests
+
+if TYPE_CHECKING:
+    from edl.kube.cluster import PluginCluster
 
 ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
 OTHERS = ["plain", "sweep"]
@@ -77,6 +80,16 @@ def test_a_selector_selects_whole_training_jobs(stage: Stage) -> None:
         stage.patch(name, {"metadata": {"labels": {"team": "vision"}}})
     assert stage.run("delete", "-l", "team=vision", "-y").code == 0
     assert names(stage) == ["plain"]
+
+
+def test_a_conflict_is_reported_unless_the_job_is_gone(stage: Stage) -> None:
+    class Refusing(ClusterWrapper):
+        def delete(self, target: ObjectRef, **_: object) -> None:
+            raise Conflict(f"{target.name} is protected", 409)
+
+    stage.wrapped = lambda cluster: cast("PluginCluster", Refusing(cluster))
+    found = stage.run("delete", "sweep", "-y", "--no-wait")
+    assert (found.code, found.out, found.err) == (1, "", "error: sweep is protected\n")
 
 
 @pytest.mark.parametrize("command", ["delete", "pause", "resume"])

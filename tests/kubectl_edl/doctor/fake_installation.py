@@ -36,6 +36,7 @@ class FakeApi:
 
     denied: frozenset[tuple[str, str, str]] = frozenset()
     """(user, verb, resource) that access reviews refuse; the user is empty for one's own."""
+    user: str = "ann"
     may_review_others: bool = True
     may_review_own: bool = True
     asks: bool = True
@@ -49,7 +50,7 @@ class FakeApi:
 
     def review(self, kind: str, body: Mapping[str, Any]) -> Json:
         if kind == "SelfSubjectReview":
-            return {"status": {"userInfo": {"username": "ann"}}}
+            return {"status": {"userInfo": {"username": self.user}}}
         spec = body["spec"]
         if kind == "SubjectAccessReview" and not self.may_review_others:
             raise Forbidden('"ann" may not create subjectaccessreviews.authorization.k8s.io', 403)

@@ -205,12 +205,20 @@ def test_missing_user_rights_name_commands_and_the_fix(stage: Stage, server: Fak
     )
     assert change["remediation"] == (
         "ask an administrator of namespace default to run: "
-        'kubectl create rolebinding "edl-editor-ann" -n default --clusterrole=edl-editor '
-        '--user="ann"'
+        "kubectl create rolebinding edl-editor-ann -n default --clusterrole=edl-editor --user=ann"
     )
     assert plan["message"].startswith("you may not list nodes: plan, explain")
     assert plan["remediation"] == (
-        f'{ASK}kubectl create clusterrolebinding "edl-viewer-ann" --clusterrole=edl-viewer '
-        '--user="ann"'
+        f"{ASK}kubectl create clusterrolebinding edl-viewer-ann --clusterrole=edl-viewer --user=ann"
     )
     assert stage.run("doctor").code == 0
+
+
+def test_a_users_name_is_no_command_of_the_administrators_shell(
+    stage: Stage, server: FakeApi
+) -> None:
+    server.user, server.denied = "$(reboot)@x.test", frozenset({("", "patch", "jobs")})
+    assert checked(stage)["your-rights"][0]["remediation"].endswith(
+        "kubectl create rolebinding 'edl-editor-$(reboot)@x.test' -n default "
+        "--clusterrole=edl-editor --user='$(reboot)@x.test'"
+    )

@@ -3,8 +3,17 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.kubectl_edl.install.installations import arguments, deployment, install, ready, stage
+from tests.kubectl_edl.install.installations import (
+    IMAGE,
+    KEPT,
+    arguments,
+    deployment,
+    install,
+    ready,
+    stage,
+)
 
 
 def test_values_come_from_a_file_and_the_command_line_wins(tmp_path: Path) -> None:
@@ -114,3 +123,18 @@ def test_a_wrong_value_is_refused(words: tuple[str, ...], code: int, said: str) 
     run = install(stage(), *words)
     assert run.code == code
     assert said in run.err
+
+
+def test_a_stored_value_of_another_version_is_left_out_on_request() -> None:
+    on = stage()
+    install(on)
+    stored = yaml.safe_dump({"image": IMAGE, "webhook": {"oldName": 3, "replicas": 3}})
+    on.cluster.patch(KEPT, {"data": {"values.yaml": stored}})
+    refused = on.run("upgrade", "--no-wait")
+    assert (refused.code, refused.err) == (
+        1,
+        "error: webhook.oldName: there is no such value; --set webhook.oldName= leaves it out\n",
+    )
+    assert on.run("upgrade", "--no-wait", "--set", "webhook.oldName=").code == 0
+    assert deployment(on)["spec"]["replicas"] == 3
+    assert on.run("upgrade", "--no-wait", "--set", "webhook.oldName=").code == 2

@@ -73,6 +73,7 @@ def test_a_template_prints_what_kubectl_prints(template: str, text: str) -> None
     ("template", "problem"),
     [
         ("{.items", 'a "{" is never closed (character 8 of {.items)'),
+        ("{range .a}" * 3000, "more than 100 ranges inside each other"),
         ("{.items[0}", "a [ that is never closed"),
         ("{items}", 'unknown word "items"; range, end, or .items for a field'),
         ("{end}", "{end} without {range …}: there is nothing to end"),

@@ -57,6 +57,13 @@ def test_original_texts_parse_as_the_documents(objects: list[Any]) -> None:
     assert values("\n".join(map(json.dumps, objects)), "jobs.json") == objects
 
 
+def test_a_name_that_occurs_twice_is_found_among_many() -> None:
+    """In one pass: a comparison of all names with each other would take hours."""
+    members = ",".join(f'"k{number}":1' for number in range(200_000))
+    with pytest.raises(Unreadable, match='"k7" occurs twice in an object'):
+        texts(f'{{{members},"k7":1}}', "jobs.json")
+
+
 @given(_NUMBER_LIKE)
 @example("08")
 @example("0X1F")

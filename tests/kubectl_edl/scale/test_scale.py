@@ -636,6 +636,7 @@ def test_replicas_are_a_number_or_a_number_by_role(stage: Stage, spelled: list[s
         (["6", "--replicas=6"], "Replicas are given twice: leave out --replicas or the argument."),
         (["worker=6", "--role", "ps"], "--role ps and worker=… name two roles: drop one."),
         (["six"], '"six": write replicas as 6, or worker=6 for one role'),
+        (["9" * 5000], '9": write replicas as 6, or worker=6 for one role'),
         (["=6"], '"=6": write replicas as 6, or worker=6 for one role'),
         (["--replicas=worker"], '"worker": write replicas as 6, or worker=6 for one role'),
     ],

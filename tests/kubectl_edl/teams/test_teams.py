@@ -193,6 +193,8 @@ def test_invalid_changes_are_refused_before_a_write(stage: Stage) -> None:
     assert "12 CPU, and the teams below it are guaranteed 13 CPU" in found.err
     assert document(stage) == TEXT
     assert stage.run("teams", "set", "vision", "--guaranteed", "cpu").code == 2
+    found = stage.run("teams", "set", "vision", "--guaranteed", f"cpu={'9' * 5000}")
+    assert (found.code, "guaranteed[cpu]" in found.err) == (1, True)
 
 
 def test_all_that_is_wrong_with_a_change_is_reported_at_once(stage: Stage) -> None:
