@@ -10,7 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable  # noqa: TC003 - msgspec reads it
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -68,7 +68,7 @@ _WAITS: Final = RetryPolicy()
 
 
 class _ListMeta(msgspec.Struct):
-    resourceVersion: str = ""  # noqa: N815 - the API's name
+    resourceVersion: Annotated[str, msgspec.Meta(pattern="^[0-9]*$")] = ""  # noqa: N815
     continue_: str = msgspec.field(default="", name="continue")
 
 
@@ -77,6 +77,11 @@ class _Page(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
+class _Version(msgspec.Struct):
+    gitVersion: str  # noqa: N815 - the API's name
+
+
+_version_decoder: Final = msgspec.json.Decoder(_Version)
 _page_decoder: Final = msgspec.json.Decoder(_Page)
 _object_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
@@ -198,7 +203,8 @@ class ApiClient:
 
     def version(self) -> str:
         request = self._request("get", "/version", "")
-        return str(self._object(self._read(request, "/version"))["gitVersion"])
+        body = self._read(request, "/version")
+        return self._decoded(lambda: _version_decoder.decode(body)).gitVersion
 
     def serves(self, kind: str) -> bool:
         def read(path: str) -> bytes:

@@ -215,7 +215,8 @@ def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:
     """Fills a store from one list."""
     listing = cluster.list(selection)
     items = {item.key: item for item in map(store.item, listing.items)}
-    store.replace(items, int(listing.version))
+    # A proxy that aggregates clusters gives a list no version.
+    store.replace(items, int(listing.version or 0))
 
 
 def informers(

@@ -22,6 +22,7 @@ from edl.errors import (
 )
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
+from edl.writes import Json
 from tests.edl.kube.servers import CUT, Answer, api, serving, status
 
 JOB = ObjectRef("Job", "web", "train")
@@ -357,6 +358,14 @@ def test_a_refusal_has_warnings_too() -> None:
     with serving(refused) as (_, address), pytest.raises(Forbidden):
         api(address, on_warning=heard.append).delete(JOB)
     assert heard == ["deprecated"]
+
+
+@pytest.mark.parametrize("answer", [{}, {"metadata": {"resourceVersion": "abc"}}])
+def test_a_version_that_no_api_server_has_is_an_error_of_the_cluster(answer: Json) -> None:
+    with serving(Answer(200, answer)) as (_, address):
+        for ask in (api(address).version, lambda: api(address).list(ListOptions("Job"))):
+            with pytest.raises(Unreachable, match="answers as no API server does"):
+                ask()
 
 
 @pytest.mark.parametrize("body", ["<html>Please log in</html>", "[]"])

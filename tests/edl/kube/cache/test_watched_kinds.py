@@ -49,6 +49,12 @@ def fake() -> FakeCluster:
     )
 
 
+def test_lists_of_a_proxy_without_a_version_are_read_once(fake: FakeCluster) -> None:
+    versioned = fake.list
+    fake.list = lambda selection: replace(versioned(selection), version="")  # type: ignore[method-assign]
+    assert [job.name for job in read_once(fake).jobs] == ["mnist-chief"]
+
+
 def test_one_reading_sees_what_matters_and_no_more(fake: FakeCluster) -> None:
     snapshot = read_once(fake)
     assert [job.name for job in snapshot.jobs] == ["mnist-chief"]
