@@ -88,9 +88,10 @@ _SCRIPTS: Final[Mapping[str, str]] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 _HELP: Final = """Print a shell completion script for kubectl edl.
 
 It completes commands, flags, their values, and names from the cluster: training jobs, roles and
-namespaces. kubectl calls kubectl_complete-edl, which is installed on PATH with kubectl-edl; the
-script loads kubectl's own completion if it is missing, and also completes kubectl-edl itself.
-In bash, kubectl's completion needs the package bash-completion.
+namespaces. kubectl calls kubectl_complete-edl, which pip installs on PATH with kubectl-edl. krew
+links kubectl-edl alone, so a plugin that krew has installed completes nothing. The script loads
+kubectl's own completion if it is missing, and also completes kubectl-edl itself. In bash, kubectl's
+completion needs the package bash-completion.
 
 \b
 Examples:

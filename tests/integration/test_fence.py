@@ -156,6 +156,22 @@ def test_it_changes_no_image(at: Stage, thief: Cluster) -> None:
     assert at.pods("items")[0]["spec"]["containers"][0]["image"] == "none"
 
 
+def test_it_changes_no_label_of_a_job_or_its_pods(at: Stage, thief: Cluster) -> None:
+    """A label makes a pod the target of a Service, or takes it out of a NetworkPolicy."""
+    at.apply(elastic("labels", completions=2), elastic("queued", "999", completions=2))
+    at.until_runs("labels", 1)
+    job, queued = (ObjectRef("Job", at.namespace, name) for name in ("labels", "queued"))
+    pod = ObjectRef("Pod", at.namespace, at.pods("labels")[0]["metadata"]["name"])
+    template = {"spec": {"template": {"metadata": {"labels": {"app": "web"}}}}}
+    added, removed = (
+        {"metadata": {"labels": one}} for one in ({"app": "web"}, {contract.JOB: None})
+    )
+    for target, body in ((job, added), (pod, added), (job, removed), (pod, removed)):
+        assert "may not change labels" in tried(thief, target, body)
+    assert "may not change labels" in tried(thief, queued, template)
+    assert tried(thief, pod, {"metadata": {"annotations": {"a": "b"}}}) == ""
+
+
 def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief: Cluster) -> None:
     target = ObjectRef("Pod", at.namespace, "provisional")
     assert made(thief, target, provisional(), dry_run=True) == ""
