@@ -2,6 +2,7 @@
 
 import pytest
 
+from certs.secrets import AUTHORITY_SECRET, SECRET
 from edl import contract
 from edl.frameworks.base import ModeRight
 from edl.model import Requirement
@@ -54,6 +55,13 @@ def test_the_quota_admits_pods_of_each_critical_priority(name: str) -> None:
     (quota,) = (one for one in documents if one["kind"] == "ResourceQuota")
     (selects,) = quota["spec"]["scopeSelector"]["matchExpressions"]
     assert webhook_pod(documents)["priorityClassName"] in selects["values"]
+
+
+def test_secrets_name_no_type_so_that_one_of_cert_manager_is_taken_over() -> None:
+    """The type of a Secret is immutable, and cert-manager's have another than the default."""
+    secrets = [one for one in installed() if one["kind"] == "Secret"]
+    assert [one["metadata"]["name"] for one in secrets] == [SECRET, AUTHORITY_SECRET]
+    assert not any("type" in one for one in secrets)
 
 
 def test_with_cert_manager_the_webhook_reads_a_volume() -> None:

@@ -15,6 +15,8 @@ from edl.errors import Unreachable
 from edl.kube.create_failures import CreateFailure, create_failure
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.adopt.job_labels import LabelOptions
+from kubectl_edl.cli.context import Scope
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.stage import NOW, Stage, event, job, lease, mnist, node, pod
@@ -267,3 +269,8 @@ def test_the_table_has_every_cause_of_a_refused_pod() -> None:
     assert {create_failure(text): failure for failure, text in REFUSALS.items()} == {
         failure: failure for failure in CreateFailure
     }
+
+
+def test_a_shell_reads_a_suggested_option_as_one_word() -> None:
+    assert Scope(namespace="a; reboot").flags == " -n 'a; reboot'"
+    assert LabelOptions(job="a; reboot").flags == "--job 'a; reboot'"
