@@ -152,7 +152,7 @@ format: setup ## the formatter's and the linter's own fixes
 	$(BIN)/ruff format -q .
 	$(BIN)/ruff check -q --fix .
 
-manifests: setup binaries ## manifests/release.yaml and the chart's files from the base
+manifests: setup binaries ## the chart's files from the base
 	$(BIN)/python -m manifests.render
 
 dist: setup ## wheel, krew's archives and manifest, bill of Python packages: make dist HOMEPAGE=… URL=…

@@ -1,1 +1,1 @@
-"""What is installed into a cluster: `base` for kustomize, `release.yaml` for `kubectl apply`."""
+"""What is installed into a cluster: `base` for kustomize, `chart` for Helm, and their values."""

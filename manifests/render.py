@@ -1,4 +1,4 @@
-"""Prints the base: as one release file, with another image or a webhook outside the cluster."""
+"""Writes the files of the chart, or all documents as one, also for a webhook outside the cluster."""
 
 import base64
 import copy
@@ -11,12 +11,10 @@ import click
 from edl import contract
 from edl.writes import Json
 from manifests import chart_files, installation
-from manifests.documents import BASE, HERE, Documents, load, to_yaml
+from manifests.documents import BASE, Documents, load, to_yaml
 from manifests.values import DEFAULTS, Values
 
 __all__ = ["BASE", "load", "to_yaml"]
-
-RELEASE: Final = HERE / "release.yaml"
 
 _WORKLOADS: Final = frozenset({"Deployment", "Service", "PodDisruptionBudget", "ResourceQuota"})
 _CONFIGURATIONS: Final = frozenset(
@@ -43,7 +41,7 @@ def with_webhook_url(documents: Iterable[Json], url: str, authority: bytes) -> D
 
 
 def release(image: str | None = None) -> str:
-    """The text of `release.yaml`; `image` replaces the image that the base names."""
+    """All documents as one text; `image` replaces the image that the base names."""
     return _HEADER + to_yaml(_documents(image))
 
 
@@ -57,8 +55,7 @@ def _documents(image: str | None, namespace: str = contract.SYSTEM_NAMESPACE) ->
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    default=RELEASE,
-    help="The file to write, - for standard output; default: manifests/release.yaml.",
+    help="The file for all documents, - for standard output; default: the files of the Helm chart.",
 )
 @click.option(
     "--namespace",
@@ -78,23 +75,23 @@ def _documents(image: str | None, namespace: str = contract.SYSTEM_NAMESPACE) ->
 )
 def render(
     image: str | None,
-    output: Path,
+    output: Path | None,
     namespace: str,
     webhook_url: str | None,
     authority: BinaryIO | None,
 ) -> None:
-    """Write everything that is installed as one YAML file, for `kubectl apply -f`.
-
-    Without --output the files of the Helm chart are written, too.
-    """
+    """Write the files of the Helm chart, or everything that is installed as one YAML file."""
+    if output is None:
+        if image or webhook_url or authority:
+            raise click.UsageError("--output is missing: - prints the documents.")
+        chart_files.write()
+        return
     documents = _documents(image, namespace)
     if webhook_url:
         trust = authority.read() if authority else b""
         documents = with_webhook_url(without_workloads(documents), webhook_url, trust)
     with click.open_file(str(output), "w") as stream:
         stream.write(_HEADER + to_yaml(documents))
-    if output == RELEASE:
-        chart_files.write()
 
 
 if __name__ == "__main__":

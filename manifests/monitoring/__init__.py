@@ -5,7 +5,6 @@ every query against a real Prometheus.
 """
 
 import json
-from pathlib import Path
 from typing import Final
 
 import yaml
@@ -16,14 +15,12 @@ from manifests.monitoring.grafana import dashboard
 
 COMPONENT: Final = HERE / "components" / "monitoring"
 RULES: Final = COMPONENT / "rules.yaml"
-DASHBOARD: Final = HERE / "monitoring" / "dashboard.json"
 CONFIG_MAP: Final = COMPONENT / "dashboard.yaml"
 """The dashboard as a ConfigMap for Grafana's sidecar, which finds it by its label."""
 
 
-def rendered() -> dict[Path, str]:
-    """The texts of the generated files, by path."""
-    text = json.dumps(dashboard(), indent=2) + "\n"
+def rendered() -> str:
+    """The text of the generated file."""
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -39,4 +36,4 @@ def rendered() -> dict[Path, str]:
         "data": {"kubectl-edl.json": json.dumps(dashboard(), separators=(",", ":"))},
     }
     header = "# Written by `python -m manifests.monitoring`.\n"
-    return {DASHBOARD: text, CONFIG_MAP: header + yaml.safe_dump(config_map, sort_keys=False)}
+    return header + yaml.safe_dump(config_map, sort_keys=False)

@@ -1,7 +1,6 @@
-"""`python -m manifests.monitoring`: writes the dashboard's files."""
+"""`python -m manifests.monitoring`: writes the dashboard's ConfigMap."""
 
-from manifests.monitoring import rendered
+from manifests.monitoring import CONFIG_MAP, rendered
 
 if __name__ == "__main__":
-    for path, text in rendered().items():
-        path.write_text(text)
+    CONFIG_MAP.write_text(rendered())

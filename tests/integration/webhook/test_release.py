@@ -27,8 +27,9 @@ def test_the_api_server_takes_the_release_without_a_warning(webhook: Webhook) ->
     done = subprocess.run(
         [
             *(webhook.cluster.kubectl_path, "apply", "--dry-run=server", "--validate=strict"),
-            *("--server-side", "--force-conflicts", "-f", render.RELEASE),
+            *("--server-side", "--force-conflicts", "-f", "-"),
         ],
+        input=render.release(),
         env=webhook.cluster.kubectl_environment(),
         capture_output=True,
         text=True,
