@@ -1,4 +1,4 @@
-"""Writes the files of the chart, or all documents as one, also for a webhook outside the cluster."""
+"""Writes the files of the chart, or all documents, also for a webhook outside the cluster."""
 
 import base64
 import copy

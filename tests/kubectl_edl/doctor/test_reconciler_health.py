@@ -214,9 +214,7 @@ def test_missing_user_rights_name_commands_and_the_fix(stage: Stage, server: Fak
     assert stage.run("doctor").code == 0
 
 
-def test_a_users_name_is_no_command_of_the_administrators_shell(
-    stage: Stage, server: FakeApi
-) -> None:
+def test_a_shell_reads_the_name_of_a_user_as_one_word(stage: Stage, server: FakeApi) -> None:
     server.user, server.denied = "$(reboot)@x.test", frozenset({("", "patch", "jobs")})
     assert checked(stage)["your-rights"][0]["remediation"].endswith(
         "kubectl create rolebinding 'edl-editor-$(reboot)@x.test' -n default "
