@@ -80,11 +80,11 @@ def refusal(request: ApiCall, status: int, body: bytes) -> ClusterError:
     if status in _BY_STATUS:
         return _BY_STATUS[status](answer)(message, status)
     if status == 401:  # noqa: PLR2004 - HTTP
-        return Forbidden(
-            f"{request.server} does not accept these credentials: {message}; "
-            "log in again, or choose others with --kubeconfig or --context",
-            status,
-        )
+        why = "accepts no user without credentials, which are sent to https:// only"
+        if request.server.lower().startswith("https:"):
+            why = "does not accept these credentials"
+        advice = "log in again, or choose others with --kubeconfig or --context"
+        return Forbidden(f"{request.server} {why}: {message}; {advice}", status)
     if status == 403:  # noqa: PLR2004 - HTTP
         return _forbidden(request, message)
     if status in (408, 429) or status >= 500:  # noqa: PLR2004 - HTTP

@@ -466,6 +466,15 @@ def test_no_credentials_are_sent_in_clear_text(tmp_path: Path, scheme: str) -> N
     assert ("Authorization" in sent, sent["Impersonate-User"]) == (False, "ann")
 
 
+def test_a_server_in_clear_text_that_wants_credentials_is_told_from_one_that_refuses_them(
+    tmp_path: Path,
+) -> None:
+    with serving(status(401, "Unauthorized")) as (_, address):
+        client = ApiClient(log_in(str(write(tmp_path / "a", "a", server=address)), None, {}))
+        with pytest.raises(Forbidden, match="credentials, which are sent to https:// only: Unauth"):
+            client.version()
+
+
 def test_no_exec_plugin_runs_for_a_server_in_clear_text(tmp_path: Path) -> None:
     user = plugin(tmp_path, 'touch "$0.ran"\n$CREDENTIAL')
     path = write(tmp_path / "a", "a", user, server="HTTP://a")
