@@ -16,6 +16,7 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
+from edl.planner.passes.whole_restarts import settle_restarts
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache
@@ -44,9 +45,12 @@ def decide(
 
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
     """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
-    snapshot, results = take_snapshot(_considered(state, limits), policy, limits), PassResults()
-    ceiling = GrowthCeiling(snapshot)
-    allocate(snapshot, results, ceiling)
+    considered = _considered(state, limits)
+    for moves in (True, False):
+        snapshot, results = take_snapshot(considered, policy, limits, moves=moves), PassResults()
+        ceiling = GrowthCeiling(snapshot)
+        if allocate(snapshot, results, ceiling):
+            break
     return PlanBuilder(snapshot, ceiling, results)
 
 
@@ -62,9 +66,13 @@ def _considered(state: ClusterState, limits: Limits) -> ClusterState:
     return without_delisted(with_offered_names(with_counted_demands(state, limits)))
 
 
-def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> None:
-    """Run the passes in order; each reserves or releases capacity in the snapshot."""
+def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> bool:
+    """Run the passes in order; each reserves or releases capacity in the snapshot.
+
+    False if the plan would stop a job whose minimum has no place then (`settle_restarts`).
+    """
     vacating, queue = _serve_claims(snapshot, results)
+    settled = settle_restarts(snapshot)
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:
         vacating.keep_growth_to_needed_nodes()
@@ -78,6 +86,7 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
     let_moves_go_first(snapshot, results)
     order.run()
     wait_together(snapshot)
+    return settle_restarts(snapshot) and settled
 
 
 def _serve_claims(

@@ -1,6 +1,6 @@
 """Builds the plan from the snapshot: sizes before and after, and why roles do not grow further."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from operator import attrgetter
@@ -204,13 +204,18 @@ def _max(role: Role) -> int:
     return with_work(role, role.spec.max)
 
 
-def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
-    """Roles whose growth waits to be one step, or whose job would restart for it."""
+def _waiting(allocations: Sequence[RoleAllocation]) -> list[RoleAllocation]:
+    """Roles whose growth, or raised minimum, waits to be one step, or restarts their job."""
     pipelined = [role for role in allocations if role.pipelined]
     waiting = [role for role in pipelined if role.awaits_all_growth]
     restarting = {role.job.key for role in waiting if role.restarts_to_resize}
     also = (role for role in pipelined if role.restarts_to_resize and role.job.key in restarting)
-    return [*dict.fromkeys([*waiting, *also])]
+    raised = (
+        role
+        for role in allocations
+        if role.restarts_to_resize and (needs := role.hold.restart_needs) and needs.awaited
+    )
+    return [*dict.fromkeys([*waiting, *also, *raised])]
 
 
 def _created(allocation: RoleAllocation) -> list[Placement]:

@@ -13,6 +13,7 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.planner.packing.node_capacity import ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
+from edl.planner.passes.whole_restarts import grow_whole
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
@@ -126,7 +127,12 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
         stuck += [growth.allocation for growth in refused]
     else:
         stuck += _grow_least_satisfied(snapshot, rest.values())
-    return [allocation for allocation in stuck if allocation.may_pipeline]
+    return [
+        allocation
+        for allocation in stuck
+        if allocation.may_pipeline
+        and not (allocation.hold.restart_needs and allocation.restarts_to_resize)
+    ]
 
 
 def _grow_least_satisfied(
@@ -198,6 +204,8 @@ class RoleGrowth:
         False if quotas, the ceiling or all nodes refuse both.
         """
         allocation = self.allocation
+        if (needs := allocation.hold.restart_needs) and allocation.restarts_to_resize:
+            return self._creates and self._is_allowed(IDLE) and grow_whole(needs, allocation)
         # A replica that is admitted now needs no check of the future.
         if self._creates and self._is_allowed(IDLE):
             if (node := self._node(IDLE)) != NO_NODE:
@@ -270,19 +278,21 @@ def wait_together(snapshot: Snapshot) -> None:
 
 def _wait_or_restart(roles: Sequence[RoleAllocation]) -> None:
     """Let the roles of one job keep their sizes for now, or take what they have got so far."""
-    resized = [
-        allocation for allocation in roles if allocation.planned_size != allocation.role.status.size
-    ]
-    if all(map(_may_wait, resized)):
+    resized = [allocation for allocation in roles if allocation.is_resized]
+    below = any(allocation.allocated < allocation.role.spec.min for allocation in roles)
+    if all(_grows(allocation) if below else _may_wait(allocation) for allocation in resized):
         for allocation in resized:
-            allocation.defer(allocation.growth)
+            allocation.defer(allocation.allocated - allocation.role.status.size)
     else:
         for allocation in roles:
             allocation.hold.patience = timedelta()
 
 
+def _grows(allocation: RoleAllocation) -> bool:
+    return allocation.planned_size > allocation.role.status.size
+
+
 def _may_wait(allocation: RoleAllocation) -> bool:
     """Whether a role that this plan resizes may keep its size instead."""
-    size = allocation.role.status.size
-    grows = allocation.role.spec.min <= size < allocation.planned_size
-    return grows and allocation.hold.patience > timedelta()
+    meets_minimum = allocation.role.status.size >= allocation.role.spec.min
+    return meets_minimum and _grows(allocation) and allocation.hold.patience > timedelta()

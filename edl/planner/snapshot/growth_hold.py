@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from edl.model import Reason
+
+if TYPE_CHECKING:
+    from edl.planner.snapshot.restarts.restart_needs import RestartNeeds
 
 
 @dataclass(slots=True)
@@ -22,6 +26,8 @@ class GrowthHold:
     """How long growth into idle capacity still waits to be one step with its pipelined part."""
     nearly_done: bool = False
     """Its job is nearly finished: it keeps its size unless a higher priority needs capacity."""
+    restart_needs: "RestartNeeds | None" = None
+    """What its job needs before a restart; None if its pods would come back where they are."""
 
     def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
         """No growth, and no capacity is reserved for it."""

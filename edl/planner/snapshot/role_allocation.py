@@ -112,15 +112,23 @@ class RoleAllocation:
         return self.role.status.size if keeps else self.allocated
 
     @property
+    def is_resized(self) -> bool:
+        """Whether the plan writes another size to its Job."""
+        return not self.starts and self.planned_size != self.role.status.size
+
+    @property
     def awaits_all_growth(self) -> bool:
         """Whether it keeps its size until terminating pods have left its pipelined part.
 
         A role that restarts, or rests for long after growth, grows in one step, for which its
-        capacity stays reserved. It waits at most as long as it would rest, and not for its minimum.
+        capacity stays reserved. It waits at most as long as it would rest, and not for its minimum,
+        below which no restart leaves it.
         """
-        before, after = self.role.status.size, self.allocated
-        grows = before < after and not (self.starts or before < self.role.spec.min <= after)
-        return grows and self.pipelined > 0 and self.hold.patience > timedelta()
+        before, after, least = self.role.status.size, self.allocated, self.role.spec.min
+        if self.starts or not self.pipelined or before >= after or before < least <= after:
+            return False
+        stays_below = self.restarts_to_resize and after < least
+        return stays_below or self.hold.patience > timedelta()
 
     @property
     def may_pipeline(self) -> bool:

@@ -12,12 +12,18 @@ from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
+from edl.planner.snapshot.restarts.restart_needs import set_restart_needs
 from edl.planner.snapshot.role_allocation import NO_NODE, ROLES_PER_JOB, RoleAllocation
 from edl.spec.allowed_sizes import most_replicas
 
 
-def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapshot:
-    """The snapshot of a state; the order of the state's nodes and jobs does not matter."""
+def take_snapshot(
+    state: ClusterState, policy: Policy, limits: Limits, *, moves: bool = True
+) -> Snapshot:
+    """The snapshot of a state; the order of the state's nodes and jobs does not matter.
+
+    `moves`: as in `set_restart_needs`.
+    """
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
     capacity = NodeCapacity(nodes, _requested(state), topology_state_of(state, nodes, eligibility))
@@ -25,13 +31,17 @@ def take_snapshot(state: ClusterState, policy: Policy, limits: Limits) -> Snapsh
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
     _count_stuck_as_used(snapshot)
     pods = PodsOnNodes(snapshot)
-    for queue_rank, job in enumerate(snapshot.all_jobs):
+    started = [
         _add_job(snapshot, job, queue_rank, pods)
+        for queue_rank, job in enumerate(snapshot.all_jobs)
+    ]
     for job in snapshot.all_jobs:
         # Any pod may use the capacity of provisional pods; their job claims it in its queue turn.
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
+    for roles in started:
+        set_restart_needs(snapshot, roles, moves=moves)
     return snapshot
 
 
@@ -55,7 +65,9 @@ def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
         pod_class.count_leaving(nodes)
 
 
-def _add_job(snapshot: Snapshot, job: TrainingJob, queue_rank: int, pods: PodsOnNodes) -> None:
+def _add_job(
+    snapshot: Snapshot, job: TrainingJob, queue_rank: int, pods: PodsOnNodes
+) -> list[RoleAllocation]:
     """Add a job's started roles to the snapshot; release and count the pods of the others."""
     ending = phases.ending(job) is not None
     stays_on = job.clean_up is CleanUp.NONE
@@ -75,6 +87,7 @@ def _add_job(snapshot: Snapshot, job: TrainingJob, queue_rank: int, pods: PodsOn
     snapshot.allocations += allocations
     if job.paused or not all(map(_is_settled, allocations)):
         snapshot.unsettled += allocations
+    return allocations
 
 
 def _is_settled(allocation: RoleAllocation) -> bool:

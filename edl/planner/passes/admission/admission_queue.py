@@ -18,11 +18,14 @@ from edl.planner.passes.admission.pod_claims import (
     place_demand,
     place_minimum,
     place_replacements,
-    raise_to_minimum,
     reserve_replacements,
 )
+from edl.planner.passes.admission.raised_minimums import (
+    claimed_size,
+    hold_unreachable_minimums,
+    serve_raise,
+)
 from edl.planner.passes.admission.team_claims import in_team_order
-from edl.planner.passes.admission.unreachable_minimums import hold_unreachable_minimums
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -79,17 +82,21 @@ class AdmissionQueue:
             if gang.job.key == until:
                 return
         hold_unreachable_minimums(snapshot)
-        below = (
-            allocation
-            for allocation in snapshot.allocations
-            if allocation.size < allocation.role.spec.min
-        )
-        raised = (allocation for allocation in below if allocation.resizable)
-        claims: list[Claim] = [*snapshot.state.demands, *self._queued(gangs), *raised]
+        queued = self._queued(gangs)
+        raised = self._raised(beside=bool(queued))
+        claims: list[Claim] = [*snapshot.state.demands, *queued, *raised]
         self._serve_in_order(claims, outranked, until)
         self._sources.drop_suspended()
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()
+
+    def _raised(self, *, beside: bool) -> Iterator[RoleAllocation]:
+        """Started roles below their minimum; also below a manual size, if gangs wait beside it."""
+        for allocation in self.snapshot.allocations:
+            size, manual = allocation.size, beside and allocation.manual
+            below = size < allocation.role.spec.min or (manual and size < claimed_size(allocation))
+            if below and allocation.resizable and not allocation.starts:
+                yield allocation
 
     def _queued(self, gangs: Sequence[Gang]) -> list[Gang]:
         """The whole gangs, without those that restart at once."""
@@ -156,7 +163,7 @@ class AdmissionQueue:
         elif isinstance(claim, RoleAllocation):
             self._sources.drop_suspended()
             if claim.job.key not in self.results.suspended:
-                raise_to_minimum(self._sources, claim)
+                serve_raise(self._sources, self._gangs.heads, claim)
         else:
             again = claim.is_restarting
             self._gangs.serve(gang_to_start(self.snapshot, claim.job) if again else claim)
@@ -168,7 +175,7 @@ class AdmissionQueue:
             return self._sources.charge(minimum_priority(claim.priority), charge)
         request = claim.quota_request
         if isinstance(claim, RoleAllocation):
-            lacks = max(claim.role.spec.min - claim.size, 0)
+            lacks = max(claimed_size(claim) - claim.size, 0)
             request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
         if (request_charge := request.team) is None:
             raise ValueError(f"{claim.job.key}: no team")

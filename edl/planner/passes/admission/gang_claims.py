@@ -39,14 +39,14 @@ class GangClaims:
     """Running jobs will soon scale down for a queued job (`Policy.reclaim_delay`)."""
     snapshot: Snapshot = field(init=False)
     results: PassResults = field(init=False)
-    _heads: QueueHeads = field(init=False)
-    _refused: RefusedGangs = field(init=False)
+    heads: QueueHeads = field(init=False)
     nodes: NodeRequests = field(init=False)
+    _refused: RefusedGangs = field(init=False)
 
     def __post_init__(self) -> None:
         self.snapshot, self.results = self.sources.snapshot, self.sources.results
         self.nodes = NodeRequests(self.snapshot, self.results)
-        self._heads, self._refused = QueueHeads(self.sources), RefusedGangs(self.sources)
+        self.heads, self._refused = QueueHeads(self.sources), RefusedGangs(self.sources)
 
     def complete(self, gang: Gang) -> bool:
         """Start the remaining roles of a partial start on idle capacity; False if they do not fit.
@@ -130,7 +130,7 @@ class GangClaims:
             self.results.enqueue(key, unreserved)
             return
         self.nodes.hold(gang)
-        head = self._heads.delayed_by(gang)
+        head = self.heads.delayed_by(gang)
         if head and self._may_ever_start(gang):
             self._serve_behind(head, gang)
             return
@@ -150,8 +150,8 @@ class GangClaims:
     def _serve_behind(self, head: Gang, gang: Gang) -> None:
         """Enqueue a gang that would delay a head, unless it starts on what jobs just yielded."""
         if self._waited_long(gang):
-            self._heads.add_behind(gang)
-        if self._heads.yielded_before(gang, head) and self._start_on_yielded(gang):
+            self.heads.add_behind(gang)
+        if self.heads.yielded_before(gang, head) and self._start_on_yielded(gang):
             return
         self.results.enqueue(gang.job.key, reasons.goes_first(head.job.key))
 
@@ -241,7 +241,7 @@ class GangClaims:
         self._enqueue(gang, self.nodes.request(gang, reason, partial(self.sources.attained, gang)))
         # A gang that fits nowhere never becomes a head, and needs no recheck by time.
         if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
-            self._heads.add(gang)
+            self.heads.add(gang)
 
     def _enqueue(self, gang: Gang, reason: Reason) -> None:
         if gang.quota_request is not NOT_COUNTED and gang.job.key in self.results.requests:

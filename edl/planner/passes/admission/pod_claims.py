@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Final
 
 from edl import reasons
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.lost_pods import has_lost_any, why_any_missing
 from edl.model import Demand, Pod, Reason
 from edl.model.causes.scarcity import UnplacedMinimum
@@ -261,29 +260,3 @@ def reserve_replacements(sources: ClaimSources) -> None:
         )
         if may and allocation.pod_class.idle.reserve_pods(1):
             leaving[allocation] = pods[:1]
-
-
-def raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
-    """Add replicas up to the minimum, one at a time: on idle capacity, then by reclaiming extras.
-
-    So a minimum that a user has raised is reached before other growth, under every policy.
-    """
-    snapshot, reclaimable, job = sources.snapshot, sources.reclaimable, allocation.job
-    pod_class, quota_request = allocation.pod_class, allocation.quota_request
-    while allocation.size < allocation.role.spec.min and not (
-        allocation.hold.reason or allocation.reason
-    ):
-        if not quota_request.allows(FUTURE_IDLE):
-            return
-        requests = [PodSetRequest(pod_class, 1)]
-        scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
-        reservation = Reservation(snapshot.capacity, requests, uncounted=quota_request.team)
-        if not reserve_capacity(reservation, reclaimable, scope, whole=True):
-            return
-        sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
-        ((node,),) = reservation.nodes
-        # The reservation is of future idle capacity; `place` reserves anew, idle if possible.
-        pod_class.future_idle.release(node)
-        at_once = pod_class.idle.fits(node) and quota_request.allows(IDLE)
-        allocation.place(node, IDLE if at_once else FUTURE_IDLE)
-        allocation.min_replicas = allocation.size

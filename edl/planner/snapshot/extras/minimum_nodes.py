@@ -143,7 +143,11 @@ class MinimumNodes:
     def _choices(self) -> list[RoleAllocation]:
         if self._roles is None:
             least = self._least
-            roles = (role for role in self._allocations if 0 < least(role) < role.size)
+            roles = (
+                role
+                for role in self._allocations
+                if 0 < least(role) < role.size and not role.hold.restart_needs
+            )
             self._roles = sorted(
                 filter(any_may_leave, roles), key=lambda role: (-least(role), role.rank)
             )

@@ -1,0 +1,171 @@
+"""Minimums and manual sizes that users have raised above the present size of a role that runs.
+
+Like a gang that came at the same time, such a role takes nothing that a queue head waits for: what
+it got would be kept from the head for as long as the job runs.
+
+A role that resizes live gets one replica after the other; a job that restarts to resize is stopped
+only for the minimums of all its roles at once, as it could not start with less.
+
+A minimum for which the nodes would be too few even if no other training job ran takes nothing:
+replicas that its job got would belong to its minimum, which claims never take, and it would not
+reach that minimum with them.
+"""
+
+from collections.abc import Sequence
+
+from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
+from edl.model import JobKey, Reason
+from edl.model.causes.scarcity import ResourceNeed, Shortage
+from edl.planner.fit_errors.fit_error import scarcest
+from edl.planner.gangs.gang import Gang
+from edl.planner.packing.placement import reserve_in
+from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.admission.queue_heads import QueueHeads
+from edl.planner.passes.whole_restarts import why_kept
+from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.extras.reclaimable import minimum_priority
+from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, lacking
+from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
+from edl.spec.allowed_sizes import most_replicas, with_work
+
+
+def hold_unreachable_minimums(snapshot: Snapshot) -> None:
+    """Deny growth to jobs with such a minimum, unless an autoscaler may add nodes."""
+    if snapshot.autoscaled:
+        return
+    below = (
+        allocation
+        for allocation in snapshot.allocations
+        if allocation.resizable and lacking(allocation)
+    )
+    for roles in by_job(below):
+        if why := _why_unreachable(snapshot, roles):
+            for role in roles:
+                role.hold.deny_as_well(why)
+
+
+def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Reason | None:
+    """Why the nodes never hold the minimums of these roles of one job; None if they may."""
+    room = snapshot.capacity_without_training_jobs.copy()
+    for allocation in snapshot.allocations:
+        if allocation.queue_rank == below[0].queue_rank:
+            reserve_in(allocation.pod_class, room, allocation.placements)
+    requests = [PodSetRequest(role.pod_class, lacking(role)) for role in below]
+    placed = pack(room, requests, Horizon.EMPTY)
+    if placed == [request.pods for request in requests]:
+        return None
+    needs = tuple(
+        ResourceNeed(
+            allocation.role.name,
+            allocation.size + lacking(allocation),
+            allocation.pod_class.shape.requests,
+        )
+        for allocation in below
+    )
+    fitting = sum(placed) + sum(role.size for role in below)
+    lack = scarcest(snapshot, room, requests, Horizon.EMPTY)
+    return reasons.gang(Shortage(needs, fitting, lack), never=True)
+
+
+def claimed_size(allocation: RoleAllocation) -> int:
+    """The size of a started role that is its user's choice: its min, or its manual size."""
+    role = allocation.role
+    return with_work(role, most_replicas(role) if allocation.manual else role.spec.min)
+
+
+def serve_raise(sources: ClaimSources, heads: QueueHeads, allocation: RoleAllocation) -> None:
+    """Add replicas up to the minimum, or let growth add those of a manual size.
+
+    Neither if the pods would delay a queue head: the role keeps its size.
+    """
+    if allocation.size >= claimed_size(allocation):
+        return
+    needs = allocation.hold.restart_needs if allocation.restarts_to_resize else None
+    gang = _raised_gang(sources.snapshot, allocation, needs)
+    if first := _goes_first(heads, gang):
+        allocation.hold.deny_as_well(reasons.goes_first(first))
+        if needs:
+            needs.deny_growth(reasons.goes_first(first))
+    elif not (needs and lacking(allocation)):
+        _raise_to_minimum(sources, allocation)
+    elif _may_restart(needs) and not _raise_by_restart(sources, needs):
+        since = allocation.role.growth_awaited_since or sources.snapshot.clock.now
+        patience, fits = sources.snapshot.limits.queue_patience, sources.without_jobs.fits
+        if sources.snapshot.clock.elapsed_or_recheck(since, patience) and fits(gang):
+            heads.add(gang)
+
+
+def _raised_gang(
+    snapshot: Snapshot, allocation: RoleAllocation, needs: RestartNeeds | None
+) -> Gang:
+    """All pods that the raise asks for, as if they started together."""
+    roles = needs.roles if needs else (allocation,)
+    new = {role: max(claimed_size(role) - role.size, 0) for role in roles}
+    moved = {one.allocation: len(one.stranded) for one in needs.unplaced()} if needs else {}
+    asking = [role for role in roles if new[role] or role in moved]
+    requests = (PodSetRequest(role.pod_class, new[role] + moved.get(role, 0)) for role in asking)
+    counted = snapshot.quotas.request_of(
+        allocation.job, [(role.role, new[role]) for role in asking]
+    )
+    names = tuple(role.role for role in asking)
+    return Gang(allocation.job, names, tuple(requests), quota_request=counted)
+
+
+def _goes_first(heads: QueueHeads, gang: Gang) -> JobKey | None:
+    """The queued job before which these pods may not start."""
+    head = heads.delayed_by(gang)
+    if head and not heads.yielded_before(gang, head):
+        return head.job.key
+    return gang.quota_request.head
+
+
+def _raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None:
+    """Add replicas up to the minimum, one at a time: on idle capacity, then by reclaiming extras.
+
+    So a minimum that a user has raised is reached before other growth, under every policy.
+    """
+    snapshot, reclaimable, job = sources.snapshot, sources.reclaimable, allocation.job
+    pod_class, quota_request = allocation.pod_class, allocation.quota_request
+    while allocation.size < allocation.role.spec.min and not (
+        allocation.hold.reason or allocation.reason
+    ):
+        if not quota_request.allows(FUTURE_IDLE):
+            return
+        requests = [PodSetRequest(pod_class, 1)]
+        scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
+        reservation = Reservation(snapshot.capacity, requests, uncounted=quota_request.team)
+        if not reserve_capacity(reservation, reclaimable, scope, whole=True):
+            return
+        sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
+        ((node,),) = reservation.nodes
+        # The reservation is of future idle capacity; `place` reserves anew, idle if possible.
+        pod_class.future_idle.release(node)
+        at_once = pod_class.idle.fits(node) and quota_request.allows(IDLE)
+        allocation.place(node, IDLE if at_once else FUTURE_IDLE)
+        allocation.min_replicas = allocation.size
+
+
+def _may_restart(needs: RestartNeeds) -> bool:
+    """Whether the plan may stop the job: no role is held, or changes its size for another cause."""
+    roles = (role for role in needs.roles if role.restarts_to_resize)
+    return not any(role.hold.reason or role.reason for role in roles)
+
+
+def _raise_by_restart(sources: ClaimSources, needs: RestartNeeds) -> bool:
+    """Reserve places for all that the job lacks of its minimums; else it keeps its size."""
+    snapshot, job, unplaced = sources.snapshot, needs.roles[0].job, needs.unplaced()
+    requests, quota_request = [one.request for one in unplaced], needs.quota_request(unplaced)
+    scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
+    if quota_request.allows(FUTURE_IDLE):
+        reservation = Reservation(snapshot.capacity, requests, quota_request=quota_request)
+        if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
+            sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
+            quota_request.release(FUTURE_IDLE)
+            needs.place(unplaced, reservation.nodes, FUTURE_IDLE)
+            return True
+    needs.awaited = True
+    needs.deny_growth(why_kept(needs, None, sources.reclaimable.capacity.with_idle(scope)))
+    return False

@@ -1,0 +1,86 @@
+"""Restarts of jobs some of whose replicas need another place (`RestartNeeds`)."""
+
+from edl import reasons
+from edl.feasibility.eligibility import Ints
+from edl.feasibility.horizon import FUTURE_IDLE
+from edl.model import Reason
+from edl.model.causes.scarcity import ResourceNeed, Shortage
+from edl.planner.fit_errors.fit_error import no_node_error, scarcest
+from edl.planner.packing.pack_order import pack_in_best_order
+from edl.planner.packing.placement import first_placement
+from edl.planner.reclaiming.removal_choice import move_last
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, Unplaced
+from edl.planner.snapshot.role_allocation import RoleAllocation
+
+
+def grow_whole(needs: RestartNeeds, grown: RoleAllocation) -> bool:
+    """Add a replica by a restart for which each replica gets a place; else the job keeps its size.
+
+    Idle capacity only shrinks during growth, so what fails once is not tried again.
+    """
+    if needs.reserve(grown):
+        return True
+    needs.deny_growth(why_kept(needs, grown, needs.snapshot.capacity.future_idle))
+    return False
+
+
+def why_kept(needs: RestartNeeds, grown: RoleAllocation | None, room: Ints) -> Reason:
+    """Why a job is not restarted for a larger size; `room`: int64[resources, nodes]."""
+    snapshot, unplaced = needs.snapshot, needs.unplaced(grown)
+    quota_request = needs.quota_request(unplaced)
+    if quota := quota_request.exceeded(FUTURE_IDLE):
+        return reasons.insufficient_quota(quota.spec, quota_request.amount(quota), quota.used)
+    for one in unplaced:
+        if error := no_node_error(snapshot, one.allocation.pod_class):
+            return reasons.no_node(error)
+    requests = [one.request for one in unplaced]
+    placed = sum(pack_in_best_order(room, requests, FUTURE_IDLE))
+    wants = tuple(
+        ResourceNeed(
+            one.allocation.role.name,
+            one.allocation.size + one.new,
+            one.allocation.pod_class.shape.requests,
+        )
+        for one in unplaced
+    )
+    fitting = placed + sum(one.allocation.size - len(one.stranded) for one in unplaced)
+    return reasons.gang(Shortage(wants, fitting, scarcest(snapshot, room, requests, FUTURE_IDLE)))
+
+
+def settle_restarts(snapshot: Snapshot) -> bool:
+    """Give a place to all replicas of jobs that this plan restarts, or give up stranded extras.
+
+    False if a minimum gets none whose extras a claim has taken: another plan lets it keep them.
+    """
+    restarting = dict.fromkeys(
+        allocation.hold.restart_needs
+        for allocation in snapshot.allocations
+        if allocation.changed and allocation.restarts_to_resize and allocation.is_resized
+    )
+    settled = [_settle(needs) or not needs.moves for needs in restarting if needs]
+    return all(settled)
+
+
+def _settle(needs: RestartNeeds) -> bool:
+    """Whether all replicas of its smallest size have places; the others get one or are evicted."""
+    cause = next((role.reason for role in needs.roles if role.reason), None)
+    unplaced = needs.unplaced()
+    places = [_place_or_evict(needs, one, cause) for one in unplaced]
+    if all(places) and not any(one.new for one in unplaced):
+        needs.clear()
+    return all(places)
+
+
+def _place_or_evict(needs: RestartNeeds, one: Unplaced, cause: Reason | None) -> bool:
+    allocation, whole = one.allocation, True
+    for position in one.stranded:
+        if to := first_placement(allocation.pod_class):
+            allocation.move(position, to)
+        elif allocation.size > needs.least[allocation]:
+            move_last(allocation, position)
+            allocation.evict()
+            allocation.reason = allocation.reason or cause
+        else:
+            whole = False
+    return whole

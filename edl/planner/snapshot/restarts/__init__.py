@@ -1,0 +1,1 @@
+"""What a training job needs to come back from a restart for a new size."""

@@ -1,0 +1,265 @@
+"""Places that a job which restarts to resize needs beyond those where its pods run.
+
+A restart stops all pods of a training job and places them anew. Two kinds of replicas have no place
+then: stranded ones, on a node that would not take their pods again (it is cordoned, tainted, not
+ready, no longer selected, or overcommitted), and those that a role lacks of a minimum that its user
+has raised. Without places for all of them the job would stop, and wait for capacity.
+
+So it restarts only if each has a place, or if the minimums have and the other stranded replicas are
+given up. Until then the job grows by nothing less than all of them, and keeps what it would need.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
+from edl.model import Reason, ResizePolicy
+from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
+from edl.planner.packing.placement import Placement
+from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.spec.allowed_sizes import with_work
+
+
+class Unplaced(NamedTuple):
+    """Replicas of one role that a restart needs places for."""
+
+    allocation: RoleAllocation
+    stranded: list[int]
+    """Positions of existing replicas, the highest first."""
+    new: int
+
+    @property
+    def request(self) -> PodSetRequest:
+        return PodSetRequest(self.allocation.pod_class, len(self.stranded) + self.new)
+
+
+@dataclass(slots=True, eq=False)
+class RestartNeeds:
+    """Shared by all started roles of one job, until the places are reserved."""
+
+    snapshot: Snapshot
+    roles: Sequence[RoleAllocation]
+    stranded: Mapping[RoleAllocation, Counter[int]]
+    """By role, how many of its replicas on each node are stranded."""
+    least: dict[RoleAllocation, int] = field(default_factory=dict)
+    """By role, the smallest size at which it may come back."""
+    moves: bool = False
+    """Extras may be taken although minimums need other places, because these were idle."""
+    awaited: bool = False
+    """A raised minimum waits until there are places for all that it lacks."""
+
+    def unplaced(self, grown: RoleAllocation | None = None) -> list[Unplaced]:
+        """What needs places, the hardest to place first; with one more replica of `grown`."""
+        found = (
+            Unplaced(role, self._positions(role), lacking(role) or int(role is grown))
+            for role in self.roles
+        )
+        return sorted(
+            (one for one in found if one.request.pods),
+            key=lambda one: (
+                one.allocation.pod_class.follows_others,
+                -one.allocation.cluster_fraction,
+            ),
+        )
+
+    def _positions(self, allocation: RoleAllocation) -> list[int]:
+        left, placements = Counter(self.stranded.get(allocation)), allocation.placements
+        found = []
+        for position in range(len(placements) - 1, -1, -1) if left else ():
+            placement = placements[position]
+            if left[placement.node] > 0 and not placement.is_new:
+                left[placement.node] -= 1
+                found.append(position)
+        return found
+
+    def quota_request(self, unplaced: Sequence[Unplaced]) -> QuotaRequest:
+        """What the new ones of these replicas count together."""
+        new = [(one.allocation.role, one.new) for one in unplaced]
+        return self.snapshot.quotas.request_of(self.roles[0].job, new)
+
+    def reserve(self, grown: RoleAllocation) -> bool:
+        """Reserve idle capacity for all, and for one more replica of `grown` at or above its min.
+
+        False, and no change, if it does not suffice.
+        """
+        unplaced = self.unplaced(grown)
+        if not self.quota_request(unplaced).allows(IDLE):
+            return False
+        if (nodes := reserve_idle([one.request for one in unplaced])) is None:
+            return False
+        self.place(unplaced, nodes, IDLE)
+        return True
+
+    def place(
+        self, unplaced: Sequence[Unplaced], nodes: Sequence[Sequence[int]], reserved: Horizon
+    ) -> None:
+        """Place replicas on nodes where their capacity is `reserved`; idle if that is possible."""
+        for one, there in zip(unplaced, nodes, strict=True):
+            allocation, given = one.allocation, iter(there)
+            view, idle = allocation.pod_class.at(reserved), allocation.pod_class.idle
+            for position, node in zip(one.stranded, given, strict=False):
+                view.release(node)
+                at_once = idle.fits(node)
+                allocation.move(position, Placement(node, holds_idle=at_once, is_new=False))
+            for node in given:
+                view.release(node)
+                at_once = idle.fits(node) and allocation.quota_request.allows(IDLE)
+                allocation.place(node, IDLE if at_once else FUTURE_IDLE)
+            if allocation.size <= allocation.role.spec.min:
+                allocation.min_replicas = allocation.size
+        self.clear()
+
+    def clear(self) -> None:
+        """The job comes back from a restart: each replica has a place."""
+        for allocation in self.roles:
+            allocation.hold.restart_needs = None
+
+    def deny_growth(self, why: Reason) -> None:
+        """Deny growth to all roles that restart the job."""
+        for allocation in self.roles:
+            if allocation.restarts_to_resize:
+                allocation.hold.deny_as_well(why)
+
+    def keep_what_it_needs(self, *, moves: bool) -> None:
+        """Keep extras of the job from yielding if its minimums would have no places without them.
+
+        Stranded replicas come last, so that they yield first and none counts as the minimum if
+        others suffice. `moves`: capacity that is idle now counts as places of stranded replicas.
+        """
+        needs = [self._minimum_need(allocation) for allocation in self.roles]
+        for allocation in self.roles:
+            if allocation.restarts_to_resize:
+                self._put_last(allocation)
+        if not any(needs):
+            return
+        requests = [
+            PodSetRequest(allocation.pod_class, need)
+            for allocation, need in zip(self.roles, needs, strict=True)
+        ]
+        wanted = [request.pods for request in requests]
+        room = self.snapshot.capacity.future_idle
+        raised = any(map(lacking, self.roles))
+        self.moves = (
+            moves and not raised and pack_in_best_order(room, requests, FUTURE_IDLE) == wanted
+        )
+        for allocation in self.roles if not self.moves else ():
+            if allocation.restarts_to_resize:
+                _keep_size(allocation)
+
+    def _minimum_need(self, allocation: RoleAllocation) -> int:
+        """How many replicas of the smallest size need another place."""
+        least = max(allocation.min_replicas, _least(allocation))
+        if not allocation.restarts_to_resize:
+            least = max(least, allocation.size)
+        self.least[allocation] = least
+        return max(least - allocation.size + self.stranded_of(allocation), 0)
+
+    def stranded_of(self, allocation: RoleAllocation) -> int:
+        """How many replicas of a role were stranded."""
+        return sum(self.stranded.get(allocation, Counter()).values())
+
+    def _put_last(self, allocation: RoleAllocation) -> None:
+        if allocation.unscheduled or allocation not in self.stranded:
+            return
+        placements, last = allocation.placements, set(self._positions(allocation))
+        allocation.placements = [
+            *(placements[index] for index in range(len(placements)) if index not in last),
+            *(placements[index] for index in sorted(last)),
+        ]
+
+
+def lacking(allocation: RoleAllocation) -> int:
+    """How many replicas a started role lacks of its minimum, or of its remaining work items."""
+    return 0 if allocation.starts else max(_least(allocation) - allocation.size, 0)
+
+
+def _least(allocation: RoleAllocation) -> int:
+    return with_work(allocation.role, allocation.role.spec.min)
+
+
+def _keep_size(allocation: RoleAllocation) -> None:
+    """Let no claim take a replica, except those that have no node."""
+    pending = (replica.position for replica in allocation.unscheduled)
+    kept = min(pending, default=allocation.size)
+    allocation.min_replicas = max(allocation.min_replicas, kept)
+    allocation.max_replicas = max(allocation.max_replicas, allocation.min_replicas)
+
+
+def set_restart_needs(snapshot: Snapshot, roles: Sequence[RoleAllocation], *, moves: bool) -> None:
+    """Note what a restart of this job needs; call it once capacity is complete.
+
+    `roles`: its started roles, some of which restart it to resize.
+    """
+    if not any(role.restarts_to_resize and role.resizable for role in roles):
+        return
+    stranded = _stranded(snapshot, roles)
+    if not (stranded or any(map(lacking, roles))):
+        return
+    needs = RestartNeeds(snapshot, roles, stranded)
+    for allocation in roles:
+        allocation.hold.restart_needs = needs
+    needs.keep_what_it_needs(moves=moves)
+
+
+def _stranded(
+    snapshot: Snapshot, roles: Sequence[RoleAllocation]
+) -> dict[RoleAllocation, Counter[int]]:
+    """By role and node, the replicas that their nodes would not take again."""
+    on_nodes = {
+        allocation: Counter(
+            placement.node for placement in allocation.placements if placement.node != NO_NODE
+        )
+        for allocation in roles
+    }
+    if all(_take_all(snapshot, allocation, there) for allocation, there in on_nodes.items()):
+        return {}
+    free = _free_without(snapshot, on_nodes)
+    found = dict[RoleAllocation, Counter[int]]()
+    for allocation in sorted(roles, key=_places_last):
+        pod_class, counts = allocation.pod_class, Counter[int]()
+        for node, pods in on_nodes[allocation].items():
+            fits = pod_class.eligible[node]
+            stay = min(pods, pod_class.pods_on(node, free[node]) if fits else 0)
+            stay = pods if fits and pod_class.claims_devices else stay
+            counts[node] = pods - stay
+            for row, amount in pod_class.amounts:
+                free[node][row] -= amount * stay
+        if counts := +counts:
+            found[allocation] = counts
+    return found
+
+
+def _take_all(snapshot: Snapshot, allocation: RoleAllocation, there: Iterable[int]) -> bool:
+    """Whether these nodes are eligible, and none is overcommitted."""
+    nodes = list(there)
+    idle = snapshot.capacity.future_idle[:, nodes]
+    return bool(allocation.pod_class.eligible[nodes].all()) and not (idle < 0).any()
+
+
+def _free_without(
+    snapshot: Snapshot, on_nodes: Mapping[RoleAllocation, Counter[int]]
+) -> dict[int, dict[int, int]]:
+    """What each node has by row once these replicas are gone; at least 0."""
+    nodes = dict.fromkeys(node for there in on_nodes.values() for node in there)
+    room = snapshot.capacity.future_idle[:, [*nodes]].copy()
+    columns = {node: column for column, node in enumerate(nodes)}
+    for allocation, there in on_nodes.items():
+        for node, pods in there.items():
+            for row, amount in allocation.pod_class.amounts:
+                room[row, columns[node]] += amount * pods
+    return {
+        node: dict(enumerate(np.maximum(room[:, column], 0).tolist()))
+        for node, column in columns.items()
+    }
+
+
+def _places_last(allocation: RoleAllocation) -> tuple[bool, int]:
+    """Sort key: roles of a fixed size keep their places first."""
+    return allocation.role.spec.resizing is not ResizePolicy.FIXED, allocation.rank
