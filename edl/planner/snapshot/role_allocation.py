@@ -154,8 +154,12 @@ class RoleAllocation:
 
     @property
     def may_donate(self) -> bool:
-        """Whether it may donate a replica to rebalancing."""
-        held = self.hold.cooling_down or self.hold.nearly_done
+        """Whether it may donate a replica to rebalancing.
+
+        Not if stranded replicas would be lost with it (`RestartNeeds`): it would want them back.
+        """
+        needs = self.hold.restart_needs if self.restarts_to_resize else None
+        held = self.hold.cooling_down or self.hold.nearly_done or needs
         return self.resizable and not (self.manual or held or self.job.missing)
 
     @property

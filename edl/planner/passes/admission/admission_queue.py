@@ -163,7 +163,7 @@ class AdmissionQueue:
         elif isinstance(claim, RoleAllocation):
             self._sources.drop_suspended()
             if claim.job.key not in self.results.suspended:
-                serve_raise(self._sources, self._gangs.heads, claim)
+                serve_raise(self._sources, self._gangs.heads, self._gangs.nodes, claim)
         else:
             again = claim.is_restarting
             self._gangs.serve(gang_to_start(self.snapshot, claim.job) if again else claim)

@@ -3,7 +3,8 @@
 Once the nodes have joined, the gang is started there. A `ProvisionalRoom` makes the request and
 holds the capacity meanwhile: by provisional pods, or by a ProvisioningRequest.
 
-Replacements of minimum pods on cordoned nodes are requested too, always by provisional pods.
+Replacements of minimum pods on cordoned nodes are requested too, always by provisional pods; and
+what jobs that restart to resize lack of a raised minimum.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -158,8 +159,10 @@ class NodeRequests:
         for gang in self._requesting:
             self.provisioner.reserve(gang, self.results.requests.get(gang.job.key, {}))
 
-    def request_replacements(self, allocation: RoleAllocation, pods: int, *, begins: bool) -> bool:
-        """Request capacity for `pods` pods of a started role that leave cordoned nodes.
+    def request_missing(self, allocation: RoleAllocation, pods: int, *, begins: bool) -> bool:
+        """Request capacity for `pods` pods of a started role.
+
+        They leave cordoned nodes, or the role lacks them of its minimum.
 
         There is one provisional pod per pod; those that are bound hold their capacity. After the
         timeout unbound ones stay, but no longer count in `provisioning_parallelism`. `begins`: the

@@ -22,6 +22,7 @@ from edl.planner.gangs.gang import Gang
 from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.passes.admission.claim_sources import ClaimSources
+from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
 from edl.planner.passes.whole_restarts import why_kept
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
@@ -76,7 +77,9 @@ def claimed_size(allocation: RoleAllocation) -> int:
     return with_work(role, most_replicas(role) if allocation.manual else role.spec.min)
 
 
-def serve_raise(sources: ClaimSources, heads: QueueHeads, allocation: RoleAllocation) -> None:
+def serve_raise(
+    sources: ClaimSources, heads: QueueHeads, nodes: NodeRequests, allocation: RoleAllocation
+) -> None:
     """Add replicas up to the minimum, or let growth add those of a manual size.
 
     Neither if the pods would delay a queue head: the role keeps its size.
@@ -92,10 +95,17 @@ def serve_raise(sources: ClaimSources, heads: QueueHeads, allocation: RoleAlloca
     elif not (needs and lacking(allocation)):
         _raise_to_minimum(sources, allocation)
     elif _may_restart(needs) and not _raise_by_restart(sources, needs):
-        since = allocation.role.growth_awaited_since or sources.snapshot.clock.now
-        patience, fits = sources.snapshot.limits.queue_patience, sources.without_jobs.fits
-        if sources.snapshot.clock.elapsed_or_recheck(since, patience) and fits(gang):
+        for role in needs.roles:
+            if pods := lacking(role):
+                nodes.request_missing(role, pods, begins=True)
+        if _waited_long(sources.snapshot, allocation) and sources.without_jobs.fits(gang):
             heads.add(gang)
+
+
+def _waited_long(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
+    """Whether a raise that waits for capacity has become a queue head, as a gang would."""
+    since = allocation.role.growth_awaited_since or snapshot.clock.now
+    return snapshot.clock.elapsed_or_recheck(since, snapshot.limits.queue_patience)
 
 
 def _raised_gang(

@@ -7,6 +7,7 @@ has raised. Without places for all of them the job would stop, and wait for capa
 
 So it restarts only if each has a place, or if the minimums have and the other stranded replicas are
 given up. Until then the job grows by nothing less than all of them, and keeps what it would need.
+Nor is it stopped if a quota has become too small for its minimums, which removes no pods that run.
 """
 
 from collections import Counter
@@ -137,7 +138,7 @@ class RestartNeeds:
         for allocation in self.roles:
             if allocation.restarts_to_resize:
                 self._put_last(allocation)
-        if not any(needs):
+        if not any(needs) and not self._exceeds_quota():
             return
         requests = [
             PodSetRequest(allocation.pod_class, need)
@@ -147,7 +148,9 @@ class RestartNeeds:
         room = self.snapshot.capacity.future_idle
         raised = any(map(lacking, self.roles))
         self.moves = (
-            moves and not raised and pack_in_best_order(room, requests, FUTURE_IDLE) == wanted
+            moves
+            and not (raised or self._exceeds_quota())
+            and pack_in_best_order(room, requests, FUTURE_IDLE) == wanted
         )
         for allocation in self.roles if not self.moves else ():
             if allocation.restarts_to_resize:
@@ -160,6 +163,17 @@ class RestartNeeds:
             least = max(least, allocation.size)
         self.least[allocation] = least
         return max(least - allocation.size + self.stranded_of(allocation), 0)
+
+    def _exceeds_quota(self) -> bool:
+        """Whether its smallest sizes exceed a quota without what the job uses now."""
+        if not exceeds_quota(self.roles):
+            return False
+        job, request_of = self.roles[0].job, self.snapshot.quotas.request_of
+        least = request_of(job, [(role.role, self.least[role]) for role in self.roles])
+        uses = request_of(job, [(role.role, role.size) for role in self.roles])
+        return any(
+            cost > quota.future_remaining + uses.amount(quota) for quota, cost in least.amounts
+        )
 
     def stranded_of(self, allocation: RoleAllocation) -> int:
         """How many replicas of a role were stranded."""
@@ -178,6 +192,12 @@ class RestartNeeds:
 def lacking(allocation: RoleAllocation) -> int:
     """How many replicas a started role lacks of its minimum, or of its remaining work items."""
     return 0 if allocation.starts else max(_least(allocation) - allocation.size, 0)
+
+
+def exceeds_quota(roles: Iterable[RoleAllocation]) -> bool:
+    """Whether any quota in which these roles count is exceeded."""
+    counted = (role.quota_request.amounts for role in roles)
+    return any(quota.future_remaining < 0 for amounts in counted for quota, _ in amounts)
 
 
 def _least(allocation: RoleAllocation) -> int:
@@ -200,7 +220,7 @@ def set_restart_needs(snapshot: Snapshot, roles: Sequence[RoleAllocation], *, mo
     if not any(role.restarts_to_resize and role.resizable for role in roles):
         return
     stranded = _stranded(snapshot, roles)
-    if not (stranded or any(map(lacking, roles))):
+    if not (stranded or any(map(lacking, roles)) or exceeds_quota(roles)):
         return
     needs = RestartNeeds(snapshot, roles, stranded)
     for allocation in roles:
