@@ -27,6 +27,7 @@ from edl.planner.passes.admission.raised_minimums import (
 )
 from edl.planner.passes.admission.team_claims import in_team_order
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
+from edl.planner.passes.restarting_gangs import RestartingGangs
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
@@ -75,7 +76,6 @@ class AdmissionQueue:
         for roles in by_job(snapshot.unsettled):
             if roles[0] not in later:
                 place_minimum(self._sources, roles)
-        place_replacements(self._sources, self._gangs.nodes)
         for gang in halves:
             if gang.job.key not in self.results.suspended:
                 self._gangs.reserve(gang)
@@ -83,6 +83,7 @@ class AdmissionQueue:
                 return
         hold_unreachable_minimums(snapshot)
         queued = self._queued(gangs)
+        place_replacements(self._sources, self._gangs.nodes)
         raised = self._raised(beside=bool(queued))
         claims: list[Claim] = [*snapshot.state.demands, *queued, *raised]
         self._serve_in_order(claims, outranked, until)
@@ -100,13 +101,12 @@ class AdmissionQueue:
 
     def _queued(self, gangs: Sequence[Gang]) -> list[Gang]:
         """The whole gangs, without those that restart at once."""
-        waiting = [gang for gang in gangs if not (gang.partial or gang.is_restarting)]
-        most = max((gang.job.priority for gang in waiting), default=None)
-        return [
-            gang
-            for gang in gangs
-            if not (gang.partial or (gang.is_restarting and self._restarts(gang, most)))
-        ]
+        whole = [gang for gang in gangs if not gang.partial]
+        again = [gang for gang in whole if gang.is_restarting]
+        most = max((gang.job.priority for gang in whole if not gang.is_restarting), default=None)
+        anew = {gang.job.key for gang in again if _gives_way(gang, most)}
+        restarted = RestartingGangs(self._gangs).run(again, anew)
+        return [gang for gang in whole if gang.job.key not in restarted]
 
     def _serve_in_order(
         self, claims: Iterable[Claim], outranked: deque[list[RoleAllocation]], until: JobKey | None
@@ -121,12 +121,6 @@ class AdmissionQueue:
                 return
         while outranked:
             self._place_lost(outranked)
-
-    def _restarts(self, gang: Gang, waiting: int | None) -> bool:
-        """Start a restarting job; one that grows beside waiting gangs of its priority gives way."""
-        grows = any(map(stopped_to_grow, gang.roles))
-        beside = waiting is not None and waiting >= gang.job.priority
-        return self._gangs.restart(gang, anew=grows and beside)
 
     def _outranked(self, gangs: Iterable[Gang]) -> deque[list[RoleAllocation]]:
         """Roles of started jobs with lost pods that some gang of a higher priority waits beside.
@@ -195,3 +189,9 @@ class AdmissionQueue:
                     self.results.hold(job.key, unready)
                 else:
                     yield job
+
+
+def _gives_way(gang: Gang, waiting: int | None) -> bool:
+    """Whether a job that restarts to grow gives way to waiting gangs, of up to this priority."""
+    beside = waiting is not None and waiting >= gang.job.priority
+    return beside and any(map(stopped_to_grow, gang.roles))

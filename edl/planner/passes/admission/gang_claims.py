@@ -1,26 +1,21 @@
 """Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from msgspec.structs import replace
-
 from edl import reasons
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import Code, JobKey, Reason
+from edl.feasibility.horizon import IDLE
+from edl.model import JobKey, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, why_unreserved
-from edl.planner.gangs.topology_placement import NodesByRequest, place_on_assigned_nodes
-from edl.planner.packing.pack_order import reserve_idle_part
-from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.gangs.topology_placement import NodesByRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
 from edl.planner.passes.admission.refused_gangs import RefusedGangs
-from edl.planner.passes.scale_down.needed_nodes import overdue
 from edl.planner.plan import is_never
 from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -56,7 +51,7 @@ class GangClaims:
         may = gang.quota_request.allows(IDLE) and not has_previous_pods(self.snapshot, gang)
         placed = topology_placement.place_gang(self.snapshot, gang) if may else None
         if placed is not None:
-            self._admit(*placed, reasons.completed([role.name for role in gang.roles]))
+            self.admit(*placed, reasons.completed([role.name for role in gang.roles]))
         return placed is not None
 
     def take_back(self, gang: Gang) -> bool:
@@ -74,54 +69,6 @@ class GangClaims:
         why = with_failed_starts(self.snapshot, gang.job, reasons.GANG_UNSCHEDULABLE_COMPLETION)
         self.results.suspended[gang.job.key] = why
         return True
-
-    def restart(self, gang: Gang, *, anew: bool) -> bool:
-        """Start a restarting job, before the queue: its capacity was freed for this start.
-
-        False if that capacity is gone; the job then queues for its minimum like any other. `anew`:
-        its pods are packed anew, so that a waiting gang may fit beside them.
-        """
-        key = gang.job.key
-        if why_unreserved(self.snapshot, gang):
-            return False
-        if not has_previous_pods(self.snapshot, gang):
-            stays = self._off_vacated(gang)
-            placed = self._placed_again(stays, anew=anew) or self._placed_again(gang, anew=anew)
-            if placed is not None:
-                self._admit(*placed, gang.reason)
-            return placed is not None
-        if returns := self._reserved_again(gang, anew=anew):
-            reserve_idle_part(*returns)
-            self.results.pipeline(*returns, key)
-            self.results.hold(key, reasons.PODS_TERMINATING)
-        return returns is not None
-
-    def _reserved_again(
-        self, gang: Gang, *, anew: bool
-    ) -> tuple[Sequence[PodSetRequest], NodesByRequest] | None:
-        """Reserve future idle capacity for a restart, on its assigned nodes if it fits there."""
-        if not anew and gang.quota_request.allows(FUTURE_IDLE):
-            there = place_on_assigned_nodes(self.snapshot, gang, FUTURE_IDLE)
-            if there:
-                gang.quota_request.reserve(FUTURE_IDLE)
-                return there[0].requests, there[1]
-        made = self.sources.reserve(gang, NONE_IN_REACH)
-        return (made.requests, made.nodes) if made else None
-
-    def _placed_again(self, gang: Gang, *, anew: bool) -> tuple[Gang, NodesByRequest] | None:
-        again = not anew and gang.quota_request.allows(IDLE)
-        placed = place_on_assigned_nodes(self.snapshot, gang, IDLE) if again else None
-        return placed or self._placed(gang)
-
-    def _off_vacated(self, gang: Gang) -> Gang:
-        """The gang without the overdue unneeded nodes, if it was stopped to leave those."""
-        if gang.stop_reason is None or gang.stop_reason.code is not Code.NODE_UNNEEDED:
-            return gang
-        stays = ~overdue(self.snapshot)
-        requests = (
-            PodSetRequest(pod_class.within(stays), pods) for pod_class, pods in gang.requests
-        )
-        return replace(gang, requests=tuple(requests))
 
     def serve(self, gang: Gang) -> None:
         """Start a gang, reserve what it needs, or enqueue it with the reason why it waits."""
@@ -160,8 +107,8 @@ class GangClaims:
         self.nodes.provisioner.release_held(gang)
         patient = self.nodes.is_patient(gang)
         waits = patient or has_previous_pods(self.snapshot, gang)
-        if not waits and (placed := self._placed(gang)):
-            self._admit(*placed, gang.reason)
+        if not waits and (placed := self.placed(gang)):
+            self.admit(*placed, gang.reason)
         elif not self.reserve(gang, patient=patient):
             self.nodes.provisioner.reserve_held(gang)
 
@@ -174,8 +121,8 @@ class GangClaims:
             return False
         self.nodes.provisioner.release_held(gang)
         previous = has_previous_pods(self.snapshot, gang)
-        if not previous and (placed := self._placed(gang)):
-            self._admit(*placed, gang.reason)
+        if not previous and (placed := self.placed(gang)):
+            self.admit(*placed, gang.reason)
         elif reservation := self.sources.reserve(gang, NONE_IN_REACH):
             self._pipeline(gang, reservation)
         else:
@@ -183,7 +130,8 @@ class GangClaims:
             return False
         return True
 
-    def _placed(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
+    def placed(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
+        """Reserve idle capacity for a gang. None, and no change, if it does not fit."""
         if self.nodes.lacks_quota(gang):
             return None
         if there := self.nodes.provisioner.place(gang):
@@ -276,7 +224,8 @@ class GangClaims:
         if fits and request.fits_beside_others and self._waited_long(gang):
             quota.head = quota.head or key
 
-    def _admit(self, gang: Gang, placed: list[list[int]], reason: Reason) -> None:
+    def admit(self, gang: Gang, placed: list[list[int]], reason: Reason) -> None:
+        """Start a gang on nodes whose capacity is reserved."""
         gang.quota_request.reserve(IDLE)
         allocations = admit_roles(self.snapshot, gang, placed)
         self.snapshot.allocations.extend(allocations)
