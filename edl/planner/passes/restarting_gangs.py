@@ -34,9 +34,9 @@ class RestartingGangs:
         minimum like any other. Those of `anew` are packed anew, so that a waiting gang may fit
         beside them; none takes the nodes on which another is to start.
         """
-        kept = [self._kept(gang) if len(gangs) > 1 else None for gang in gangs]
+        assigned = [self._kept(gang) if len(gangs) > 1 else None for gang in gangs]
         restarted = set()
-        for gang, placed in zip(gangs, kept, strict=True):
+        for gang, placed in zip(gangs, assigned, strict=True):
             for request, nodes in zip(*placed, strict=True) if placed else ():
                 for node in nodes:
                     request.pod_class.at(_horizon(self.claims.snapshot, gang)).release(node)

@@ -31,20 +31,20 @@ def why_kept(needs: RestartNeeds, grown: RoleAllocation | None, room: Ints) -> R
     quota_request = needs.quota_request(unplaced)
     if quota := quota_request.exceeded(FUTURE_IDLE):
         return reasons.insufficient_quota(quota.spec, quota_request.amount(quota), quota.used)
-    for one in unplaced:
-        if error := no_node_error(snapshot, one.allocation.pod_class):
+    for group in unplaced:
+        if error := no_node_error(snapshot, group.allocation.pod_class):
             return reasons.no_node(error)
-    requests = [one.request for one in unplaced]
+    requests = [group.request for group in unplaced]
     placed = sum(pack_in_best_order(room, requests, FUTURE_IDLE))
     wants = tuple(
         ResourceNeed(
-            one.allocation.role.name,
-            one.allocation.size + one.new,
-            one.allocation.pod_class.shape.requests,
+            group.allocation.role.name,
+            group.allocation.size + group.new,
+            group.allocation.pod_class.shape.requests,
         )
-        for one in unplaced
+        for group in unplaced
     )
-    fitting = placed + sum(one.allocation.size - len(one.stranded) for one in unplaced)
+    fitting = placed + sum(group.allocation.size - len(group.stranded) for group in unplaced)
     return reasons.gang(Shortage(wants, fitting, scarcest(snapshot, room, requests, FUTURE_IDLE)))
 
 
@@ -66,15 +66,15 @@ def _settle(needs: RestartNeeds) -> bool:
     """Whether all replicas of its smallest size have places; the others get one or are evicted."""
     cause = next((role.reason for role in needs.roles if role.reason), None)
     unplaced = needs.unplaced()
-    places = [_place_or_evict(needs, one, cause) for one in unplaced]
-    if all(places) and not any(one.new for one in unplaced):
+    places = [_place_or_evict(needs, group, cause) for group in unplaced]
+    if all(places) and not any(group.new for group in unplaced):
         needs.clear()
     return all(places)
 
 
-def _place_or_evict(needs: RestartNeeds, one: Unplaced, cause: Reason | None) -> bool:
-    allocation, whole = one.allocation, True
-    for position in one.stranded:
+def _place_or_evict(needs: RestartNeeds, group: Unplaced, cause: Reason | None) -> bool:
+    allocation, whole = group.allocation, True
+    for position in group.stranded:
         if to := first_placement(allocation.pod_class):
             allocation.move(position, to)
         elif allocation.size > needs.least[allocation]:

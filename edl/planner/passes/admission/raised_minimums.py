@@ -114,7 +114,8 @@ def _raised_gang(
     """All pods that the raise asks for, as if they started together."""
     roles = needs.roles if needs else (allocation,)
     new = {role: max(claimed_size(role) - role.size, 0) for role in roles}
-    moved = {one.allocation: len(one.stranded) for one in needs.unplaced()} if needs else {}
+    groups = needs.unplaced() if needs else []
+    moved = {group.allocation: len(group.stranded) for group in groups}
     asking = [role for role in roles if new[role] or role in moved]
     requests = (PodSetRequest(role.pod_class, new[role] + moved.get(role, 0)) for role in asking)
     counted = snapshot.quotas.request_of(
@@ -167,7 +168,7 @@ def _may_restart(needs: RestartNeeds) -> bool:
 def _raise_by_restart(sources: ClaimSources, needs: RestartNeeds) -> bool:
     """Reserve places for all that the job lacks of its minimums; else it keeps its size."""
     snapshot, job, unplaced = sources.snapshot, needs.roles[0].job, needs.unplaced()
-    requests, quota_request = [one.request for one in unplaced], needs.quota_request(unplaced)
+    requests, quota_request = [group.request for group in unplaced], needs.quota_request(unplaced)
     scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
     if quota_request.allows(FUTURE_IDLE):
         reservation = Reservation(snapshot.capacity, requests, quota_request=quota_request)

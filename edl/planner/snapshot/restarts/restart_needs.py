@@ -58,31 +58,31 @@ class RestartNeeds:
 
     def unplaced(self, grown: RoleAllocation | None = None) -> list[Unplaced]:
         """What needs places, the hardest to place first; with one more replica of `grown`."""
-        found = (
+        groups = (
             Unplaced(role, self._positions(role), lacking(role) or int(role is grown))
             for role in self.roles
         )
         return sorted(
-            (one for one in found if one.request.pods),
-            key=lambda one: (
-                one.allocation.pod_class.follows_others,
-                -one.allocation.cluster_fraction,
+            (group for group in groups if group.request.pods),
+            key=lambda group: (
+                group.allocation.pod_class.follows_others,
+                -group.allocation.cluster_fraction,
             ),
         )
 
     def _positions(self, allocation: RoleAllocation) -> list[int]:
         left, placements = Counter(self.stranded.get(allocation)), allocation.placements
-        found = []
+        positions = []
         for position in range(len(placements) - 1, -1, -1) if left else ():
             placement = placements[position]
             if left[placement.node] > 0 and not placement.is_new:
                 left[placement.node] -= 1
-                found.append(position)
-        return found
+                positions.append(position)
+        return positions
 
     def quota_request(self, unplaced: Sequence[Unplaced]) -> QuotaRequest:
         """What the new ones of these replicas count together."""
-        new = [(one.allocation.role, one.new) for one in unplaced]
+        new = [(group.allocation.role, group.new) for group in unplaced]
         return self.snapshot.quotas.request_of(self.roles[0].job, new)
 
     def reserve(self, grown: RoleAllocation) -> bool:
@@ -93,7 +93,7 @@ class RestartNeeds:
         unplaced = self.unplaced(grown)
         if not self.quota_request(unplaced).allows(IDLE):
             return False
-        if (nodes := reserve_idle([one.request for one in unplaced])) is None:
+        if (nodes := reserve_idle([group.request for group in unplaced])) is None:
             return False
         self.place(unplaced, nodes, IDLE)
         return True
@@ -102,10 +102,10 @@ class RestartNeeds:
         self, unplaced: Sequence[Unplaced], nodes: Sequence[Sequence[int]], reserved: Horizon
     ) -> None:
         """Place replicas on nodes where their capacity is `reserved`; idle if that is possible."""
-        for one, there in zip(unplaced, nodes, strict=True):
-            allocation, given = one.allocation, iter(there)
+        for group, there in zip(unplaced, nodes, strict=True):
+            allocation, given = group.allocation, iter(there)
             view, idle = allocation.pod_class.at(reserved), allocation.pod_class.idle
-            for position, node in zip(one.stranded, given, strict=False):
+            for position, node in zip(group.stranded, given, strict=False):
                 view.release(node)
                 at_once = idle.fits(node)
                 allocation.move(position, Placement(node, holds_idle=at_once, is_new=False))
@@ -207,8 +207,8 @@ def _least(allocation: RoleAllocation) -> int:
 def _keep_size(allocation: RoleAllocation) -> None:
     """Let no claim take a replica, except those that have no node."""
     pending = (replica.position for replica in allocation.unscheduled)
-    kept = min(pending, default=allocation.size)
-    allocation.min_replicas = max(allocation.min_replicas, kept)
+    least = min(pending, default=allocation.size)
+    allocation.min_replicas = max(allocation.min_replicas, least)
     allocation.max_replicas = max(allocation.max_replicas, allocation.min_replicas)
 
 
@@ -241,7 +241,7 @@ def _stranded(
     if all(_take_all(snapshot, allocation, there) for allocation, there in on_nodes.items()):
         return {}
     free = _free_without(snapshot, on_nodes)
-    found = dict[RoleAllocation, Counter[int]]()
+    by_role = dict[RoleAllocation, Counter[int]]()
     for allocation in sorted(roles, key=_places_last):
         pod_class, counts = allocation.pod_class, Counter[int]()
         for node, pods in on_nodes[allocation].items():
@@ -252,8 +252,8 @@ def _stranded(
             for row, amount in pod_class.amounts:
                 free[node][row] -= amount * stay
         if counts := +counts:
-            found[allocation] = counts
-    return found
+            by_role[allocation] = counts
+    return by_role
 
 
 def _take_all(snapshot: Snapshot, allocation: RoleAllocation, there: Iterable[int]) -> bool:
