@@ -20,6 +20,7 @@ from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.passes.node_clearing import drains_of_moves
 from edl.planner.passes.staying_pods import staying_pods
+from edl.planner.passes.whole_restarts import why_kept
 from edl.planner.plan import (
     Admission,
     Drain,
@@ -155,6 +156,8 @@ class PlanBuilder:
             moving = reason.code is Code.REBALANCING
             until = self.snapshot.moves.until if moving else allocation.hold.until
             self.results.hold(key, reason, until)
+        elif (needs := allocation.hold.restart_needs) and allocation.is_above_limits:
+            self.results.hold(key, why_kept(needs, None, self.snapshot.capacity.future_idle))
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""

@@ -73,14 +73,15 @@ def _settle(needs: RestartNeeds) -> bool:
 
 
 def _place_or_evict(needs: RestartNeeds, group: Unplaced, cause: Reason | None) -> bool:
-    allocation, whole = group.allocation, True
-    for position in group.stranded:
+    allocation, left = group.allocation, list[int]()
+    for position in reversed(group.stranded):  # those of the minimum first
         if to := first_placement(allocation.pod_class):
             allocation.move(position, to)
-        elif allocation.size > needs.least[allocation]:
-            move_last(allocation, position)
-            allocation.evict()
-            allocation.reason = allocation.reason or cause
         else:
-            whole = False
-    return whole
+            left.append(position)
+    least = needs.least[allocation]
+    while left and allocation.restarts_to_resize and allocation.size > least:
+        move_last(allocation, left.pop())
+        allocation.evict()
+        allocation.reason = allocation.reason or cause
+    return not left

@@ -15,7 +15,7 @@ from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.teams.team_guarantees import NO_TEAM
-from edl.spec.allowed_sizes import RESIZABLE
+from edl.spec.allowed_sizes import RESIZABLE, most_replicas
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
@@ -142,6 +142,11 @@ class RoleAllocation:
     @property
     def manual(self) -> bool:
         return self.role.request.replicas is not None
+
+    @property
+    def is_above_limits(self) -> bool:
+        """Whether it keeps more replicas than its max or its manual size."""
+        return self.resizable and self.planned_size > most_replicas(self.role)
 
     @property
     def resizable(self) -> bool:

@@ -132,37 +132,36 @@ class RestartNeeds:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
-        others suffice. `moves`: capacity that is idle now counts as places of stranded replicas.
+        others suffice; or first, if idle capacity has places for them (`moves`).
         """
-        needs = [self._minimum_need(allocation) for allocation in self.roles]
+        missing = [self._set_least(allocation) for allocation in self.roles]
+        lacks = any(missing) or self._exceeds_quota()
+        self.moves = moves and lacks and self._fits_elsewhere()
         for allocation in self.roles:
             if allocation.restarts_to_resize:
-                self._put_last(allocation)
-        if not any(needs) and not self._exceeds_quota():
-            return
-        requests = [
-            PodSetRequest(allocation.pod_class, need)
-            for allocation, need in zip(self.roles, needs, strict=True)
-        ]
-        wanted = [request.pods for request in requests]
-        room = self.snapshot.capacity.future_idle
-        raised = any(map(lacking, self.roles))
-        self.moves = (
-            moves
-            and not (raised or self._exceeds_quota())
-            and pack_in_best_order(room, requests, FUTURE_IDLE) == wanted
-        )
-        for allocation in self.roles if not self.moves else ():
-            if allocation.restarts_to_resize:
-                _keep_size(allocation)
+                self._put_last(allocation, stranded=not self.moves)
+                if lacks and not self.moves:
+                    _keep_size(allocation)
 
-    def _minimum_need(self, allocation: RoleAllocation) -> int:
-        """How many replicas of the smallest size need another place."""
+    def _set_least(self, allocation: RoleAllocation) -> int:
+        """How many replicas of the smallest size have no places."""
         least = max(allocation.min_replicas, _least(allocation))
         if not allocation.restarts_to_resize:
             least = max(least, allocation.size)
         self.least[allocation] = least
         return max(least - allocation.size + self.stranded_of(allocation), 0)
+
+    def _fits_elsewhere(self) -> bool:
+        """Whether idle capacity has places for all stranded replicas of the smallest sizes."""
+        if any(map(lacking, self.roles)) or self._exceeds_quota():
+            return False
+        moved = (min(self.stranded_of(role), self.least[role]) for role in self.roles)
+        requests = [
+            PodSetRequest(role.pod_class, pods)
+            for role, pods in zip(self.roles, moved, strict=True)
+        ]
+        placed = pack_in_best_order(self.snapshot.capacity.future_idle, requests, FUTURE_IDLE)
+        return placed == [request.pods for request in requests]
 
     def _exceeds_quota(self) -> bool:
         """Whether its smallest sizes exceed a quota without what the job uses now."""
@@ -179,14 +178,13 @@ class RestartNeeds:
         """How many replicas of a role were stranded."""
         return sum(self.stranded.get(allocation, Counter()).values())
 
-    def _put_last(self, allocation: RoleAllocation) -> None:
+    def _put_last(self, allocation: RoleAllocation, *, stranded: bool) -> None:
+        """Put the stranded replicas last, or the others."""
         if allocation.unscheduled or allocation not in self.stranded:
             return
-        placements, last = allocation.placements, set(self._positions(allocation))
-        allocation.placements = [
-            *(placements[index] for index in range(len(placements)) if index not in last),
-            *(placements[index] for index in sorted(last)),
-        ]
+        placements, moved = allocation.placements, set(self._positions(allocation))
+        order = sorted(range(len(placements)), key=lambda index: (index in moved) is stranded)
+        allocation.placements = [placements[index] for index in order]
 
 
 def lacking(allocation: RoleAllocation) -> int:

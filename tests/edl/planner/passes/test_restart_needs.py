@@ -1,0 +1,273 @@
+"""A job restarts for a new size only if all of its pods have places then."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl import reasons
+from edl.model import (
+    ClusterState,
+    JobKey,
+    Node,
+    Quota,
+    QuotaCharge,
+    ResizePolicy,
+    Taint,
+    Topology,
+    TrainingJob,
+)
+from edl.model.nodes import CORDONED
+from edl.planner.decision_limits import Autoscaler, GrowthMode
+from edl.planner.plan import Plan
+from tests.edl.planner.acting import act, quiet
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.states import (
+    at,
+    busy,
+    cluster,
+    demand,
+    job,
+    node,
+    pod,
+    role,
+    room,
+    shape,
+    worker,
+)
+
+CORDON: dict[str, Any] = {"cordoned": True, "taints": (Taint(CORDONED, "", "NoSchedule"),)}
+IN_A: dict[str, Any] = {"node_selector": (("zone", "a"),)}
+PATIENT = replace(ALL, queue_patience=timedelta(minutes=5))
+
+
+def restarting(*on: str, low: int = 2, high: int = 6, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    given: dict[str, Any] = {"resizing": ResizePolicy.RESTART, "queued": -9000} | fields
+    return worker("late", low, high, on=on, **given)
+
+
+def nodes_of(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The nodes on which a role is to start again."""
+    return {one.role: one.nodes for one in plan.resizes}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        node("n1", 4, **CORDON),
+        node("n1", 4, taints=(Taint("new", "", "NoSchedule"),)),
+        node("n1", 4, labels={"zone": "b"}),
+        node("n1", 4, ready=False),
+        node("n1", 1),
+    ],
+)
+@pytest.mark.parametrize("replicas", [None, 3])
+def test_growth_needs_places_for_pods_that_their_node_would_not_take_again(
+    changed: Node, replicas: int | None
+) -> None:
+    late = restarting("n1", "n1", shape=shape(1, **IN_A), replicas=replicas)
+    zone = {"zone": "a"}
+    changed = replace(changed, labels=changed.labels or zone)
+    other = node("n3", 4)
+    plan = plan_for(cluster(changed, node("n2", 1, labels=zone), other, late))
+    assert quiet(plan)
+    assert "pods fit" in told(plan)["late"]
+    grown = plan_for(cluster(changed, node("n2", 3, labels=zone), other, late))
+    assert sizes(grown)["late"] >= 3
+    assert "n2" in nodes_of(grown)["worker"]
+
+
+def test_a_job_whose_nodes_take_its_pods_grows_by_what_is_idle() -> None:
+    plan = plan_for(cluster(node("n1", 2), node("n2", 1), restarting("n1", "n1")))
+    assert sizes(plan) == {"late": 3}
+    assert nodes_of(plan) == {"worker": ("n1", "n1", "n2")}
+
+
+def test_pods_of_all_roles_need_places() -> None:
+    late = job(
+        "late", role("ps", 1, 1, on=["n1"]), *restarting("n2", "n2").roles, framework="paddle"
+    )
+    nodes = (node("n1", 4, **CORDON), node("n2", 3))
+    assert quiet(plan_for(cluster(*nodes, late)))
+    assert told(plan_for(cluster(*nodes, late)))["late"] == (
+        "Insufficient cpu: needs 1 x 1 CPU (ps), 3 x 1 CPU (worker); 3 of 4 pods fit"
+    )
+    assert sizes(plan_for(cluster(*nodes, node("n3", 1), late))) == {"late": 3}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [worker("new", 1, 1, queued=-10), demand("web", shape(1)), worker("el", 2, 2, on=["n2"])],
+)
+def test_no_claim_takes_an_extra_that_the_minimum_needs(claim: Any) -> None:  # noqa: ANN401
+    taken = 1 if isinstance(claim, TrainingJob) and claim.roles[0].status.pods else 0
+    late = restarting("n1", "n1", "n2")
+    assert quiet(plan_for(cluster(node("n1", 4, **CORDON), node("n2", 1 + taken), late, claim)))
+
+
+def test_extras_yield_beside_a_minimum_that_has_places_and_stranded_ones_are_given_up() -> None:
+    state = cluster(
+        node("n1", 4, **CORDON),
+        node("n2", 4),
+        restarting("n1", "n2", "n2", "n2", "n2"),
+        worker("new", 1, 1, queued=-10),
+    )
+    plan = plan_for(state)
+    assert sizes(plan) == {"late": 3}
+    assert nodes_of(plan) == {"worker": ("n2", "n2", "n2")}
+    after = act(state, plan, after=timedelta(seconds=5))
+    assert started(plan_for(after)) == {"late": {"worker": 3}, "new": {"worker": 1}}
+
+
+def test_extras_yield_if_the_minimum_finds_idle_capacity_elsewhere() -> None:
+    late, new = restarting("n1", "n1", "n2"), worker("new", 1, 1, shape=shape(1, **IN_A))
+    nodes = (node("n1", 4, **CORDON), node("n2", 1, labels={"zone": "a"}))
+    assert quiet(plan_for(cluster(*nodes, node("n3", 1), late, new)))
+    plan = plan_for(cluster(*nodes, node("n3", 2), late, new))
+    assert sizes(plan) == {"late": 2}
+    assert nodes_of(plan) == {"worker": ("n3", "n3")}
+
+
+def test_extras_stay_if_another_claim_takes_the_idle_capacity_for_the_minimum() -> None:
+    late, new = restarting("n1", "n1", "n2"), worker("new", 1, 1, shape=shape(1, **IN_A))
+    nodes = (node("n1", 4, **CORDON), node("n2", 1, labels={"zone": "a"}), node("n3", 2))
+    first = worker("first", 2, 2, shape=shape(1, node_selector=(("zone", "b"),)), queued=0)
+    state = cluster(*nodes[:2], replace(nodes[2], labels={"zone": "b"}), late, new, first)
+    plan = plan_for(state)
+    assert (sizes(plan), started(plan)) == ({}, {"first": {"worker": 2}})
+
+
+def test_a_stranded_extra_leaves_a_node_that_nothing_else_needs() -> None:
+    state = cluster(
+        node("n1", 2), node("n2", 4, taints=(Taint("gone", "", "NoSchedule"),)),
+        restarting("n1", "n1", "n2"),
+    )  # fmt: skip
+    needed = replace(ALL, growth=GrowthMode.NEEDED_NODES)
+    long_ago = state.observed_at - needed.idle_node_after
+    plan = plan_for(replace(state, unneeded_since=(("n2", long_ago),)), needed)
+    assert sizes(plan) == {"late": 2}
+
+
+def test_pending_extras_are_removed_all_the_same() -> None:
+    late = restarting("n1", "n1", "n1")
+    (one,) = late.roles
+    since = {"created_at": at(-3600)}
+    late = replace(late, roles=(one.changed(pods=(*one.status.pods[:2], pod(2, **since))),))
+    plan = plan_for(cluster(node("n1", 4, **CORDON), late))
+    assert plan.resizes[0].reason == reasons.UNSCHEDULABLE
+    assert sizes(plan) == {"late": 2}
+
+
+def test_a_manual_size_that_would_stop_it_for_good_waits_and_says_so() -> None:
+    late = restarting("n1", "n1", "n1", "n2", replicas=2)
+    plan = plan_for(cluster(node("n1", 4, **CORDON), node("n2", 1), late))
+    assert quiet(plan)
+    assert told(plan)["late"] == "Insufficient cpu: needs 4 x 1 CPU (worker); 1 of 4 pods fit"
+
+
+def test_it_shares_none_of_its_extras() -> None:
+    late = restarting("n1", "n2", "n2", "n2", low=1)
+    live = worker("live", 1, 6, on=["n2"])
+    assert quiet(plan_for(cluster(node("n1", 4, **CORDON), node("n2", 4), late, live)))
+    assert sizes(plan_for(cluster(node("n1", 1), node("n2", 4), late, live))) == {"late": 3}
+
+
+def test_a_quota_that_has_become_too_small_for_its_minimum_keeps_it_running() -> None:
+    charges = (QuotaCharge("q", "pods", 1),)
+    late = restarting("n1", "n1", "n1", charges=charges)
+    new = replace(worker("new", 1, 1, queued=-10), key=JobKey("other", "new"))
+    state = cluster(node("n1", 3), late, new)
+    for hard, found in ((1, {}), (2, {"late": 2})):
+        assert sizes(plan_for(replace(state, quotas=(Quota("ns", "q", "pods", hard, 0),)))) == found
+
+
+def test_a_job_whose_nodes_are_no_longer_in_one_domain_keeps_its_size() -> None:
+    apart = [node(f"n{rack}", 1, labels={"rack": rack}) for rack in "123"]
+    late = restarting("n1", "n2", "n3", topology=Topology(required=(("", "rack"),)))
+    assert quiet(plan_for(cluster(*apart, late, worker("new", 1, 1, queued=-10))))
+
+
+def raised(*on: str, low: int = 6, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    return restarting(*on, low=low, high=8, **fields)
+
+
+OLD = worker("old", 4, 4, on=["n1"] * 4)
+
+
+def test_a_raised_minimum_restarts_a_job_once_all_of_it_fits() -> None:
+    plan = plan_for(cluster(node("n1", 8), OLD, raised("n1", "n1")))
+    assert quiet(plan)
+    assert told(plan)["late"] == ("Insufficient cpu: needs 6 x 1 CPU (worker); 4 of 6 pods fit")
+    assert sizes(plan_for(cluster(node("n1", 10), OLD, raised("n1", "n1")))) == {"late": 6}
+
+
+def test_a_raised_minimum_takes_extras_for_all_of_it_or_none() -> None:
+    few, more = worker("el", 2, 4, on=["n1"] * 4), worker("el", 2, 6, on=["n1"] * 6)
+    for elastic, found in ((few, {}), (more, {"el": 2})):
+        pods = elastic.roles[0].status.size
+        state = cluster(node("n1", 2 + pods), elastic, raised("n1", "n1"))
+        assert sizes(plan_for(state)) == found
+
+
+def test_the_minimums_of_all_roles_are_raised_together() -> None:
+    for cpu, found in ((9, {}), (10, {"ps": 2, "worker": 4})):
+        fields: dict[str, Any] = {"resizing": ResizePolicy.RESTART}
+        ps, workers = (
+            role("ps", 2, 4, on=["n1"], **fields),
+            role("worker", 4, 6, on=["n1"], **fields),
+        )
+        plan = plan_for(cluster(node("n1", cpu), OLD, job("late", ps, workers)))
+        assert {one.role: one.after for one in plan.resizes} == found
+
+
+def test_a_raise_waits_until_pods_of_others_have_left() -> None:
+    leaving = replace(busy(node("n1", 6), room(1)), releasing=room(1))
+    late = raised("n1", "n1", growth_awaited_since=at(-9000))
+    assert quiet(plan_for(cluster(leaving, late)))
+
+
+def test_a_raise_that_has_waited_for_long_is_a_queue_head() -> None:
+    new = worker("new", 2, 2, queued=-400)
+    for waited, found in ((299, {"new": {"worker": 2}}), (300, {})):
+        late = raised("n1", "n1", growth_awaited_since=at(-waited))
+        plan = plan_for(cluster(node("n1", 9), OLD, late, new), PATIENT)
+        assert started(plan) == found
+        assert (JobKey("ns", "late"), "worker") in plan.growth_waits
+    assert held(plan)["new"] == reasons.goes_first(JobKey("ns", "late"))
+
+
+def test_a_raise_requests_the_nodes_that_it_lacks() -> None:
+    scaled = replace(ALL, autoscaler=Autoscaler.PRESENT)
+    plan = plan_for(cluster(node("n1", 8), OLD, raised("n1", "n1")), scaled)
+    assert [(one.job.name, one.pods) for one in plan.requests] == [("late", (("worker", 4),))]
+    assert sizes(plan) == {}
+
+
+def waiting(*late: TrainingJob) -> ClusterState:
+    """A gang of 6 has waited for an hour; 4 cores are idle."""
+    old = worker("old", 4, 4, on=["n1"] * 4, queued=-7200)
+    return cluster(node("n1", 10), old, worker("head", 6, 6, queued=-3600), *late)
+
+
+def later(**fields: Any) -> TrainingJob:  # noqa: ANN401
+    given: dict[str, Any] = {"queued": -900, "resizing": ResizePolicy.LIVE} | fields
+    return worker("late", given.pop("low", 1), 8, on=["n1"] * 2, **given)
+
+
+@pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
+@pytest.mark.parametrize("asked", [{"low": 6}, {"replicas": 6}])
+def test_a_raise_does_not_take_what_a_queue_head_waits_for(
+    asked: dict[str, Any], resizing: ResizePolicy
+) -> None:
+    plan = plan_for(waiting(later(**asked, resizing=resizing)), PATIENT)
+    assert sizes(plan) == {}
+    assert held(plan)["late"] == reasons.goes_first(JobKey("ns", "head"))
+    before_the_head = plan_for(waiting(later(**asked, queued=-4000)), PATIENT)
+    assert sizes(before_the_head) == {"late": 6}
+    assert sizes(plan_for(waiting(later(**asked, priority=1)), PATIENT)) == {"late": 6}
+    assert sizes(plan_for(waiting(later(**asked)))) == {"late": 6}  # the head is none yet
+
+
+def test_other_growth_goes_on_as_the_head_may_take_it_back() -> None:
+    assert sizes(plan_for(waiting(later()), PATIENT)) == {"late": 6}
