@@ -1,4 +1,4 @@
-"""A gang that starts before a queue head never delays it."""
+"""A gang that starts before a queue head never delays it, nor does a running job's raise."""
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,7 +11,7 @@ from edl.model import ClusterState, Shape, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.quantities import Resources
 from tests.edl.packed_draws import Draw, packed
-from tests.edl.planner.plans import plan_for, started
+from tests.edl.planner.plans import plan_for, sizes, started
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.reached import Reached, drawn
 
@@ -108,3 +108,46 @@ def test_a_gang_that_starts_before_a_head_leaves_it_what_it_needs(
             shape_, pods = found.roles[0].template.shape, found.roles[0].spec.min
             placed.append(_at(found, _placed(_choice(data), shape_.requests, pods, room)))
         assert "head" in started(plan_for(_later(state, ended, placed), LIMITS))
+
+
+@packed
+def with_a_raise(draw: Draw) -> ClusterState:
+    """The same, but the first job that came runs, and its user wants more replicas."""
+    state = draw.of(with_a_head())
+    room = {one.name: one.allocatable - one.used for one in state.nodes}
+    first, *_ = [found for found in state.jobs if found.key.name.startswith("come")]
+    requests = first.roles[0].template.shape
+    on = _placed(draw.one_of, requests.requests, 1, room)
+    more = len(on) + draw.between(1, 3)
+    low, replicas = draw.one_of((more, None), (1, more))
+    fields = {"on": on, "shape": requests, "replicas": replicas, "queued": -200}
+    runs = [worker("raise", low, more, **fields)] if on else []
+    rest = [found for found in state.jobs if found is not first]
+    nodes = [replace(one, used=Resources(), evictable_pods=0) for one in state.nodes]
+    return cluster(*nodes, *rest, *runs)
+
+
+@drawn(state=with_a_raise(), data=st.data())
+def test_a_raise_of_a_running_job_leaves_a_head_what_it_needs(
+    state: ClusterState, data: st.DataObject, reached: Reached
+) -> None:
+    """Wherever its new pods are placed, the head starts at the same end of jobs with GPUs."""
+    plan = plan_for(state, LIMITS)
+    raised = [found for found in state.jobs if found.key.name == "raise"]
+    size = sizes(plan).get("raise", 0)
+    gpus = sorted(
+        found.key.name for found in state.jobs if found.roles[0].template.shape.requests.get(GPU)
+    )
+    ended = data.draw(st.sets(st.sampled_from([one for one in gpus if one != "head"]), min_size=1))
+    runs = [_at(one, [pod.node for pod in one.roles[0].status.pods]) for one in raised]
+    could = "head" in started(plan_for(_later(state, ended, runs), LIMITS))
+    could = could and "head" not in started(plan)
+    reached(could and raised)
+    if could and size:
+        (one,) = raised
+        there = [pod.node for pod in one.roles[0].status.pods]
+        room = {found.name: found.allocatable - found.used for found in state.nodes}
+        requests = one.roles[0].template.shape.requests
+        more = _placed(_choice(data), requests, size - len(there), room)
+        later = _later(state, ended, [_at(one, there + more)])
+        assert "head" in started(plan_for(later, LIMITS))
