@@ -23,7 +23,7 @@ from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.quota_balance import QuotaRequest
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.spec.allowed_sizes import with_work
 
@@ -171,8 +171,16 @@ class RestartNeeds:
         least = request_of(job, [(role.role, self.least[role]) for role in self.roles])
         uses = request_of(job, [(role.role, role.size) for role in self.roles])
         return any(
-            cost > quota.future_remaining + uses.amount(quota) for quota, cost in least.amounts
+            cost > quota.future_remaining + uses.amount(quota) + self._taken_back(quota)
+            for quota, cost in least.amounts
         )
+
+    def _taken_back(self, quota: QuotaLine) -> int:
+        """What extras of other jobs use of a quota that takes back what exceeds it."""
+        if not quota.spec.takes_back:
+            return 0
+        others = (role for role in self.snapshot.allocations if role not in self.roles)
+        return sum(role.extras * role.quota_request.amount(quota) for role in others)
 
     def stranded_of(self, allocation: RoleAllocation) -> int:
         """How many replicas of a role were stranded."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from edl import reasons
 from edl.model import Assignment, Reason, ResizePolicy, Taint, TrainingJob
 from edl.model.nodes import CORDONED
@@ -36,8 +38,8 @@ def test_one_that_is_packed_anew_takes_no_nodes_on_which_another_is_to_start() -
 
 
 def test_pods_that_leave_cordoned_nodes_do_not_take_them() -> None:
-    moves = worker("moves", 1, 1, on=["b"], priority=1)
-    cordon = node("b", 1, cordoned=True, taints=(Taint(CORDONED, "", "NoSchedule"),))
+    moves = replace(worker("moves", 2, 3, on=["b", "b"], priority=1), framework="pytorch")
+    cordon = node("b", 2, cordoned=True, taints=(Taint(CORDONED, "", "NoSchedule"),))
     again = stopped("again", reasons.grown(2, 4), "a", "a")
     plan = plan_for(cluster(node("a", 2), cordon, moves, again))
     assert started(plan) == {"again": {"worker": 2}}
