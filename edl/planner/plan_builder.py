@@ -156,7 +156,11 @@ class PlanBuilder:
             moving = reason.code is Code.REBALANCING
             until = self.snapshot.moves.until if moving else allocation.hold.until
             self.results.hold(key, reason, until)
-        elif (needs := allocation.hold.restart_needs) and allocation.is_above_limits:
+        elif (
+            (needs := allocation.hold.restart_needs)
+            and needs.keeps_size
+            and allocation.is_above_limits
+        ):
             self.results.hold(key, why_kept(needs, None, self.snapshot.capacity.future_idle))
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:

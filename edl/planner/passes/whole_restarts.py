@@ -26,11 +26,16 @@ def grow_whole(needs: RestartNeeds, grown: RoleAllocation) -> bool:
 
 
 def why_kept(needs: RestartNeeds, grown: RoleAllocation | None, room: Ints) -> Reason:
-    """Why a job is not restarted for a larger size; `room`: int64[resources, nodes]."""
+    """Why a job is not restarted for another size; `room`: int64[resources, nodes]."""
     snapshot, unplaced = needs.snapshot, needs.unplaced(grown)
+    if needs.over:
+        quota, cost = needs.over
+        return reasons.insufficient_quota(quota.spec, cost, quota.used)
+    if not unplaced:
+        return reasons.minimum_pending(needs.roles[0].job.key)
     quota_request = needs.quota_request(unplaced)
-    if quota := quota_request.exceeded(FUTURE_IDLE):
-        return reasons.insufficient_quota(quota.spec, quota_request.amount(quota), quota.used)
+    if line := quota_request.exceeded(FUTURE_IDLE):
+        return reasons.insufficient_quota(line.spec, quota_request.amount(line), line.used)
     for group in unplaced:
         if error := no_node_error(snapshot, group.allocation.pod_class):
             return reasons.no_node(error)

@@ -53,6 +53,10 @@ class RestartNeeds:
     """By role, the smallest size at which it may come back."""
     moves: bool = False
     """Extras may be taken although minimums need other places, because these were idle."""
+    keeps_size: bool = False
+    """No claim takes extras of the job, nor is it scaled down for its user."""
+    over: tuple[QuotaLine, int] | None = None
+    """A quota in which its smallest sizes exceed what is left, and what they count there."""
     awaited: bool = False
     """A raised minimum waits until there are places for all that it lacks."""
 
@@ -135,12 +139,14 @@ class RestartNeeds:
         others suffice; or first, if idle capacity has places for them (`moves`).
         """
         missing = [self._set_least(allocation) for allocation in self.roles]
-        lacks = any(missing) or self._exceeds_quota()
+        self.over = self._exceeded_quota()
+        lacks = any(missing) or self.over is not None
         self.moves = moves and lacks and self._fits_elsewhere()
+        self.keeps_size = lacks and not self.moves
         for allocation in self.roles:
             if allocation.restarts_to_resize:
                 self._put_last(allocation, stranded=not self.moves)
-                if lacks and not self.moves:
+                if self.keeps_size:
                     _keep_size(allocation)
 
     def _set_least(self, allocation: RoleAllocation) -> int:
@@ -153,7 +159,7 @@ class RestartNeeds:
 
     def _fits_elsewhere(self) -> bool:
         """Whether idle capacity has places for all stranded replicas of the smallest sizes."""
-        if any(map(lacking, self.roles)) or self._exceeds_quota():
+        if any(map(lacking, self.roles)) or self.over:
             return False
         moved = (min(self.stranded_of(role), self.least[role]) for role in self.roles)
         requests = [
@@ -163,16 +169,20 @@ class RestartNeeds:
         placed = pack_in_best_order(self.snapshot.capacity.future_idle, requests, FUTURE_IDLE)
         return placed == [request.pods for request in requests]
 
-    def _exceeds_quota(self) -> bool:
-        """Whether its smallest sizes exceed a quota without what the job uses now."""
+    def _exceeded_quota(self) -> tuple[QuotaLine, int] | None:
+        """A quota that its smallest sizes exceed without what it uses now, and what they count."""
         if not exceeds_quota(self.roles):
-            return False
+            return None
         job, request_of = self.roles[0].job, self.snapshot.quotas.request_of
         least = request_of(job, [(role.role, self.least[role]) for role in self.roles])
         uses = request_of(job, [(role.role, role.size) for role in self.roles])
-        return any(
-            cost > quota.future_remaining + uses.amount(quota) + self._taken_back(quota)
-            for quota, cost in least.amounts
+        return next(
+            (
+                (quota, cost)
+                for quota, cost in least.amounts
+                if cost > quota.future_remaining + uses.amount(quota) + self._taken_back(quota)
+            ),
+            None,
         )
 
     def _taken_back(self, quota: QuotaLine) -> int:

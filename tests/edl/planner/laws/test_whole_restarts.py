@@ -25,7 +25,7 @@ def changed_clusters(draw: Draw) -> ClusterState:
 
     The plan places all pods, so that kube-scheduler takes no node from a job that restarts.
     """
-    state = draw.of(states(runs=(True, True, True, False), spare=ROOMY, others=(0,)))
+    state = draw.of(states(runs=(*[True] * 7, False), spare=ROOMY[1:], others=(0,)))
     nodes = tuple(_changed(draw, one) for one in state.nodes)
     jobs = tuple(_restarting(draw, one) for one in state.jobs)
     return replace(state, nodes=nodes, jobs=jobs)

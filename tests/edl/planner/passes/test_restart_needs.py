@@ -150,8 +150,9 @@ def test_a_stranded_extra_leaves_a_node_that_nothing_else_needs() -> None:
 def test_pending_extras_are_removed_all_the_same() -> None:
     late = restarting("n1", "n1", "n1")
     (one,) = late.roles
-    since = {"created_at": at(-3600)}
-    late = replace(late, roles=(one.changed(pods=(*one.status.pods[:2], pod(2, **since))),))
+    late = replace(
+        late, roles=(one.changed(pods=(*one.status.pods[:2], pod(2, created_at=at(-3600)))),)
+    )
     plan = plan_for(cluster(node("n1", 4, **CORDON), late))
     assert plan.resizes[0].reason == reasons.UNSCHEDULABLE
     assert sizes(plan) == {"late": 2}
