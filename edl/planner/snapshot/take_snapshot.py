@@ -40,8 +40,7 @@ def take_snapshot(
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
-    for roles in started:
-        set_restart_needs(snapshot, roles, moves=moves)
+    set_restart_needs(snapshot, started, moves=moves)
     return snapshot
 
 

@@ -15,16 +15,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
-from edl.model import Reason, ResizePolicy
+from edl.model import Reason
 from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import with_work
 
 
@@ -228,74 +227,20 @@ def _keep_size(allocation: RoleAllocation) -> None:
     allocation.max_replicas = max(allocation.max_replicas, allocation.min_replicas)
 
 
-def set_restart_needs(snapshot: Snapshot, roles: Sequence[RoleAllocation], *, moves: bool) -> None:
-    """Note what a restart of this job needs; call it once capacity is complete.
+def set_restart_needs(
+    snapshot: Snapshot, started: Iterable[Sequence[RoleAllocation]], *, moves: bool
+) -> None:
+    """Note what restarts of jobs need; call it once capacity is complete.
 
-    `roles`: its started roles, some of which restart it to resize.
+    `started`: the started roles of each job.
     """
-    if not any(role.restarts_to_resize and role.resizable for role in roles):
-        return
-    stranded = _stranded(snapshot, roles)
-    if not (stranded or any(map(lacking, roles)) or exceeds_quota(roles)):
-        return
-    needs = RestartNeeds(snapshot, roles, stranded)
-    for allocation in roles:
-        allocation.hold.restart_needs = needs
-    needs.keep_what_it_needs(moves=moves)
-
-
-def _stranded(
-    snapshot: Snapshot, roles: Sequence[RoleAllocation]
-) -> dict[RoleAllocation, Counter[int]]:
-    """By role and node, the replicas that their nodes would not take again."""
-    on_nodes = {
-        allocation: Counter(
-            placement.node for placement in allocation.placements if placement.node != NO_NODE
-        )
-        for allocation in roles
-    }
-    if all(_take_all(snapshot, allocation, there) for allocation, there in on_nodes.items()):
-        return {}
-    free = _free_without(snapshot, on_nodes)
-    by_role = dict[RoleAllocation, Counter[int]]()
-    for allocation in sorted(roles, key=_places_last):
-        pod_class, counts = allocation.pod_class, Counter[int]()
-        for node, pods in on_nodes[allocation].items():
-            fits = pod_class.eligible[node]
-            stay = min(pods, pod_class.pods_on(node, free[node]) if fits else 0)
-            stay = pods if fits and pod_class.claims_devices else stay
-            counts[node] = pods - stay
-            for row, amount in pod_class.amounts:
-                free[node][row] -= amount * stay
-        if counts := +counts:
-            by_role[allocation] = counts
-    return by_role
-
-
-def _take_all(snapshot: Snapshot, allocation: RoleAllocation, there: Iterable[int]) -> bool:
-    """Whether these nodes are eligible, and none is overcommitted."""
-    nodes = list(there)
-    idle = snapshot.capacity.future_idle[:, nodes]
-    return bool(allocation.pod_class.eligible[nodes].all()) and not (idle < 0).any()
-
-
-def _free_without(
-    snapshot: Snapshot, on_nodes: Mapping[RoleAllocation, Counter[int]]
-) -> dict[int, dict[int, int]]:
-    """What each node has by row once these replicas are gone; at least 0."""
-    nodes = dict.fromkeys(node for there in on_nodes.values() for node in there)
-    room = snapshot.capacity.future_idle[:, [*nodes]].copy()
-    columns = {node: column for column, node in enumerate(nodes)}
-    for allocation, there in on_nodes.items():
-        for node, pods in there.items():
-            for row, amount in allocation.pod_class.amounts:
-                room[row, columns[node]] += amount * pods
-    return {
-        node: dict(enumerate(np.maximum(room[:, column], 0).tolist()))
-        for node, column in columns.items()
-    }
-
-
-def _places_last(allocation: RoleAllocation) -> tuple[bool, int]:
-    """Sort key: roles of a fixed size keep their places first."""
-    return allocation.role.spec.resizing is not ResizePolicy.FIXED, allocation.rank
+    search = StrandedSearch(snapshot)
+    for roles in started:
+        if not any(role.restarts_to_resize and role.resizable for role in roles):
+            continue
+        stranded = search.by_role(roles)
+        if stranded or any(map(lacking, roles)) or exceeds_quota(roles):
+            needs = RestartNeeds(snapshot, roles, stranded)
+            for allocation in roles:
+                allocation.hold.restart_needs = needs
+            needs.keep_what_it_needs(moves=moves)
