@@ -13,6 +13,7 @@ from edl.spec.allowed_sizes import manual_size
 from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act
 from tests.edl.planner.clusters import ROOMY, states
+from tests.edl.planner.states import at
 from tests.edl.planner.ways import Way, law, wait
 from tests.edl.reached import Reached
 
@@ -47,7 +48,10 @@ def _changed(draw: Draw, one: Node) -> Node:
 
 def _restarting(draw: Draw, one: TrainingJob) -> TrainingJob:
     roles = tuple(_raised(draw, role) for role in one.roles)
-    return replace(one, framework="paddle", mode="collective", roles=roles)
+    started = one.started_at and at(-3000)
+    return replace(
+        one, framework="paddle", mode="collective", roles=roles, started_at=started, paused=False
+    )
 
 
 def _raised(draw: Draw, role: Role) -> Role:
@@ -56,7 +60,11 @@ def _raised(draw: Draw, role: Role) -> Role:
     resizing = ResizePolicy.FIXED if fixed else ResizePolicy.RESTART
     least = draw.one_of(role.spec.min, role.spec.min, min(role.status.size + 2, role.spec.max))
     return role.changed(
-        resizing=resizing, indexed=True, gated=True, min=role.spec.min if fixed else least
+        resizing=resizing,
+        indexed=True,
+        gated=True,
+        progress=None,
+        min=role.spec.min if fixed else least,
     )
 
 
