@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,6 @@ from sandbox.errors import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     WithApt = Callable[..., dict[str, str]]
 
@@ -50,8 +51,7 @@ def with_apt(tmp_path: Path) -> WithApt:
     """An environment whose `apt-get` runs these shell lines before it downloads two packages."""
 
     def make(lines: str = "") -> dict[str, str]:
-        folder = tmp_path / "path"
-        folder.mkdir(exist_ok=True)
+        folder = Path(mkdtemp(dir=tmp_path))  # an earlier apt-get may be starting still
         for name, text in {"apt-get": FAKE_APT.format(lines=lines), "dpkg-deb": FAKE_DPKG}.items():
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
