@@ -103,14 +103,13 @@ class Preemption:
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
         chosen = select_victims(victims, FreedCapacity(room, preemptor.requests))
         reservation = self._made_room(chosen, preemptor)
-        if reservation or preemptor.scope.right is None:
-            return reservation
-        return self._made_room(self._tried(victims, preemptor), preemptor)
+        return reservation or self._made_room(self._tried(victims, preemptor), preemptor)
 
     def _tried(self, victims: list[Victim], preemptor: Preemptor) -> list[Victim]:
         """Victims that suffice when tried in the snapshot; [] if all together do not.
 
-        With teams, `_most` may count too much: extras of a team yield only while it borrows.
+        Those chosen by amounts may not: rules between pods or quotas keep the claim from their
+        nodes, or, with teams, extras yield only while their team borrows.
         """
 
         def suffices() -> bool:
@@ -120,11 +119,16 @@ class Preemption:
                 reservation.discard(self.reclaimable)
             return placed
 
-        self._evict(*victims)
-        possible = suffices()
-        self._restore(*victims)
-        if not possible:
-            return []
+        def suffice(candidates: Sequence[Victim]) -> bool:
+            self._evict(*candidates)
+            possible = suffices()
+            self._restore(*candidates)
+            return possible
+
+        if not suffice(victims):
+            victims = _without_needed(victims, preemptor)
+            if not (victims and suffice(victims)):
+                return []
         chosen = select_victims(victims, TriedCapacity(self._evict, self._restore, suffices))
         self._restore(*chosen)
         return chosen
@@ -145,9 +149,13 @@ class Preemption:
         """Preempt for as many pods of the claim's only request as possible; their nodes."""
         (request,) = preemptor.requests
         room = self._most(preemptor, self._within_reach(preemptor))
-        most = request._replace(pods=pack(room, [request], Horizon.EMPTY)[0])
-        reservation = self.run(preemptor._replace(requests=(most,))) if most.pods else None
-        return reservation.nodes[0] if reservation else []
+        pods = pack(room, [request], Horizon.EMPTY)[0]
+        while pods:
+            most = request._replace(pods=pods)
+            if reservation := self.run(preemptor._replace(requests=(most,))):
+                return reservation.nodes[0]
+            pods //= 2  # rules between pods keep some off; the next plan claims for the rest
+        return []
 
     def _most(self, preemptor: Preemptor, victims: Iterable[Victim]) -> Ints:
         """Capacity if all extras in scope and all these victims were evicted.
@@ -248,3 +256,20 @@ class Preemption:
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
                     victim.release_in(freed, -1)
+
+
+def _without_needed(victims: Sequence[Victim], preemptor: Preemptor) -> list[Victim]:
+    """The victims without those that the claim's pods must run beside; [] if there are none."""
+    rules = [request.pod_class.constraints for request in preemptor.requests]
+    affinities = [rule.affinity for rule in rules if rule and rule.affinity]
+    needed = frozenset(count for affinity in affinities for count in affinity.counts)
+    if not needed:
+        return []
+    carried = [
+        (victim, (role.pod_class.constraints for role in victim.allocations)) for victim in victims
+    ]
+    return [
+        victim
+        for victim, counted in carried
+        if all(rule is None or needed.isdisjoint(rule.carried) for rule in counted)
+    ]
