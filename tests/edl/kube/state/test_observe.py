@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -519,6 +519,19 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, ret
     body["status"]["failed"] = failed
     (role,) = only(look(snapshot([body]))).roles
     assert (role.spec.backoff_limit, role.spec.retries) == (limit, retries)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [({}, 30), ({"terminationGracePeriodSeconds": 600}, 600)]
+    + [({"terminationGracePeriodSeconds": more}, 86_400) for more in (86_401, 2**63 - 1)]
+    + [({"terminationGracePeriodSeconds": less}, 0) for less in (0, -1)],
+)
+def test_the_grace_period_of_pods_is_known_up_to_a_day(given: dict[str, int], seconds: int) -> None:
+    body = member("chief")
+    body["spec"]["template"]["spec"] |= given
+    (role,) = only(look(snapshot([body]))).roles
+    assert role.template.grace_period == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(("noted", "retries"), [("40", 24), ("41", 0), ("", 0)])

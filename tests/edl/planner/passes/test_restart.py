@@ -182,6 +182,19 @@ def test_what_it_was_stopped_for_is_forgotten_after_the_gang_limit() -> None:
     assert started(plan) == {"first": {"worker": 3}}
 
 
+def test_the_gang_limit_begins_when_its_pods_may_have_ended() -> None:
+    """They wrote a checkpoint for nine minutes; a gang that waited before them comes after it."""
+    first = worker("first", 3, 3, priority=9)
+
+    def starts_after(minutes: int) -> dict[str, dict[str, int]]:
+        long_ago = at(-timedelta(minutes=10).total_seconds())
+        mine = stopped(size=3, resized_at=long_ago, grace_period=timedelta(minutes=minutes))
+        return started(plan_for(cluster(node("a", 3), mine, first)))
+
+    assert starts_after(10) == {"mnist": {"worker": 3}}
+    assert starts_after(8) == {"first": {"worker": 3}}
+
+
 @pytest.mark.parametrize("runs", ["server", "worker"])
 def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
     def part(name: str) -> Role:
