@@ -132,7 +132,8 @@ def _about(about: About, code: Code) -> str:
                 return f"waiting for the Jobs of {names}"
             return f"{names} added to complete the start"
         case Size():
-            return f"idle capacity: {about.size} of {about.max} fit"
+            what = "manual size" if code is Code.MANUAL_SIZE else "idle capacity"
+            return f"{what}: {about.size} of {about.max} fit"
         case FixedSize():
             return f"{about.role} always has {about.size}"
         case Growth():

@@ -18,7 +18,7 @@ from edl.planner.snapshot.restart_backoff import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import restricted_to_started, why_split
-from edl.spec.allowed_sizes import most_replicas, with_unended, with_work
+from edl.spec.allowed_sizes import manual_size, most_replicas, with_unended, with_work
 
 
 def started_role(
@@ -175,8 +175,10 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         # A user's longer cooldown reserves capacity for no longer than the flags' cooldown.
         allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
         left = _left_to_grow(snapshot, allocation, left)
-        # A role restarted smaller for a claim would retake the capacity before the claim starts.
-        at_once = allocation.manual and not last_resizes.was_reclaimed(role)
+        # A role restarted smaller for a claim would retake the capacity before the claim starts,
+        # and one that has got a part of its manual size would restart for each further replica.
+        again = last_resizes.reached_part_of(manual_size(role), role)
+        at_once = allocation.manual and not (again or last_resizes.was_reclaimed(role))
         reason = None if at_once or left <= timedelta() else reasons.COOLDOWN
         _cool_down(snapshot, allocation, reason, snapshot.clock.now + left)
     elif _donation_pending(snapshot, allocation, changed):
