@@ -90,6 +90,29 @@ def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
     assert after.roles[0].template.shape.requests == Resources.of({"cpu": 3000, "pods": 1})
 
 
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        (["1", "1", "6"], "1"),  # the newest was resized in place
+        (["3", "1"], "1"),  # an older one was
+        (["1", "3", "3"], "3"),  # a webhook has added to each pod for some time
+        (["6", "3"], "3"),  # so it does to all
+    ],
+)
+def test_a_pod_that_was_resized_in_place_does_not_tell_what_the_next_ones_ask_for(
+    cores: list[str], expected: str
+) -> None:
+    jobs = [job("sweep", labels={"edl.dev/framework": "none"}, suspend=False)]
+    pods = [
+        job_pod(f"sweep-{index}", index, "sweep", cpu=cpu, node="n1", phase="Running")
+        for index, cpu in enumerate(cores)
+    ]
+    for index, pod in enumerate(pods):
+        pod["metadata"]["creationTimestamp"] = f"2025-12-31T20:0{index}:00Z"
+    (role,) = only(look(snapshot(jobs, pods))).roles
+    assert role.template.shape.requests.get("cpu") == 1000 * int(expected)
+
+
 @pytest.mark.parametrize("state", ["suspended", "ended", "terminating"])
 def test_pods_of_an_earlier_run_do_not_tell_what_the_next_ones_ask_for(state: str) -> None:
     """While a Job is suspended its containers' resources may change; completed items' pods stay."""
