@@ -7,13 +7,12 @@ from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.passes.drain import let_moves_go_first
-from edl.planner.passes.growth import GrowthCeiling, grow
+from edl.planner.passes.growth import GrowthCeiling, grow, wait_together
 from edl.planner.passes.node_assignment import assign_gated_pods
 from edl.planner.passes.placement_order import PlacementOrder
 from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.rebalancing.rebalance import Rebalance
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
-from edl.planner.passes.restarts import wait_together
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs

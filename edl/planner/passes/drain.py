@@ -17,7 +17,7 @@ from edl.frameworks import FRAMEWORKS, resizing
 from edl.model import JobKey, Node, Pod, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.nodes import CORDONED
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.growth import defer_growth
+from edl.planner.passes.placement_order import defer_growth
 from edl.planner.plan import Drain
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation

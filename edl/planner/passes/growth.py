@@ -1,22 +1,21 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from heapq import heapify, heappop, heappush
 from itertools import filterfalse
 
-from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
-from edl.model import Reason
 from edl.planner.packing.node_capacity import ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
 from edl.planner.snapshot.started_domains import PreferredDomains
 
 
@@ -253,7 +252,37 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
     return bool(allocation.pod_class.pods_per_node(room, FUTURE_IDLE).any())
 
 
-def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACEMENT_ORDER) -> None:
-    """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
-    allocation.hold.defer(reason)
-    allocation.defer(allocation.growth)
+def wait_together(snapshot: Snapshot) -> None:
+    """Let all roles of a restarting job wait while one of them does: each restart is of all.
+
+    None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
+    waited for long enough: otherwise they might keep each other waiting in turn.
+    """
+    restarting = (
+        allocation
+        for allocation in snapshot.allocations
+        if allocation.changed and allocation.restarts_to_resize
+    )
+    for roles in by_job(restarting):
+        if any(role.awaits_all_growth for role in roles):
+            _wait_or_restart(roles)
+
+
+def _wait_or_restart(roles: Sequence[RoleAllocation]) -> None:
+    """Let the roles of one job keep their sizes for now, or take what they have got so far."""
+    resized = [
+        allocation for allocation in roles if allocation.planned_size != allocation.role.status.size
+    ]
+    if all(map(_may_wait, resized)):
+        for allocation in resized:
+            allocation.defer(allocation.growth)
+    else:
+        for allocation in roles:
+            allocation.hold.patience = timedelta()
+
+
+def _may_wait(allocation: RoleAllocation) -> bool:
+    """Whether a role that this plan resizes may keep its size instead."""
+    size = allocation.role.status.size
+    grows = allocation.role.spec.min <= size < allocation.planned_size
+    return grows and allocation.hold.patience > timedelta()

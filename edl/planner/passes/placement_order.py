@@ -22,17 +22,18 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence
 from edl.planner.passes.displacement import Displacement
-from edl.planner.passes.growth import defer_growth
+from edl.planner.passes.growth import wait_together
 from edl.planner.passes.jobs_ahead import JobsAhead
 from edl.planner.passes.quiet_period import is_on_its_way
-from edl.planner.passes.restarts import PlannedRestart, planned_restarts
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import (
+    PlannedRestart,
     growing_ungated,
     late_minimum_pods,
     pending_gated_pods,
     pending_ungated_pods,
+    planned_restarts,
 )
 
 
@@ -93,6 +94,7 @@ class PlacementOrder:
 
     def run(self) -> None:
         """Defer the starts, then the growth, that could take what is reserved for others."""
+        wait_together(self.snapshot)
         self._restarts = planned_restarts(self.snapshot)
         demand = self._demand()
         if demand is None:
@@ -283,3 +285,9 @@ class PlacementOrder:
         ]
         self.snapshot.clock.rechecks.append(self.snapshot.limits.pending_limit)
         self.results.queue.sort(key=self.snapshot.queue_ranks.__getitem__)
+
+
+def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACEMENT_ORDER) -> None:
+    """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
+    allocation.hold.defer(reason)
+    allocation.defer(allocation.growth)

@@ -176,7 +176,9 @@ class GangClaims:
         previous = has_previous_pods(self.snapshot, gang)
         if not previous and (placed := self._placed(gang)):
             self._admit(*placed, gang.reason)
-        elif not self._reserve_idle(gang):
+        elif reservation := self.sources.reserve(gang, NONE_IN_REACH):
+            self._pipeline(gang, reservation)
+        else:
             self.nodes.provisioner.reserve_held(gang)
             return False
         return True

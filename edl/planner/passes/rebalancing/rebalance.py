@@ -18,7 +18,8 @@ from typing import Final
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.growth import GrowthCeiling, RoleGrowth, defer_growth
+from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
+from edl.planner.passes.placement_order import defer_growth
 from edl.planner.passes.rebalancing.cooldown_holds import CooldownHolds
 from edl.planner.passes.rebalancing.donors import (
     Donors,
