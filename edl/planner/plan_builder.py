@@ -33,7 +33,11 @@ from edl.planner.plan import (
 from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
+from edl.planner.snapshot.restart_backoff import (
+    with_attempts,
+    with_failed_growth,
+    with_failed_starts,
+)
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 from edl.spec.allowed_sizes import manual_size, with_work
@@ -140,6 +144,7 @@ class PlanBuilder:
                 job, restart = allocation.job, allocation.restarts_to_resize
                 counted = with_attempts if restart else with_failed_starts
                 reason = counted(self.snapshot, job, reason)
+                reason = reason if restart else with_failed_growth(allocation.role, reason)
                 placed = allocation.placements[:after] if restart else _created(allocation)
                 gated = allocation.role.template.gated and (restart or after > before)
                 nodes = self._assigned(allocation, placed) if gated else ()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
 from edl.lost_pods import recorded_delay, why_any_missing
-from edl.model import PodPhase, Reason, Role, TrainingJob
+from edl.model import Code, PodPhase, Reason, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
@@ -55,6 +55,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
         _keep_refused_size(allocation)
+    if not allocation.restarts_to_resize and (refused := _why_pods_are_refused(role)):
+        allocation.hold.deny(refused)
 
 
 def _least_size(allocation: RoleAllocation) -> int:
@@ -105,6 +107,14 @@ def _keep_refused_size(allocation: RoleAllocation) -> None:
         allocation.max_replicas = max(allocation.max_replicas, size)
     if shrink_refused or job.keeps_running or job.refuses(role, size + 1):
         allocation.hold.deny(phases.why_kept(job, role.name))
+
+
+def _why_pods_are_refused(role: Role) -> Reason | None:
+    """Why the API server would refuse any further pod of a role; None if it would not."""
+    texts = list(role.template.pod_refusals)
+    if role.template.missing_class:
+        texts.append(f'PriorityClass "{role.template.missing_class}" does not exist')
+    return reasons.quoted(Code.WRITE_REFUSED, "; ".join(texts)) if texts else None
 
 
 def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
