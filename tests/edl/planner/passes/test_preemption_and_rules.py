@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from edl.model import (
@@ -13,6 +14,7 @@ from edl.model import (
     Selector,
     TrainingJob,
 )
+from edl.planner.passes.preemption import preemption
 from tests.edl.planner.plans import ALL, plan_for, told
 from tests.edl.planner.states import cluster, demand, node, shape, worker
 
@@ -70,3 +72,15 @@ def test_no_gang_is_preempted_where_the_rules_exclude_all_nodes() -> None:
     plan = plan_for(cluster(host("n1", 2), host("n2", 2), stays, low, high), PREEMPT)
     assert plan.suspensions == ()
     assert told(plan)["high"].startswith("Insufficient cpu")
+
+
+@pytest.mark.parametrize(("most", "gangs"), [(100_000, ["old"]), (3, [])])
+def test_the_work_for_claims_that_never_fit_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, most: int, gangs: list[str]
+) -> None:
+    """Each such claim looks at all gangs that it may preempt: here at two of two pods."""
+    monkeypatch.setattr(preemption, "_MOST_IN_VAIN", most)
+    never = fixed("never", 3, shape=shape(1, constraints=APART), priority=11, queued=-60)
+    high = fixed("high", 1, shape=shape(2, constraints=APART), priority=10, queued=-60)
+    state = repelling()
+    assert suspended(replace(state, jobs=(*state.jobs, never, high))) == gangs
