@@ -258,6 +258,21 @@ class ConstraintState:
             pods = count.beside_others(pods)
         return pods
 
+    def surely(self, pods: Ints) -> Ints:
+        """A lower bound of `pods` per node beside all pods that exist or are placed; int64[nodes].
+
+        None where affinity or spread constraints would have to be weighed pod by pod.
+        """
+        if self.affinity is not None or self.spread:
+            return np.zeros_like(pods)
+        for count in self.anti_affinity:
+            nodes = count.domains.of_nodes
+            taken = [*count.pods.keys() | count.future_pods.keys()]
+            pods = np.where(np.isin(nodes, taken), 0, pods)
+            if count in self.carried:
+                pods = np.where(nodes < 0, pods, _one_each(pods, nodes))
+        return pods
+
 
 def _one_each(pods: Ints, domains: Ints) -> Ints:
     """At most one pod per domain, on its node with the most capacity."""

@@ -1,7 +1,4 @@
-"""Sentences that tell users the reason of a decision.
-
-They contain no current time: the same situation always reads the same.
-"""
+"""Sentences that tell users the reason of a decision, which do not depend on the current time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -131,14 +128,8 @@ def _about(about: About, code: Code) -> str:
             if code is Code.INCOMPLETE:
                 return f"waiting for the Jobs of {names}"
             return f"{names} added to complete the start"
-        case Size():
-            return f"idle capacity: {about.size} of {about.max} fit"
-        case FixedSize():
-            return f"{about.role} always has {about.size}"
-        case Growth():
-            return _reverted(about)
-        case Period():
-            return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
+        case Size() | FixedSize() | Growth() | Period():
+            return _about_size(about, code)
         case Attempt():
             return _attempt(about, code)
         case QuotedText():
@@ -147,6 +138,19 @@ def _about(about: About, code: Code) -> str:
             return _about_pods(about, code)
         case _:
             return _about_capacity(about, code)
+
+
+def _about_size(about: Size | FixedSize | Growth | Period, code: Code) -> str:
+    match about:
+        case Size():
+            what = "manual size" if code is Code.MANUAL_SIZE else "idle capacity"
+            return f"{what}: {about.size} of {about.max} fit"
+        case FixedSize():
+            return f"{about.role} always has {about.size}"
+        case Growth():
+            return _reverted(about)
+        case Period():
+            return f"scaled up when nothing has been started or resized for {about.seconds:g} s"
 
 
 def _attempt(about: Attempt, code: Code) -> str:

@@ -1,6 +1,8 @@
 """What a Job specifies of its role: bounds, resize policy and pod template."""
 
+from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -11,6 +13,9 @@ from edl.model.nodes import Shape, Topology
 from edl.model.quotas import QuotaCharge
 from edl.model.selectors import Labels
 from edl.quantities import Resources
+
+DEFAULT_GRACE: Final = timedelta(seconds=30)
+"""Kubernetes' `terminationGracePeriodSeconds` of pods that name none."""
 
 
 class ResizePolicy(StrEnum):
@@ -78,3 +83,5 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """Whether the `preemptionPolicy` of the pods' PriorityClass lets others be evicted for them."""
     restarts_in_place: bool = False
     """Its `restartPolicy` is OnFailure: restarts of containers, too, count for `backoffLimit`."""
+    grace_period: timedelta = DEFAULT_GRACE
+    """How long a pod may take to end once it is deleted (`terminationGracePeriodSeconds`)."""

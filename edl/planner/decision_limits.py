@@ -122,7 +122,7 @@ class Limits(Struct, frozen=True):
         "How long a replica above the minimum may stay unscheduled before it is removed.",
     ] = timedelta(seconds=30)
     """Its role does not grow again for twice this time. One that restarts to resize waits six of
-    its cooldowns, doubled after each further failure."""
+    its cooldowns. Both are doubled after each further failure."""
     restart_cooldown: Annotated[
         timedelta, "Time between restarts that resize a job which cannot resize live."
     ] = timedelta(minutes=5)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from edl import phases, reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Code, JobKey, Reason, Role
+from edl.model.causes.reason_subjects import Size
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.fit_errors.fit_error import one_pod_error
 from edl.planner.packing.placement import DONE, Placement
@@ -33,10 +34,14 @@ from edl.planner.plan import (
 from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
+from edl.planner.snapshot.restart_backoff import (
+    with_attempts,
+    with_failed_growth,
+    with_failed_starts,
+)
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
-from edl.spec.allowed_sizes import with_work
+from edl.spec.allowed_sizes import manual_size, with_work
 
 
 @dataclass(slots=True)
@@ -140,6 +145,7 @@ class PlanBuilder:
                 job, restart = allocation.job, allocation.restarts_to_resize
                 counted = with_attempts if restart else with_failed_starts
                 reason = counted(self.snapshot, job, reason)
+                reason = reason if restart else with_failed_growth(allocation.role, reason)
                 placed = allocation.placements[:after] if restart else _created(allocation)
                 gated = allocation.role.template.gated and (restart or after > before)
                 nodes = self._assigned(allocation, placed) if gated else ()
@@ -199,9 +205,11 @@ class PlanBuilder:
 
 def _grown(allocation: RoleAllocation) -> Reason:
     """Why a role gets its planned size, which is larger than its size."""
-    if allocation.manual:
-        return reasons.MANUAL_SIZE
     bounds, size = allocation.role.spec, allocation.planned_size
+    wanted = manual_size(allocation.role)
+    if wanted is not None:
+        in_part = allocation.restarts_to_resize and size < wanted
+        return replace(reasons.MANUAL_SIZE, about=Size(size, wanted) if in_part else None)
     minimum = allocation.role.status.size < size <= bounds.min
     return reasons.grown(size, _max(allocation.role), minimum=minimum)
 

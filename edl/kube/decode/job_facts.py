@@ -1,7 +1,7 @@
 """Decodes a labelled Job, once per version."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
 import msgspec
@@ -33,6 +33,7 @@ from edl.model import (
     Shape,
     Topology,
 )
+from edl.model.role_specs import DEFAULT_GRACE
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import timestamp, whole
 from edl.quantities import Resources
@@ -45,6 +46,7 @@ _WISHES: Final = frozenset(
     {contract.REPLICAS, contract.SCALE_TIMEOUT, contract.SCALE_FALLBACK, contract.REMOVE}
     | {contract.COOLDOWN, contract.DURATION, contract.PROGRESS, contract.TTL}
 )
+_LONGEST_GRACE: Final = timedelta(days=1)
 _TOO_LATE: Final = (
     "its topology only takes effect if its Job was created with it and names no node itself: "
     "recreate the Job"
@@ -209,7 +211,16 @@ def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTempla
         gated=contract.PLACEMENT_GATE in gates,
         sizes=_sizes(manifest, spec),
         restarts_in_place=pod_spec.get("restartPolicy") == "OnFailure",
+        grace_period=_grace_period(pod_spec),
     )
+
+
+def _grace_period(pod_spec: Json) -> timedelta:
+    """Its `terminationGracePeriodSeconds`: any int64, of which more than a day counts as a day."""
+    seconds = pod_spec.get("terminationGracePeriodSeconds")
+    if seconds is None:
+        return DEFAULT_GRACE
+    return timedelta(seconds=min(max(seconds, 0), _LONGEST_GRACE.total_seconds()))
 
 
 def _sizes(manifest: Json, spec: JobSpec) -> tuple[int, int | None]:

@@ -93,7 +93,7 @@ class Reason(msgspec.Struct, frozen=True, omit_defaults=True):
     about: About | None = None
     restart: Restart = Restart.NONE
     attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    """How many restarts preceded this one in quick succession."""
+    """How many restarts preceded this one in quick succession, or failures to grow in a row."""
     failed_starts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
     """How many failed starts in a row preceded the last one."""
 

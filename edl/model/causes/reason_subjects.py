@@ -95,7 +95,7 @@ class Roles(msgspec.Struct, frozen=True, tag=True):
 
 
 class Size(msgspec.Struct, frozen=True, tag=True):
-    """A role's new size, and its max."""
+    """A role's new size, and its max or its manual size."""
 
     size: int
     max: int

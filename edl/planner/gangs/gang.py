@@ -1,13 +1,16 @@
 """A gang: the suspended roles of a training job, which start together or not at all."""
 
 from collections.abc import Hashable, Iterator, Sequence
+from datetime import timedelta
 from itertools import chain
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Domain, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.model.role_specs import DEFAULT_GRACE
 from edl.planner.packing.placement import DONE, Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot import last_resizes
@@ -17,6 +20,9 @@ from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
 from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation
 from edl.spec.allowed_sizes import manual_size, pods_at, start_size, with_unended, with_work
+
+_YIELDING: Final = timedelta(minutes=1)
+"""Jobs yield to a gang no earlier than this before pods of its earlier start end at the latest."""
 
 
 class Gang(msgspec.Struct, frozen=True):
@@ -102,8 +108,13 @@ def gang_to_start(snapshot: Snapshot, job: TrainingJob, *, returns: bool = False
 
 
 def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
-    """Whether this job was stopped to resize, no longer ago than the gang limit."""
-    clock, limit = snapshot.clock, snapshot.limits.gang_limit
+    """Whether this job was stopped to resize, no longer ago than the gang limit.
+
+    The limit is longer by what its pods may take to end beyond the usual grace period.
+    """
+    grace = max((role.template.grace_period for role in job.live), default=DEFAULT_GRACE)
+    longer = max(grace - DEFAULT_GRACE, timedelta())
+    clock, limit = snapshot.clock, snapshot.limits.gang_limit + longer
     return any(
         role.status.suspended
         and last_resizes.stopped_to_resize(role)
@@ -175,6 +186,20 @@ def _most_at_start(gang: Gang, role: Role, size: int) -> int:
 def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether pods of an earlier start still use nodes."""
     return any(_previous_pods(snapshot, gang))
+
+
+def holds_nodes(snapshot: Snapshot, gang: Gang) -> bool:
+    """Whether pods of an earlier start use nodes for so long that none should yield yet.
+
+    One that is not deleted yet has all of its grace period left.
+    """
+    now, grace = snapshot.clock.now, max(role.template.grace_period for role in gang.job.roles)
+    ends = (
+        pod.deletion.due_at if pod.terminating else now + grace
+        for pod in _previous_pods(snapshot, gang)
+    )
+    last = max(filter(None, ends), default=None)
+    return last is not None and not snapshot.clock.elapsed_or_recheck(last, -_YIELDING)
 
 
 def why_unreserved(snapshot: Snapshot, gang: Gang) -> Reason | None:

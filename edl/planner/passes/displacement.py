@@ -1,12 +1,15 @@
 """Which pods kube-scheduler may leave pending because it binds other ungated pods first."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.admission.precedence import max_displaced
+from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 @dataclass(slots=True)
@@ -38,6 +41,28 @@ class Displacement:
         others = ((other, pods) for other, pods in coming.items() if other is not pod_class)
         harm = sum(pods * self.cost(pod_class, other) for other, pods in others)
         return harm > 0 and self._room(pod_class) - harm < coming[pod_class]
+
+    def in_turn(
+        self, growing: Sequence[RoleAllocation], ahead: Counter[PodClass]
+    ) -> list[RoleAllocation]:
+        """The order of growth: first roles whose pods may not fit beside all others.
+
+        Among these the least satisfied comes first, as rebalancing would give it replicas in the
+        next plan. Roles that have just donated a replica come last, after their recipients.
+        `ahead`: pods, by class, that kube-scheduler has yet to bind.
+        """
+        policy, together = self.snapshot.policy, ahead.copy()
+        for allocation in growing:
+            together[allocation.pod_class] += allocation.created
+        scarce = {pod_class for pod_class in together if self.may_stay_pending(pod_class, together)}
+
+        def turn(allocation: RoleAllocation) -> tuple[bool, bool, float, float, int]:
+            gave = last_resizes.gave_replica(policy.rebalance_code, allocation.role)
+            fits = allocation.pod_class not in scarce
+            share = policy.satisfaction(allocation, allocation.allocated - allocation.growth)
+            return gave, fits, share, -allocation.cluster_fraction, allocation.rank
+
+        return sorted(growing, key=turn)
 
     def _room(self, pod_class: PodClass) -> int:
         """How many pods of a class fit if no other pods are created."""

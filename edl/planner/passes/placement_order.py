@@ -22,16 +22,18 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence
 from edl.planner.passes.displacement import Displacement
+from edl.planner.passes.growth import wait_together
 from edl.planner.passes.jobs_ahead import JobsAhead
 from edl.planner.passes.quiet_period import is_on_its_way
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import (
+    PlannedRestart,
     growing_ungated,
     late_minimum_pods,
     pending_gated_pods,
     pending_ungated_pods,
+    planned_restarts,
 )
 
 
@@ -62,6 +64,8 @@ class PlacementOrder:
     """Deferred starts, with the capacity that stays reserved for them."""
     _left_out: set[RoleAllocation] = field(default_factory=set)
     """The roles of deferred starts."""
+    _restarts: list[PlannedRestart] = field(default_factory=list)
+    """Jobs that the plan stops to resize, whose nodes other pods could take meanwhile."""
     _gated_starts: defaultdict[PodClass, list[Start]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -90,6 +94,8 @@ class PlacementOrder:
 
     def run(self) -> None:
         """Defer the starts, then the growth, that could take what is reserved for others."""
+        wait_together(self.snapshot)
+        self._restarts = planned_restarts(self.snapshot)
         demand = self._demand()
         if demand is None:
             return
@@ -102,6 +108,7 @@ class PlacementOrder:
             for pod_class in start.pods if start.is_gated else ():
                 self._gated_starts[pod_class].append(start)
         self._start(demand.starts, demand.gated, waited_for)
+        self._defer_restarts(demand.gated)
         self._grow(demand.growing, demand.gated, under_way)
 
     def _demand(self) -> _Demand | None:
@@ -109,7 +116,8 @@ class PlacementOrder:
         growing = growing_ungated(self.snapshot)
         starts = [start for start in self.results.starts if not start.is_gated]
         creates = bool(growing or starts)
-        if not (creates or any(claim.clears for claim in self.results.pipelined)):
+        clears = any(claim.clears for claim in self.results.pipelined)
+        if not (creates or clears or self._restarts):
             return None
         ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
         return _Demand(growing, starts, ahead, gated) if creates or ahead else None
@@ -131,7 +139,9 @@ class PlacementOrder:
         Later starts leave the capacity of a deferred one to it, as that of a claim.
         """
         reserved, left = [*claims], deque(enumerate(claims))
-        precedence = Precedence(self.snapshot, reserved, gated, self._displacement.cost)
+        forced = [restart for restart in self._restarts if not restart.may_wait]
+        self._jobs_ahead.add_roles(chain.from_iterable(restart.gated for restart in forced))
+        precedence = self._precedence(reserved, gated, forced)
         for start in starts:
             while left and left[0][1].admitted_before <= start.number:
                 self._claim(precedence, *left.popleft())
@@ -151,6 +161,30 @@ class PlacementOrder:
         while left:
             self._claim(precedence, *left.popleft())
         self._queue_deferred()
+
+    def _precedence(
+        self,
+        reserved: Sequence[PipelinedPods],
+        gated: Counter[PodClass],
+        restarts: Sequence[PlannedRestart],
+    ) -> Precedence:
+        """Checks with these gated pods, and those of jobs that restart."""
+        gated = sum((restart.pods for restart in restarts), gated)
+        leaving = frozenset(chain.from_iterable(restart.gated for restart in restarts))
+        return Precedence(self.snapshot, reserved, gated, self._displacement.cost, leaving)
+
+    def _defer_restarts(self, gated: Counter[PodClass]) -> None:
+        """Defer restarts for growth whose nodes pods ahead could take while the job is stopped."""
+        may_wait = [restart for restart in self._restarts if restart.may_wait]
+        if not (may_wait and self._ahead):
+            return
+        precedence = self._precedence([], gated, self._restarts)
+        displaced = frozenset(precedence.displaced(self._ahead, {}))
+        for restart in may_wait:
+            if not displaced.isdisjoint(restart.pods):
+                for allocation in restart.resized:
+                    defer_growth(allocation, self._jobs_ahead.why_behind([allocation.pod_class]))
+                self._restarts.remove(restart)
 
     def _gated_behind(
         self, precedence: Precedence, start: Start, displaced: Sequence[PodClass]
@@ -195,12 +229,13 @@ class PlacementOrder:
         if not growing:
             return
         late = late_minimum_pods(self.snapshot)
-        self._jobs_ahead.add_roles(self._unsettled(late))
+        restarting = chain.from_iterable(restart.gated for restart in self._restarts)
+        self._jobs_ahead.add_roles(chain(self._unsettled(late), restarting))
         reserved = [*claims, *self._deferred]
-        precedence = Precedence(self.snapshot, reserved, gated + late, self._displacement.cost)
+        precedence = self._precedence(reserved, gated + late, self._restarts)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
-        for allocation in self._in_turn(growing):
+        for allocation in self._displacement.in_turn(growing, self._ahead):
             if late:
                 self._defer_harmful(allocation, precedence)
             pod_class, created = allocation.pod_class, allocation.created
@@ -223,29 +258,6 @@ class PlacementOrder:
             allocation.hold.defer(self._jobs_ahead.why_behind([pod_class]))
             if not allocation.restarts_to_resize:  # patience is for terminating pods
                 allocation.hold.patience = timedelta()
-
-    def _in_turn(self, growing: Sequence[RoleAllocation]) -> list[RoleAllocation]:
-        """The order of growth: first roles whose pods may not fit beside all others.
-
-        Among these the least satisfied comes first, as rebalancing would give it replicas in the
-        next plan. Roles that have just donated a replica come last, after their recipients.
-        """
-        policy, together = self.snapshot.policy, self._ahead.copy()
-        for allocation in growing:
-            together[allocation.pod_class] += allocation.created
-        scarce = {
-            pod_class
-            for pod_class in together
-            if self._displacement.may_stay_pending(pod_class, together)
-        }
-
-        def turn(allocation: RoleAllocation) -> tuple[bool, bool, float, float, int]:
-            gave = last_resizes.gave_replica(policy.rebalance_code, allocation.role)
-            fits = allocation.pod_class not in scarce
-            share = policy.satisfaction(allocation, allocation.allocated - allocation.growth)
-            return gave, fits, share, -allocation.cluster_fraction, allocation.rank
-
-        return sorted(growing, key=turn)
 
     def _unsettled(self, classes: Container[PodClass]) -> Iterator[RoleAllocation]:
         """Roles with pods of these classes that kube-scheduler has yet to bind."""

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.contract import Provision
 from edl.frameworks import restarts_together
+from edl.lost_pods import has_lost_any, stands_still
 from edl.model import Code, Pod, Reason, TrainingJob
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
@@ -19,7 +20,7 @@ from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
 from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
-from edl.spec.allowed_sizes import most_replicas
+from edl.spec.allowed_sizes import most_replicas, start_pods
 
 
 def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
@@ -115,9 +116,21 @@ def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason |
     This includes replacements of a running gang's lost pods, from the new pod's creation.
     """
     job = allocation.job
-    if job.problem or not any(_late(snapshot, allocation)):
+    if job.problem or not any(_late(snapshot, allocation)) or _continues(snapshot, job):
         return None
     return with_failed_starts(snapshot, job, _failed_start(snapshot, job))
+
+
+def _continues(snapshot: Snapshot, job: TrainingJob) -> bool:
+    """Whether a job that lost pods trains on, and could not start again if it were stopped.
+
+    The API server refuses its pods: an administrator has lowered a quota, or changed a rule.
+    """
+    if not any(map(has_lost_any, job.live)) or stands_still(job):
+        return False
+    refused = any(role.template.pod_refusals or role.template.missing_class for role in job.live)
+    pods = [(role, start_pods(role)) for role in job.live]
+    return refused or snapshot.quotas.request_of(job, pods).never_allowed_by is not None
 
 
 def _late(snapshot: Snapshot, allocation: RoleAllocation) -> Iterator[Unscheduled]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from edl import phases, reasons
 from edl.cooldowns import cooldown, resized_at
 from edl.lost_pods import recorded_delay, why_any_missing
-from edl.model import PodPhase, Reason, Role, TrainingJob
+from edl.model import Code, PodPhase, Reason, Role, TrainingJob
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
@@ -18,7 +18,7 @@ from edl.planner.snapshot.restart_backoff import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import restricted_to_started, why_split
-from edl.spec.allowed_sizes import most_replicas, with_unended, with_work
+from edl.spec.allowed_sizes import manual_size, most_replicas, with_unended, with_work
 
 
 def started_role(
@@ -55,6 +55,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
         _keep_refused_size(allocation)
+    if not allocation.restarts_to_resize and (refused := _why_pods_are_refused(role)):
+        allocation.hold.deny(refused)
 
 
 def _least_size(allocation: RoleAllocation) -> int:
@@ -105,6 +107,14 @@ def _keep_refused_size(allocation: RoleAllocation) -> None:
         allocation.max_replicas = max(allocation.max_replicas, size)
     if shrink_refused or job.keeps_running or job.refuses(role, size + 1):
         allocation.hold.deny(phases.why_kept(job, role.name))
+
+
+def _why_pods_are_refused(role: Role) -> Reason | None:
+    """Why the API server would refuse any further pod of a role; None if it would not."""
+    texts = list(role.template.pod_refusals)
+    if role.template.missing_class:
+        texts.append(f'PriorityClass "{role.template.missing_class}" does not exist')
+    return reasons.quoted(Code.WRITE_REFUSED, "; ".join(texts)) if texts else None
 
 
 def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
@@ -175,8 +185,10 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         # A user's longer cooldown reserves capacity for no longer than the flags' cooldown.
         allocation.hold.reserves_capacity = left <= usual_cooldown(snapshot, allocation)
         left = _left_to_grow(snapshot, allocation, left)
-        # A role restarted smaller for a claim would retake the capacity before the claim starts.
-        at_once = allocation.manual and not last_resizes.was_reclaimed(role)
+        # A role restarted smaller for a claim would retake the capacity before the claim starts,
+        # and one that has got a part of its manual size would restart for each further replica.
+        again = last_resizes.reached_part_of(manual_size(role), role)
+        at_once = allocation.manual and not (again or last_resizes.was_reclaimed(role))
         reason = None if at_once or left <= timedelta() else reasons.COOLDOWN
         _cool_down(snapshot, allocation, reason, snapshot.clock.now + left)
     elif _donation_pending(snapshot, allocation, changed):

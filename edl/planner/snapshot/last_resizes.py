@@ -13,6 +13,7 @@ from edl.model.causes.reason_subjects import (
     LostPods,
     Minimum,
     Other,
+    Size,
 )
 
 JobReference: TypeAlias = JobKey | str
@@ -81,6 +82,12 @@ def left_unneeded_nodes(role: Role) -> bool:
 def stopped_for_manual_size(role: Role) -> bool:
     """Whether the role is stopped to restart at a size that its user requested."""
     return stopped_to_resize(role) and _code(role) is Code.MANUAL_SIZE
+
+
+def reached_part_of(wanted: int | None, role: Role) -> bool:
+    """Whether the role last restarted for a part of this manual size."""
+    about = _about(role)
+    return _code(role) is Code.MANUAL_SIZE and isinstance(about, Size) and about.max == wanted
 
 
 def was_reclaimed(role: Role) -> bool:

@@ -8,6 +8,9 @@ onto nodes that extras had to leave within an hour failed too, if restarts had b
 it waits less long, because those may have had other causes. Any other size that has lasted for two
 (doubled) cooldowns resets the count.
 
+A role that resizes live waits twice the pending limit after growth whose pods got no nodes, doubled
+each time in a row.
+
 Only growth and donations to rebalancing wait. Gangs, minimums and other owners' pods of equal or
 higher priority take extras at any time, so that none of them starves; a lower max, quotas, lost
 pods and unschedulable pods do not wait either.
@@ -54,7 +57,7 @@ def backoff_of(snapshot: Snapshot, allocation: RoleAllocation) -> tuple[Reason, 
     wait = (
         _wait_after_failure(snapshot, role)
         if allocation.restarts_to_resize
-        else 2 * snapshot.limits.pending_limit
+        else 2 * snapshot.limits.pending_limit * (1 << _recorded_attempts(role))
     )
     return None if snapshot.clock.elapsed_or_recheck(changed, wait) else (why, changed + wait)
 
@@ -133,6 +136,16 @@ def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reaso
     """The reason of a job's next restart, with the counts of restarts and failed starts before."""
     attempts = (_attempts(snapshot, job, role, reason.code) for role in job.live)
     return replace(with_failed_starts(snapshot, job, reason), attempts=max(attempts))
+
+
+def with_failed_growth(role: Role, reason: Reason) -> Reason:
+    """The reason to resize a role live, with how many times in a row its growth had failed."""
+    recorded, attempts = _recorded_attempts(role), 0
+    if last_resizes.was_unschedulable(role) and reason.code is not Code.UNSCHEDULABLE:
+        attempts = min(recorded + 1, _MOST)
+    elif reason.code is Code.UNSCHEDULABLE:
+        attempts = recorded
+    return replace(reason, attempts=attempts) if attempts else reason
 
 
 def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> int:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from edl.kube.state.jobs.training_job_inputs import (
     resolution,
 )
 from edl.model import JobKey, ObjectRef, Pod, ProvisionalPod, Provisioning, Role, Shape, TrainingJob
-from edl.quantities import SHARED_GPU
+from edl.quantities import SHARED_GPU, Resources
 from edl.spec.job_spec import JobSpec
 
 TemplateInput: TypeAlias = tuple[str, ObjectKey]
@@ -140,7 +140,7 @@ def _templates(
 
 def _roles(around: TrainingJobInputs, all_roles: Sequence[str]) -> tuple[Role, ...]:
     roles = [
-        _ruled(job, _staffed(job, job.role, pods, of, priority), around.rules, of)
+        _ruled(job, _staffed(job, job.role, pods, of, priority), pods, around.rules, of)
         for job, pods, of, priority in zip(
             around.jobs, around.pods, around.classes, around.priorities, strict=True
         )
@@ -176,13 +176,12 @@ def _staffed(
     of: RuntimeClassFacts | None,
     priority: PriorityClassFacts | None,
 ) -> Role:
-    """The role with its pods, and with the shape and preemption policy of future pods."""
+    """The role with its pods, and with the preemption policy and RuntimeClass of future ones."""
     shape = runtime_classes.admitted(role.template.shape, job.runtime, of)
     sources = [priority] if priority else pods
     preempts = all(source.preempts for source in sources)
     missing = "" if priority else job.priority_class
-    changed = role.changed(pods=_pods(pods), shape=shape, preempts=preempts, missing_class=missing)
-    return changed.changed(shape=_shape(shape, pods)) if _shows_requests(changed) else changed
+    return role.changed(pods=_pods(pods), shape=shape, preempts=preempts, missing_class=missing)
 
 
 def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
@@ -194,19 +193,22 @@ def _resolved(role: Role, namespace: str, devices: DeviceView | None) -> Role:
 
 
 def _ruled(
-    job: JobFacts, role: Role, rules: NamespaceConstraints, of: RuntimeClassFacts | None
+    job: JobFacts,
+    role: Role,
+    pods: Sequence[PodFacts],
+    rules: NamespaceConstraints,
+    of: RuntimeClassFacts | None,
 ) -> Role:
-    """The role with its quota charges and, before it has pods, the requests that admission adds."""
+    """The role with its quota charges, and with the requests that admission gives future pods."""
+    shape = role.template.shape
     if rules == NO_RULES:
-        return role
-    share = role.template.shape.requests.get(SHARED_GPU)
+        return role.changed(shape=_shape(shape, pods)) if _shows_requests(role) else role
+    share = shape.requests.get(SHARED_GPU)
     overhead = of.pod_fixed if of else ()
     admitted = pod_admission.admit(job.template, rules, share, overhead)
-    shape = role.template.shape
-    if not _shows_requests(role) and admitted.requests != shape.requests:
-        shape = replace(shape, requests=admitted.requests)
+    shape = _with_requests(shape, admitted.requests)
     return role.changed(
-        shape=shape,
+        shape=_shape(shape, pods) if _shows_requests(role) else shape,
         charges=admitted.charges,
         limits=admitted.limits,
         pod_refusals=admitted.refusals,
@@ -223,18 +225,23 @@ def _shows_requests(role: Role) -> bool:
 
 
 def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
-    """The template's shape with the requests of the newest active pod.
+    """The shape with the requests of the newest active pod, to which a webhook may have added.
 
-    These differ from the template's if a LimitRange or a RuntimeClass adds to them.
+    Not if the pod before has others and some pod has those that were expected (`shape`): the newest
+    one has been resized in place, and future pods will not be.
     """
     ages = [
-        (facts.pod.created_at, facts.name, facts.shape)
+        (facts.pod.created_at, facts.name, facts.shape.requests)
         for facts in pods
         if facts.pod and facts.pod.active
     ]
-    if not ages:
+    requests = [age[2] for age in sorted(ages, key=itemgetter(0, 1))]
+    if not requests or (shape.requests in requests and requests[-1] not in requests[-2:-1]):
         return shape
-    requests = max(ages, key=lambda age: age[:2])[2].requests
+    return _with_requests(shape, requests[-1])
+
+
+def _with_requests(shape: Shape, requests: Resources) -> Shape:
     return shape if requests == shape.requests else replace(shape, requests=requests)
 
 

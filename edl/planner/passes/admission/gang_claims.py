@@ -9,7 +9,7 @@ from edl.feasibility.horizon import IDLE
 from edl.model import JobKey, Reason
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
-from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, why_unreserved
+from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, holds_nodes, why_unreserved
 from edl.planner.gangs.topology_placement import NodesByRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -154,6 +154,11 @@ class GangClaims:
         if patient:
             self._pass_over(gang, reasons.PLACEMENT_ORDER)
             return False
+        if holds_nodes(self.snapshot, gang):
+            if not (reserved := self._reserve_idle(gang)):
+                self.results.enqueue(gang.job.key, reasons.PODS_TERMINATING)
+                self._add_head(gang)
+            return reserved
         suspended = len(self.results.suspended)
         if reservation := self.sources.claim(gang, scope):
             self._pipeline(gang, reservation, [*self.results.suspended][suspended:])
@@ -166,6 +171,17 @@ class GangClaims:
         self.expects_shrinks |= scope.priority < ReclaimPriority(gang.job.priority)
         self._pass_over(gang, reason)
         return False
+
+    def _reserve_idle(self, gang: Gang) -> bool:
+        """Reserve what becomes idle soon for a gang; no job yields to it."""
+        if reservation := self.sources.reserve(gang, NONE_IN_REACH):
+            self._pipeline(gang, reservation)
+        return reservation is not None
+
+    def _add_head(self, gang: Gang) -> None:
+        # One that fits nowhere never becomes a head, and needs no recheck by time.
+        if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
+            self.heads.add(gang)
 
     def _pipeline(
         self, gang: Gang, reservation: Reservation, victims: Iterable[JobKey] = ()
@@ -187,9 +203,7 @@ class GangClaims:
         After `queue_patience` it becomes a head, which later gangs may not delay.
         """
         self._enqueue(gang, self.nodes.request(gang, reason, partial(self.sources.attained, gang)))
-        # A gang that fits nowhere never becomes a head, and needs no recheck by time.
-        if self.sources.without_jobs.fits(gang) and self._waited_long(gang):
-            self.heads.add(gang)
+        self._add_head(gang)
 
     def _enqueue(self, gang: Gang, reason: Reason) -> None:
         if gang.quota_request is not NOT_COUNTED and gang.job.key in self.results.requests:

@@ -163,11 +163,15 @@ def _why_unplaced(
 
 
 def _backs_off(allocation: RoleAllocation, replica: Unscheduled) -> bool:
-    """Whether the Job controller creates this lost pod after its back-off only.
+    """Whether the Job controller creates this pod after its back-off only, or it is refused so far.
 
     Until then no replica yields for it: others' new pods would take the room, and yield it again.
     """
-    return is_lost(replica) and has_lost_any(allocation.role)
+    if is_lost(replica) and has_lost_any(allocation.role):
+        return True
+    template = allocation.role.template
+    refused = template.pod_refusals or template.missing_class or exceeded_by_replacement(allocation)
+    return replica.pod is None and bool(refused)
 
 
 def _starts_without_room(allocation: RoleAllocation, replica: Unscheduled) -> bool:

@@ -9,6 +9,7 @@ capacity.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
@@ -17,10 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.feasibility.horizon import Horizon
+from edl.planner.packing.gated_nodes import GatedNodes, excludes
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.pass_results import PipelinedPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.feasibility.eligibility import Ints, Mask
@@ -36,8 +38,11 @@ class Precedence:
     """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
     """The most pods of the first class that one pod of the second class may displace."""
+    leaving: AbstractSet[RoleAllocation] = frozenset()
+    """Gated roles whose pods this plan stops; they come back to the nodes of their placements."""
     _open: "Ints" = field(init=False)
     """Future idle capacity if no unbound pod were placed; int64[resources, nodes]."""
+    _gated_nodes: GatedNodes = field(init=False)
     _seen: "Ints" = field(init=False)
     """The same without any reservation, of which kube-scheduler knows nothing."""
     _capacities: dict[int, list[int]] = field(default_factory=dict)
@@ -46,15 +51,20 @@ class Precedence:
     """
     _reached: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
     _nodes_for_one: dict[PodClass, "Mask"] = field(default_factory=dict)
-    _per_node: dict[PodClass, "Ints"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._open = self.snapshot.capacity.future_idle.copy()
         nodes: defaultdict[PodClass, list[int]] = defaultdict(list)
+        given: defaultdict[PodClass, list[int]] = defaultdict(list)
         for allocation in self.snapshot.allocations:
-            nodes[allocation.pod_class] += _unbound_nodes(allocation)
+            leaves = allocation in self.leaving
+            unbound = (_all_nodes if leaves else _unbound_nodes)(allocation)
+            nodes[allocation.pod_class] += unbound
+            if unbound and allocation.role.template.gated:
+                given[allocation.pod_class] += (node for node in unbound if node != NO_NODE)
         for pod_class, unbound in nodes.items():
             pod_class.release_in(self._open, unbound)
+        self._gated_nodes = GatedNodes(self._open.copy(), given)
         capacity = self.snapshot.capacity
         seen = self._open.copy()
         for claim in self.pipelined:
@@ -62,7 +72,7 @@ class Precedence:
                 request.pod_class.release_in(seen, there)
         self._seen = np.maximum(seen, capacity.observed_idle + capacity.releasing)
         for pod_class, pods in self.gated.items():
-            spare = int(self._pods_per_node(pod_class).sum()) - pods
+            spare = self._gated_nodes.spare(pod_class, pods)
             self._spare[self.snapshot.pod_class(pod_class.shape)][pod_class] = spare
 
     def hinders(self, pods: Mapping[PodClass, int], ahead: Mapping[PodClass, int]) -> bool:
@@ -105,8 +115,10 @@ class Precedence:
             if harm + self._harm(whole, ahead.items()) <= min(spares.values()):
                 continue
             for pod_class, spare in spares.items():
-                harm = self._harm_within_reach(pod_class, starts)
-                if harm and harm + self._harm_within_reach(pod_class, ahead) > spare:
+                coming = chain(starts.items(), ahead.items())
+                disturbed = self._gated_nodes.disturbed(pod_class, coming, self._takes_one)
+                harm = self._harm_within_reach(pod_class, starts, disturbed)
+                if harm and harm + self._harm_within_reach(pod_class, ahead, disturbed) > spare:
                     yield pod_class
 
     def leave_out(self, gated: Mapping[PodClass, int]) -> None:
@@ -154,11 +166,24 @@ class Precedence:
     ) -> int:
         return sum(count * self.cost(pod_class, other) for other, count in pods)
 
-    def _harm_within_reach(self, pod_class: PodClass, pods: Mapping[PodClass, int]) -> int:
-        """`_harm`, but no more than fit on the nodes to which these pods may be bound."""
+    def _harm_within_reach(
+        self, pod_class: PodClass, pods: Mapping[PodClass, int], disturbed: "Mask | None"
+    ) -> int:
+        """`_harm`, but no more than fit on the nodes to which these pods may be bound.
+
+        `disturbed`: the only nodes that count; None: all; bool[nodes of the class].
+        """
+
+        def reach(other: PodClass) -> int:
+            if disturbed is None:
+                return self._reach(pod_class, other)
+            may = disturbed
+            if not excludes(pod_class, other):
+                may = disturbed & self._takes_one(other)[pod_class.nodes]
+            return int(self._gated_nodes.pods_per_node(pod_class)[may].sum())
+
         return sum(
-            min(count * self.cost(pod_class, other), self._reach(pod_class, other))
-            for other, count in pods.items()
+            min(count * self.cost(pod_class, other), reach(other)) for other, count in pods.items()
         )
 
     def _reach(self, pod_class: PodClass, other: PodClass) -> int:
@@ -166,7 +191,7 @@ class Precedence:
         pair = (pod_class, other)
         if pair not in self._reached:
             may = self._takes_one(other)[pod_class.nodes]
-            self._reached[pair] = int(self._pods_per_node(pod_class)[may].sum())
+            self._reached[pair] = int(self._gated_nodes.pods_per_node(pod_class)[may].sum())
         return self._reached[pair]
 
     def _takes_one(self, pod_class: PodClass) -> "Mask":
@@ -177,18 +202,6 @@ class Precedence:
                 fitting = pod_class.constraints.beside_others(fitting)
             self._nodes_for_one[pod_class] = fitting > 0
         return self._nodes_for_one[pod_class]
-
-    def _pods_per_node(self, pod_class: PodClass) -> "Ints":
-        """How many pods of a class fit if no other unbound pod is placed; int64[its nodes]."""
-        nodes, counts = pod_class.nodes, self._per_node
-        if pod_class in counts:
-            return counts[pod_class]
-        if pod_class.share_allocator is not None:
-            fitting = pod_class.pods_by_capacity(self._open, Horizon.EMPTY)[nodes]
-        else:
-            fitting = pod_class.pods_by_resources(self._open[:, nodes], nodes)
-        counts[pod_class] = fitting
-        return fitting
 
     def _capacity(self, index: int) -> list[int]:
         """By request of a reservation, how many pods fit if no other unbound pod is placed."""
@@ -213,6 +226,11 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
     if other.beside:
         rows += [(row, int(more.max())) for row, more in other.beside.items() if row in amounts]
     return max((-(-amount // amounts[row]) for row, amount in rows), default=0)
+
+
+def _all_nodes(allocation: RoleAllocation) -> list[int]:
+    """The nodes of all its replicas."""
+    return [placement.node for placement in allocation.placements]
 
 
 def _unbound_nodes(allocation: RoleAllocation) -> list[int]:

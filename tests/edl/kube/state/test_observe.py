@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -88,6 +88,29 @@ def test_a_role_asks_for_what_its_pods_really_ask_for() -> None:
     before, after = only(look(snapshot(jobs))), only(look(snapshot(jobs, pods)))
     assert before.roles[0].template.shape.requests == Resources.of({"pods": 1})
     assert after.roles[0].template.shape.requests == Resources.of({"cpu": 3000, "pods": 1})
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        (["1", "1", "6"], "1"),  # the newest was resized in place
+        (["3", "1"], "1"),  # an older one was
+        (["1", "3", "3"], "3"),  # a webhook has added to each pod for some time
+        (["6", "3"], "3"),  # so it does to all
+    ],
+)
+def test_a_pod_that_was_resized_in_place_does_not_tell_what_the_next_ones_ask_for(
+    cores: list[str], expected: str
+) -> None:
+    jobs = [job("sweep", labels={"edl.dev/framework": "none"}, suspend=False)]
+    pods = [
+        job_pod(f"sweep-{index}", index, "sweep", cpu=cpu, node="n1", phase="Running")
+        for index, cpu in enumerate(cores)
+    ]
+    for index, pod in enumerate(pods):
+        pod["metadata"]["creationTimestamp"] = f"2025-12-31T20:0{index}:00Z"
+    (role,) = only(look(snapshot(jobs, pods))).roles
+    assert role.template.shape.requests.get("cpu") == 1000 * int(expected)
 
 
 @pytest.mark.parametrize("state", ["suspended", "ended", "terminating"])
@@ -519,6 +542,19 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, ret
     body["status"]["failed"] = failed
     (role,) = only(look(snapshot([body]))).roles
     assert (role.spec.backoff_limit, role.spec.retries) == (limit, retries)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [({}, 30), ({"terminationGracePeriodSeconds": 600}, 600)]
+    + [({"terminationGracePeriodSeconds": more}, 86_400) for more in (86_401, 2**63 - 1)]
+    + [({"terminationGracePeriodSeconds": less}, 0) for less in (0, -1)],
+)
+def test_the_grace_period_of_pods_is_known_up_to_a_day(given: dict[str, int], seconds: int) -> None:
+    body = member("chief")
+    body["spec"]["template"]["spec"] |= given
+    (role,) = only(look(snapshot([body]))).roles
+    assert role.template.grace_period == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(("noted", "retries"), [("40", 24), ("41", 0), ("", 0)])

@@ -1,14 +1,17 @@
 """A role whose new size the API server refuses keeps its size, and others get the capacity."""
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
-from edl import phases
+from edl import phases, reasons
 from edl.model import Code, Node, RefusedSize, TrainingJob, WriteRefusal
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from tests.edl.planner.plans import held, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
 from tests.edl.planner.states import at, cluster, job, node, role, worker
 
 POLICY = "not at this hour"
@@ -130,3 +133,23 @@ def test_other_roles_of_the_job_are_resized() -> None:
     both = job("both", role("ps", 1, 4, on=["a"]), role("worker", 1, 4, on=["a"]))
     plan = plan_for(cluster(node("a", 8), grown(both, 4, name="ps")))
     assert [(one.role, one.after) for one in plan.resizes] == [("worker", 4)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"pod_refusals": ("LimitRange refuses", "and quota")}, "LimitRange refuses; and quota"),
+        ({"missing_class": "gone"}, 'PriorityClass "gone" does not exist'),
+    ],
+)
+def test_a_role_does_not_grow_while_the_api_server_would_refuse_its_pods(
+    fields: dict[str, Any], why: str
+) -> None:
+    """Else others would give it replicas again and again, for pods that are never created."""
+    other = worker("other", 1, 8, on=["a"] * 2)
+    plan = plan_for(cluster(node("a", 8), worker("late", 1, 6, on=["a"] * 2, **fields), other), ALL)
+    assert sizes(plan) == {"other": 6}
+    assert held(plan)["late"] == reasons.quoted(Code.WRITE_REFUSED, why)
+    urgent = worker("urgent", 5, 5, priority=1)
+    full = cluster(node("a", 4), worker("late", 1, 6, on=["a"] * 4, **fields), urgent, node("b", 2))
+    assert sizes(plan_for(full, ALL)) == {"late": 1}

@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.messages import message
 from edl.model import Code, JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.causes.reason_subjects import Minimum
+from edl.model.causes.reason_subjects import Minimum, Size
 from edl.planner.decision_limits import Limits
+from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
@@ -91,6 +93,37 @@ def test_a_manual_size_does_not_wait_for_the_cooldown() -> None:
     mine = restarting("mnist", 1, 9, on=["a"], started_at=at(-1), replicas=3)
     (resize,) = plan_for(cluster(node("a", 9), mine)).resizes
     assert (resize.after, resize.restart, resize.reason) == (3, True, reasons.MANUAL_SIZE)
+
+
+def test_a_job_with_a_part_of_its_manual_size_waits_before_it_restarts_for_more_of_it() -> None:
+    """One CPU after another becomes idle: it would restart for each of them."""
+    mine = restarting("mnist", 1, 9, on=["a"], replicas=8)
+    state, resizes = cluster(node("a", 3), mine), list[Resize]()
+    for second in range(0, 300, 10):
+        plan = plan_for(state)
+        resizes += plan.resizes
+        state = act(state, plan, after=timedelta(seconds=10))
+        more = replace(state.nodes[0], allocatable=room(3 + second // 60, pods=110))
+        state = replace(state, nodes=(more,))
+    assert [message(found.reason) for found in resizes] == ["manual size: 3 of 8 fit"]
+    assert held(plan)["mnist"] == reasons.COOLDOWN
+    plan = plan_for(act(state, plan, after=timedelta(seconds=30)))
+    assert [found.after for found in plan.resizes] == [7]
+
+
+def test_another_manual_size_does_not_wait_for_the_cooldown_of_the_one_before() -> None:
+    got = replace(reasons.restarted(reasons.MANUAL_SIZE), about=Size(2, 8))
+
+    def resized(wanted: int) -> dict[str, int]:
+        mine = restarting("mnist", 1, 9, on=["a"] * 2, replicas=wanted, last=got, resized_at=at(-1))
+        return sizes(plan_for(cluster(node("a", 5), mine)))
+
+    assert (resized(8), resized(9), resized(4), resized(1)) == (
+        {},
+        {"mnist": 5},
+        {"mnist": 4},
+        {"mnist": 1},
+    )
 
 
 def test_a_job_restarted_to_free_capacity_comes_back_at_the_smaller_size() -> None:
@@ -180,6 +213,19 @@ def test_what_it_was_stopped_for_is_forgotten_after_the_gang_limit() -> None:
     first = worker("first", 3, 3, priority=9)
     plan = plan_for(cluster(node("a", 3), stopped(resized_at=long_ago), first))
     assert started(plan) == {"first": {"worker": 3}}
+
+
+def test_the_gang_limit_begins_when_its_pods_may_have_ended() -> None:
+    """They wrote a checkpoint for nine minutes; a gang that waited before them comes after it."""
+    first = worker("first", 3, 3, priority=9)
+
+    def starts_after(minutes: int) -> dict[str, dict[str, int]]:
+        long_ago = at(-timedelta(minutes=10).total_seconds())
+        mine = stopped(size=3, resized_at=long_ago, grace_period=timedelta(minutes=minutes))
+        return started(plan_for(cluster(node("a", 3), mine, first)))
+
+    assert starts_after(10) == {"mnist": {"worker": 3}}
+    assert starts_after(8) == {"first": {"worker": 3}}
 
 
 @pytest.mark.parametrize("runs", ["server", "worker"])

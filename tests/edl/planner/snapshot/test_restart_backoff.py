@@ -170,9 +170,24 @@ def test_a_restart_that_reached_its_purpose_is_followed_by_the_usual_cooldown() 
     assert sizes(plan_for(cluster(node("a", 9), node("b", 2), mine, runs))) == {"mnist": 3}
 
 
-def test_what_changes_live_waits_as_long_each_time() -> None:
-    """It costs no restart to find out."""
-    last = replace(reasons.UNSCHEDULABLE, attempts=4)
-    wait = 2 * Limits().pending_limit.total_seconds()
+@pytest.mark.parametrize("times", [0, 1, 2, 4])
+def test_what_changes_live_waits_twice_as_long_after_each_failure_in_a_row(times: int) -> None:
+    """Others give up replicas each time, although its new pods get no nodes."""
+    last = replace(reasons.UNSCHEDULABLE, attempts=times)
+    wait = 2 * Limits().pending_limit.total_seconds() * 2**times
     mine = worker("mnist", 1, 3, on=["a"], last=last, resized_at=at(-wait))
-    assert sizes(plan_for(cluster(node("a", 9), mine))) == {"mnist": 3}
+    (grows,) = plan_for(cluster(node("a", 9), mine)).resizes
+    assert grows.reason == replace(reasons.grown(3, 3), attempts=min(times + 1, 4))
+    early = worker("mnist", 1, 3, on=["a"], last=last, resized_at=at(1 - wait))
+    assert sizes(plan_for(cluster(node("a", 9), early))) == {}
+
+
+def test_failures_to_grow_live_are_counted_until_growth_lasts() -> None:
+    waits = tuple(pod(index, "a" if index == 0 else "", created_at=at(-31)) for index in range(3))
+    last = replace(reasons.grown(3, 3), attempts=2)
+    mine = worker("mnist", 1, 3, on=["a"] * 3, pods=waits, last=last, resized_at=at(-31))
+    (shrinks,) = plan_for(cluster(node("a", 1), mine)).resizes
+    assert shrinks.reason == replace(reasons.UNSCHEDULABLE, attempts=2)
+    lasted = worker("mnist", 1, 3, on=["a"] * 2, last=last, resized_at=at(-31))
+    (grows,) = plan_for(cluster(node("a", 9), lasted)).resizes
+    assert grows.reason == reasons.grown(3, 3)
