@@ -55,7 +55,7 @@ def delayed_until(role: Role, now: datetime) -> datetime | None:
     if not missing_pods(role):
         return None
     recorded, latest = role.record.delayed_until, now + recreated_within(role)
-    return latest if recorded is None or _has_new_failures(role) else min(recorded, latest)
+    return latest if recorded is None or role.has_new_failures else min(recorded, latest)
 
 
 def recorded_delay(role: Role, now: datetime) -> datetime | None:
@@ -64,7 +64,7 @@ def recorded_delay(role: Role, now: datetime) -> datetime | None:
     None if it is over: a pod that was created since the last start or resize shows that, too.
     """
     until, changed = role.record.delayed_until, role.record.resized_at
-    if until is None or until <= now:
+    if until is None or not _may_last(until, now):
         return None
     created = changed and any(pod.created_at > changed for pod in role.status.pods)
     return None if created else until
@@ -79,7 +79,12 @@ def pods_delayed_until(job: TrainingJob, now: datetime) -> datetime | None:
         role.record.delayed_until if role.status.suspended else delayed_until(role, now)
         for role in job.live
     )
-    return max((until for until in times if until and until > now), default=None)
+    return max((until for until in times if until and _may_last(until, now)), default=None)
+
+
+def _may_last(until: datetime, now: datetime) -> bool:
+    """Whether a back-off until then may be in progress: one of a wrong clock would last longer."""
+    return now < until <= now + LONGEST_BACKOFF
 
 
 def recreated_within(role: Role) -> timedelta:
@@ -157,11 +162,7 @@ def has_lost_any(role: Role) -> bool:
     """Whether pods were lost since the start, or before it and the back-off continued."""
     if role.record.reason in _MOVES:
         return False
-    return role.record.delayed_until is not None or _has_new_failures(role)
-
-
-def _has_new_failures(role: Role) -> bool:
-    return role.status.failures > role.record.failures_at_start
+    return role.record.delayed_until is not None or role.has_new_failures
 
 
 def _there(role: Role) -> list[Pod]:

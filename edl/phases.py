@@ -24,6 +24,7 @@ from edl.model import (
     TrainingJob,
 )
 
+_ENDS: Final = {Code.COMPLETE: JobEnd.COMPLETE, Code.FAILED: JobEnd.FAILED}
 ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 """The phases of a training job that is over."""
 _MADE_BY: Final = timedelta(seconds=10)
@@ -35,7 +36,7 @@ def ending(job: TrainingJob) -> JobEnd | None:
 
     A Job fails when its retries are used up; the training job could never complete without it. A
     leader that is complete at size 0 does not count: `edl.steps.finish` ended that Job because
-    another role failed.
+    another role failed. Once the leader's Job is deleted, those that it ended say how.
     """
     if len(job.live) == len(job.roles):
         return None
@@ -43,7 +44,10 @@ def ending(job: TrainingJob) -> JobEnd | None:
         (role.status.ending for role in job.roles if role.spec.is_leader and role.status.size), None
     )
     failed = any(role.status.ending is JobEnd.FAILED for role in job.roles)
-    return decided or (JobEnd.FAILED if failed else None)
+    if failed or decided or job.live:
+        return decided or (JobEnd.FAILED if failed else None)
+    reasons_of_end = (role.record.reason for role in job.roles)
+    return next((_ENDS[code] for code in reasons_of_end if code in _ENDS), None)
 
 
 def blocked(job: TrainingJob) -> Reason | None:

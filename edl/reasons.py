@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from edl.model import Demand, Domain, JobEnd, JobKey, Quota, Role, TrainingJob
+from edl.model import Demand, Domain, EndCondition, JobEnd, JobKey, Quota, Role, TrainingJob
 from edl.model.causes.reason_codes import Code, Reason, Restart
 from edl.model.causes.reason_subjects import (
     Attempt,
@@ -263,10 +263,10 @@ def scale_failed(growth: Growth) -> Reason:
     return Reason(Code.SCALE_FAILED, growth)
 
 
-def ended(job: TrainingJob, end: JobEnd) -> Reason:
+def ended(job: TrainingJob, end: JobEnd, failure: EndCondition | None = None) -> Reason:
     if end is JobEnd.COMPLETE:
         return Reason(Code.COMPLETE, Other(job.key))
-    return Reason(Code.FAILED, Other(job.key, str(job.failure or "")))
+    return Reason(Code.FAILED, Other(job.key, str(failure or job.failure or "")))
 
 
 def incomplete(missing: Sequence[str]) -> Reason:

@@ -24,6 +24,7 @@ RECORDED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     contract.WRITE_REFUSED: ("refusals", failed_attempts.read_refusals),
     contract.CONSUMED_REQUEST: ("consumed", str),
     contract.DELAYED_UNTIL: ("delayed_until", timestamp),
+    contract.EARLIER_RESTARTS: ("earlier_restarts", lambda text: whole(text) or 0),
     contract.FAILURES_AT_START: ("failures_at_start", lambda text: whole(text) or 0),
 }
 """By annotation, the field of `RoleRecord` that it holds, and how its text is read."""

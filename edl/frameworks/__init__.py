@@ -8,7 +8,7 @@ from edl.contract.manifest_parts import labels
 from edl.errors import Finding
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.base import Framework, Mode, ModeRight, PeerAccess
-from edl.model import ResizePolicy, TrainingJob
+from edl.model import ResizePolicy, Role, TrainingJob
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -48,6 +48,25 @@ def restarts_together(job: TrainingJob) -> bool:
     """Whether every resize restarts all pods of the job."""
     mode = _mode_of(job)
     return mode is not None and mode.resizing is ResizePolicy.RESTART
+
+
+def interdependent(job: TrainingJob) -> tuple[Role, ...]:
+    """The live roles whose pods all need each other; none if pods can continue without others."""
+    if not restarts_together(job):
+        return ()
+    apart = {kind.name for kind in FRAMEWORKS[job.framework].roles if kind.apart}
+    return tuple(role for role in job.live if role.name not in apart)
+
+
+def needs_all_ranks(spec: JobSpec) -> bool:
+    """Whether the training job cannot go on once a rank of this role has failed for good."""
+    framework = FRAMEWORKS[spec.framework]
+    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    if mode is None or framework.kinds[spec.role].apart:
+        return False
+    return mode.resizing is ResizePolicy.RESTART or (
+        mode.name == framework.rendezvous_mode and spec.scaling.min == spec.scaling.max
+    )
 
 
 def needs_minimum(job: TrainingJob) -> bool:

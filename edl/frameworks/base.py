@@ -25,6 +25,8 @@ class RoleKind(msgspec.Struct, frozen=True):
     """Exactly one replica."""
     trains: bool = False
     """The role computes as a worker does, despite its name."""
+    apart: bool = False
+    """Its pods need none of the other roles, which do not know it."""
 
 
 class Env(msgspec.Struct, frozen=True):

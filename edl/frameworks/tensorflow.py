@@ -82,7 +82,7 @@ FRAMEWORK: Final = Framework(
         RoleKind(_CHIEF, single=True, trains=True),
         RoleKind(_WORKER, resizable=True),
         RoleKind(_PS, serves=True),
-        RoleKind(_EVALUATOR, single=True),
+        RoleKind(_EVALUATOR, single=True, apart=True),
     ),
     worker=_WORKER,
     completion_roles=(_CHIEF, _WORKER),

@@ -162,9 +162,9 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def failure(self) -> EndCondition | None:
         """The first condition of a Job that failed, but not because another role had failed."""
-        failed = [role.status for role in self.roles if role.status.ending is JobEnd.FAILED]
-        first = [status for status in failed if not status.deadline_passed] or failed
-        conditions = (status.end_condition for status in first)
+        failed = [role for role in self.roles if role.status.ending is JobEnd.FAILED]
+        first = [role for role in failed if not role.status.deadline_passed] or failed
+        conditions = (role.end_cause for role in first)
         return min(filter(None, conditions), key=attrgetter("since"), default=None)
 
     @cached_property
@@ -227,8 +227,15 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def restarted_in_place(self) -> bool:
-        """Whether the kubelet has restarted a container of a role that has not ended."""
-        return any(pod.restarted_at for role in self.live for pod in role.status.pods)
+        """Whether the kubelet has restarted a training container of a live role."""
+        return any(pod.failed_at for role in self.live for pod in role.status.pods)
+
+    @cached_property
+    def has_late_pods(self) -> bool:
+        """Whether a pod of a live role was created after another one had begun to train."""
+        pods = [pod for role in self.live for pod in role.status.pods]
+        first = min(filter(None, (pod.trains_since for pod in pods)), default=None)
+        return first is not None and any(pod.created_at > first for pod in pods)
 
     @cached_property
     def nodes_by_role(self) -> tuple[tuple[str, ...], ...]:

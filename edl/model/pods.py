@@ -193,11 +193,20 @@ class ContainerWait(msgspec.Struct, frozen=True):
         return (self.container, self.reason, self.ended_by, self.exit_code)
 
 
-class PodContainers(msgspec.Struct, frozen=True):
-    """What the kubelet reports of a pod's containers; the same for most pods."""
+class TrainingRuns(msgspec.Struct, frozen=True):
+    """The runs of a pod's training container, its first one: sidecars do not train."""
 
-    restarted_at: datetime | None = None
-    """When the kubelet last restarted one of them."""
+    began: datetime | None = None
+    """The start of its present run; None while it does not run."""
+    failed_at: datetime | None = None
+    """The end of the run before; None if the kubelet has never restarted it."""
+    failed_run_began: datetime | None = None
+
+
+class PodContainers(msgspec.Struct, frozen=True):
+    """What the kubelet reports of a pod's containers."""
+
+    runs: TrainingRuns = TrainingRuns()
     waits: ContainerWait | None = None
     """The first that cannot start, of a pod that has neither ended nor is terminating."""
     restarts: int = 0
@@ -243,8 +252,14 @@ class Pod(msgspec.Struct, frozen=True):
     """UUIDs of the GPUs of which KubeShare gave it a share."""
 
     @property
-    def restarted_at(self) -> datetime | None:
-        return self.containers.restarted_at
+    def failed_at(self) -> datetime | None:
+        """When its training container last failed; None if it runs for the first time."""
+        return self.containers.runs.failed_at
+
+    @property
+    def trains_since(self) -> datetime | None:
+        """Since when it is ready, or if it is not, since when its training container runs."""
+        return self.ready_since or self.containers.runs.began
 
     @property
     def gated(self) -> bool:

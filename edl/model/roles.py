@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.model.causes.reason_codes import Code, Reason, Restart
+from edl.model.causes.reason_subjects import Other
 from edl.model.failures import WriteRefusal
 from edl.model.nodes import Assignment
 from edl.model.pods import Pod, PodPhase
@@ -76,12 +77,12 @@ class RoleStatus(msgspec.Struct, frozen=True):
     """Remaining work items, the upper bound of its pods; None where indexes are ranks."""
     finished_indexes: frozenset[int] = frozenset()
     """Indexes that have completed or failed for good: their pods are not recreated."""
+    failed_indexes: frozenset[int] = frozenset()
+    """Those of them that failed for good (`backoffLimitPerIndex`, or a rule FailIndex)."""
     failures: int = 0
     """Failed or deleted pods as the Job controller counts them (`status.failed`)."""
     ignores: bool = False
     """Whether its podFailurePolicy leaves some failures uncounted."""
-    lost: bool = False
-    """A pod was lost since the start, and the framework cannot continue without it."""
     suspended_at: datetime | None = None
     """When the Job controller noted its suspension; None while it is not suspended."""
     settled: bool = True
@@ -139,6 +140,8 @@ class RoleRecord(msgspec.Struct, frozen=True):
     """New sizes that the API server refused; on its first Job also starts; empty if unreadable."""
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
+    earlier_restarts: int = 0
+    """Restarts of containers in pods that a restart of the whole job ended; they count, too."""
     delayed_until: datetime | None = None
     """Latest end of the Job controller's back-off, if pods were missing as it last shrank."""
     consumed: str = ""
@@ -174,6 +177,14 @@ class Role(msgspec.Struct, frozen=True):
     """Since when each plan has let its growth wait for terminating pods, where that is known."""
     previous_pods: tuple[Pod, ...] = ()
     """Pods of deleted Jobs, which a start waits for; read while a Job of its training job waits."""
+
+    @property
+    def end_cause(self) -> EndCondition | None:
+        """Why its Job ended; for what reason we ended it, if we made it exceed its deadline."""
+        condition, about = self.status.end_condition, self.record.last and self.record.last.about
+        if condition and self.status.deadline_passed and isinstance(about, Other) and about.failure:
+            return EndCondition(condition.since, message=about.failure)
+        return condition
 
     @property
     def replicas(self) -> tuple[Pod, ...]:
@@ -226,6 +237,18 @@ class Role(msgspec.Struct, frozen=True):
         by_user = last is not None and last.code is Code.PODS_REMOVED
         recorded = self.spec.indexed or by_user
         return self.request.removing | (self.record.removed if recorded else frozenset())
+
+    @property
+    def has_new_failures(self) -> bool:
+        """Whether the Job controller has counted failed pods since the last start or scale-up."""
+        return self.status.failures > self.record.failures_at_start
+
+    @property
+    def may_have_replacements(self) -> bool:
+        """Whether pods may have been lost since the start: some losses are never counted."""
+        last = self.record.last
+        removed = last is not None and last.code is Code.PODS_REMOVED
+        return self.has_new_failures or self.status.ignores or removed
 
     @property
     def restart(self) -> Restart:

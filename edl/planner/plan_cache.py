@@ -90,18 +90,22 @@ def _beside_jobs(state: ClusterState) -> ClusterState:
 def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """The fields of a job on which the plan depends."""
     seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
+    seen = seen or job.restarted_in_place or any(one.may_have_replacements for one in job.roles)
     roles = tuple(_role(role, seen=seen) for role in job.roles)
     filling = tuple(replace(conflict, role=None) for conflict in job.conflicting if conflict.fills)
     return replace(job, roles=(), existing_dependents={}, conflicting=filling), roles
 
 
 def _role(role: Role, *, seen: bool) -> _View:
-    """Readiness counts if pods are drained, and if pods have no index: unready ones go first."""
+    """Readiness counts if pods are drained or a pod may wait for a lost peer.
+
+    And if pods have no index: unready ones go first.
+    """
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
     pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
     reported_at = role.reported_at if _lacks_pods(role) else None
     viewed = role.changed(pods=(), version="", fingerprint="", history="", reported_at=reported_at)
-    return viewed, tuple(map(_pod, pods))
+    return viewed, tuple(_pod(pod, seen=seen) for pod in pods)
 
 
 def _lacks_pods(role: Role) -> bool:
@@ -114,7 +118,7 @@ def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
     return (replace(pod, ready=False, published=replace(pod.published, hosts=None)) for pod in pods)
 
 
-def _pod(pod: Pod) -> Pod:
+def _pod(pod: Pod, *, seen: bool) -> Pod:
     """A pod without what cached plans ignore: only suspensions quote its scheduler's answer.
 
     No plan depends on why a container waits.
@@ -125,9 +129,9 @@ def _pod(pod: Pod) -> Pod:
     return replace(
         pod,
         version="",
-        ready_since=None,
+        ready_since=pod.ready_since if seen else None,
         published=published,
         scheduling=scheduling,
-        containers=PodContainers(pod.containers.restarted_at),
+        containers=PodContainers(pod.containers.runs) if seen else PodContainers(),
         deletion=replace(pod.deletion, finalizers=counted),
     )

@@ -10,6 +10,7 @@ from typing import Final
 
 from edl import contract
 from edl.model import Role, TrainingJob
+from edl.spec.allowed_sizes import unended
 from edl.steps.preconditioned_patches import job_patch
 from edl.writes import Patch
 
@@ -18,12 +19,24 @@ CALM: Final = timedelta(minutes=10)
 
 
 def raise_backoff_limit(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
-    """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`."""
-    limit = counted_failures(role) + role.spec.retries
-    if not role.spec.retries or role.spec.backoff_limit >= limit or not _is_stable(role, now):
+    """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`.
+
+    Restarts of containers before the last restart of the whole job do not count any longer.
+    """
+    if is_forgiven(role) or not _is_stable(role, now):
         return ()
-    noted = {contract.RAISED_LIMIT: str(limit)}
-    return (job_patch(job.key, role, {"backoffLimit": limit}, noted),)
+    limit = max(counted_failures(role) + role.spec.retries, role.spec.backoff_limit)
+    annotations: dict[str, str | None] = {contract.RAISED_LIMIT: str(limit)}
+    if role.record.earlier_restarts:
+        annotations[contract.EARLIER_RESTARTS] = None
+    return (job_patch(job.key, role, {"backoffLimit": limit}, annotations),)
+
+
+def is_forgiven(role: Role) -> bool:
+    """Whether all retries that our limit grants are left, or a user set the limit."""
+    retries = role.spec.retries
+    left = role.spec.backoff_limit >= counted_failures(role) + retries
+    return not retries or (left and not role.record.earlier_restarts)
 
 
 def counted_failures(role: Role) -> int:
@@ -38,8 +51,8 @@ def counted_failures(role: Role) -> int:
 
 
 def _is_stable(role: Role, now: datetime) -> bool:
-    """Whether every replica has been ready for `CALM`."""
+    """Whether every replica that has not ended has been ready for `CALM`."""
     ready = [pod.ready_since for pod in role.status.pods if pod.ready and not pod.terminating]
-    return len(ready) >= role.status.size > 0 and all(
+    return len(ready) >= unended(role, role.status.size) > 0 and all(
         since is not None and now - since >= CALM for since in ready
     )

@@ -6,7 +6,7 @@ from edl import messages, reasons
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.contract import CleanUp
-from edl.model import JobEnd, ObjectRef, Reason, Role, TrainingJob
+from edl.model import EndCondition, JobEnd, ObjectRef, Reason, Role, TrainingJob
 from edl.steps.preconditioned_patches import (
     job_event,
     job_patch,
@@ -16,17 +16,23 @@ from edl.steps.preconditioned_patches import (
 from edl.writes import Action, Delete, Json, Patch, Step
 
 
-def finish(job: TrainingJob, ending: JobEnd, now: datetime) -> Step:
-    """Scale the remaining roles to 0/0, which completes their Jobs (docs/kubernetes.md 10)."""
+def finish(
+    job: TrainingJob, ending: JobEnd, now: datetime, failure: EndCondition | None = None
+) -> Step:
+    """Scale the remaining roles to 0/0, which completes their Jobs (docs/kubernetes.md 10).
+
+    `failure`: why the training job failed if none of its Jobs did.
+    """
     last = () if job.live else _times_to_live(job)
-    if job.clean_up is CleanUp.NONE:
+    if job.clean_up is CleanUp.NONE and not failure:
         return Step(job.key, last)
-    why = reasons.ended(job, ending)
+    why = reasons.ended(job, ending, failure)
     # A Job that is 0/0 already needs no write: the Job controller completes it.
     others = [
         role
         for role in job.live
         if role.spec.indexed and role.status.size and not role.status.deadline_passed
+        if role.spec.is_leader or job.clean_up is not CleanUp.NONE
     ]
     writes = [
         job_patch(
@@ -49,8 +55,8 @@ def _history(role: Role, why: Reason, now: datetime) -> dict[str, str]:
 def _end(role: Role) -> Json:
     """The spec that ends a role: 0/0, or a deadline that has passed, which fails its Job.
 
-    A leader role still runs only if another role has failed, so it must fail too. The API server
-    refuses 0/0 for Jobs with a successPolicy or maxFailedIndexes.
+    A leader role still runs only if the training job has failed, so it must fail too. The API
+    server refuses 0/0 for Jobs with a successPolicy or maxFailedIndexes.
     """
     if role.spec.is_leader or role.status.keeps_completions:
         return {"activeDeadlineSeconds": 0, "suspend": False}
@@ -60,7 +66,7 @@ def _end(role: Role) -> Json:
 def _times_to_live(job: TrainingJob) -> tuple[Patch, ...]:
     """Restores the users' `ttlSecondsAfterFinished`, which had been held back until now.
 
-    The leader's Job comes last: once it is deleted, nothing shows that the others have ended.
+    The leader's Job comes last: it shows how the training job has ended.
     """
     held = (role for role in job.roles if role.status.ending and role.spec.held_ttl is not None)
     return tuple(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from edl import contract, phases
-from edl.model import Role, TrainingJob
+from edl.model import JobEnd, Role, TrainingJob
+from edl.planner.gangs.final_failures import final_failure
 from edl.planner.plan import Resize
 from edl.steps import host_lists, pod_removal
 from edl.steps.backoff_limit import raise_backoff_limit
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 
 def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSteps:
     """One step with the writes to Jobs and pods that are due now."""
-    end = phases.ending(job)
+    end, failure = phases.ending(job), final_failure(job)
+    if end is None and failure and failure.since <= now:
+        end = JobEnd.FAILED
     if end is not None:
-        step = finish(job, end, now)
+        step = finish(job, end, now, failure)
         return DueSteps((replace(step, writes=(*resume_unrecorded_ends(job), *step.writes)),))
     roles = {role.name: role for role in job.live}
     resizes = [
@@ -49,7 +52,8 @@ def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSte
     events = tuple(event for change in changes for event in change.events)
     sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
     step = Step(job.key, (*first, *writes), events, sizes=sizes)
-    return DueSteps((step,), _recheck(job, published, now))
+    fails_in = failure.since - now if failure else None
+    return DueSteps((step,), _later((_recheck(job, published, now), fails_in)))
 
 
 def upkeep_of_dependents(

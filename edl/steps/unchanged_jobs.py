@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from edl import phases
 from edl.model import JobKey, Role, TrainingJob
-from edl.steps.backoff_limit import counted_failures
+from edl.steps.backoff_limit import is_forgiven
 
 
 @dataclass(slots=True)
@@ -35,6 +35,4 @@ def _is_settled(job: TrainingJob) -> bool:
 
 def _is_complete(role: Role) -> bool:
     there = all((pod.ready or pod.ended) and not pod.terminating for pod in role.status.pods)
-    retries = role.spec.retries
-    forgiven = not retries or role.spec.backoff_limit >= counted_failures(role) + retries
-    return there and forgiven and not (role.request.scaling or role.request.removing)
+    return there and is_forgiven(role) and not (role.request.scaling or role.request.removing)

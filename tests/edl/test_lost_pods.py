@@ -7,13 +7,15 @@ import pytest
 from edl.lost_pods import (
     longest_wait,
     lost_pods,
+    pods_delayed_until,
+    recorded_delay,
     recreated_within,
     why_any_missing,
     why_missing,
 )
 from edl.messages import message
 from edl.model import PodPhase
-from tests.edl.planner.states import pod, role, worker
+from tests.edl.planner.states import at, job, pod, role, worker
 
 
 def test_lost_pods_of_the_minimum_are_missing_until_they_are_made_again() -> None:
@@ -27,6 +29,18 @@ def test_lost_pods_of_the_minimum_are_missing_until_they_are_made_again() -> Non
 def test_failed_and_terminating_pods_are_lost(left: dict[str, object]) -> None:
     pods = (pod(0, "a"), pod(1, "a", **left))
     assert lost_pods(role("worker", 2, 2, suspended=False, pods=pods, failures=1)) == 1
+
+
+@pytest.mark.parametrize("suspended", [False, True])
+def test_no_back_off_lasts_longer_than_the_longest_of_the_job_controller(
+    suspended: bool,  # noqa: FBT001
+) -> None:
+    """The API server that wrote it may have had a wrong clock."""
+    for seconds, until in ((600, at(600)), (601, None)):
+        waits = role("worker", 2, 2, suspended=suspended, delayed_until=at(seconds))
+        waits = waits.changed(resized_at=at(-9), pods=(pod(0, "a"), pod(1, "a")))
+        assert recorded_delay(waits, at(0)) == until
+        assert pods_delayed_until(job("mnist", waits), at(0)) == (until if suspended else None)
 
 
 def test_a_completed_work_item_does_not_replace_a_lost_pod() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import CleanUp
-from edl.model import JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
+from edl.model import Code, JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
 from edl.phases import ending, phase, runs, waits_to_start, why_unscheduled
 from edl.steps.host_lists import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
@@ -67,6 +67,24 @@ def test_a_failed_role_fails_the_training_job() -> None:
 def test_it_stays_failed_when_its_chief_was_ended_for_that() -> None:
     job = training(done(CHIEF, size=0), done(WORKER, JobEnd.FAILED), done(PS, size=0))
     assert phase(job) is Phase.FAILED
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (Code.COMPLETE, Phase.SUCCEEDED),
+        (Code.FAILED, Phase.FAILED),
+        (Code.ADMITTED, Phase.INCOMPLETE),
+    ],
+)
+def test_those_that_ended_with_the_chief_say_how_once_its_job_is_deleted(
+    code: Code, expected: Phase
+) -> None:
+    """Its user gave a TTL to the chief's Job alone."""
+    left = (done(part, size=0).changed(reason=code) for part in (WORKER, PS))
+    assert phase(training(*left, missing=("chief",))) is expected
+    queued = (done(WORKER, size=0).changed(reason=code), waiting(PS))
+    assert phase(training(*queued, missing=("chief",))) is Phase.INCOMPLETE
 
 
 def test_a_failure_after_the_chief_was_done_changes_nothing() -> None:

@@ -15,7 +15,7 @@ from edl.contract.manifest_parts import (
     service_account,
 )
 from edl.dns_names import is_dns_subdomain
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, needs_all_ranks
 from edl.frameworks.base import Needs, PeerAccess
 from edl.inject.pods import gpus
 from edl.inject.warnings import request_warnings
@@ -43,6 +43,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
         yield from _of_repetition(manifest)
         yield from _of_size(manifest, spec)
         yield from _of_failure_policy(manifest)
+        yield from _of_failed_indexes(manifest, spec)
         yield from _of_clean_up(manifest, spec, needs)
         yield from request_warnings.warnings(manifest, spec)
         yield from gpus.warnings(manifest, spec.resources.gpu)
@@ -202,6 +203,19 @@ def _of_clean_up(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
         manifest, spec, decides=needs.first_decides or needs.any_decides
     ):
         yield f"{contract.CLEAN_UP}: {index_rules.OWN_PODS}"
+
+
+def _of_failed_indexes(manifest: Json, spec: JobSpec) -> Iterator[str]:
+    """Fields that let a rank fail for good without its Job, though the others wait for it."""
+    job = manifest.get("spec") or {}
+    rules = (job.get("podFailurePolicy") or {}).get("rules") or ()
+    fails = job.get("backoffLimitPerIndex") is not None
+    fails = fails or any(rule.get("action") == "FailIndex" for rule in rules)
+    if fails and needs_all_ranks(spec):
+        yield (
+            f"spec.backoffLimitPerIndex and FailIndex: the other pods wait for a {spec.role} that "
+            "has failed for good, so the training job fails with it: leave them out"
+        )
 
 
 def _of_failure_policy(manifest: Json) -> Iterator[str]:

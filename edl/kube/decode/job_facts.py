@@ -24,7 +24,6 @@ from edl.model import (
     FailedAttempt,
     JobKey,
     PodTemplate,
-    ResizePolicy,
     Role,
     RoleRequest,
     RoleSpec,
@@ -241,9 +240,9 @@ def _status(manifest: Json, spec: JobSpec) -> RoleStatus:
         keeps_completions=job_status.keeps_completions(manifest),
         remaining=None if spec.indexed else job_status.remaining(manifest),
         finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),
+        failed_indexes=job_status.failed_indexes(manifest) if spec.indexed else frozenset(),
         failures=job_status.failures(manifest),
         ignores=job_status.ignores(manifest),
-        lost=_lost(manifest, spec),
         suspended_at=job_status.suspended_at(manifest),
         settled=job_status.is_settled(manifest),
     )
@@ -286,14 +285,6 @@ def _progress(manifest: Mapping[str, Any], spec: JobSpec) -> float | None:
     if spec.scheduling.progress is not None or spec.indexed or not completions:
         return spec.scheduling.progress
     return 1 - (job_status.remaining(manifest) or 0) / completions
-
-
-def _lost(manifest: Mapping[str, Any], spec: JobSpec) -> bool:
-    then = whole(annotations_of(manifest).get(contract.FAILURES_AT_START, ""))
-    if then is None or job_status.failures(manifest) <= then:
-        return False
-    roles = [bounds.role for bounds in spec.all_roles]
-    return frameworks.resizing(spec.framework, spec.mode, roles) is ResizePolicy.RESTART
 
 
 def _pod_spec(manifest: Mapping[str, Any]) -> Json:

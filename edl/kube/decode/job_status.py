@@ -50,13 +50,17 @@ def reported_at(manifest: Mapping[str, Any]) -> datetime | None:
 
 def finished_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
     """Indexes whose pod is not recreated, whether or not the pod still exists."""
-    status = manifest.get("status", {})
-    return frozenset(
-        index
-        for field in ("completedIndexes", "failedIndexes")
-        for first, last in _intervals(status.get(field))
-        for index in range(first, min(last + 1, MOST_REPLICAS))
-    )
+    return failed_indexes(manifest).union(_indexes(manifest, "completedIndexes"))
+
+
+def failed_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
+    """Indexes that have failed for good."""
+    return frozenset(_indexes(manifest, "failedIndexes"))
+
+
+def _indexes(manifest: Mapping[str, Any], field: str) -> Iterator[int]:
+    for first, last in _intervals(manifest.get("status", {}).get(field)):
+        yield from range(first, min(last + 1, MOST_REPLICAS))
 
 
 def ignores(manifest: Mapping[str, Any]) -> bool:

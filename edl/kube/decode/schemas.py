@@ -216,6 +216,8 @@ class ContainerWaiting(ObjectPart, frozen=True):
 class ContainerTerminated(ObjectPart, frozen=True):
     exit_code: int = 0
     reason: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
 
 
 class ContainerState(ObjectPart, frozen=True):

@@ -29,6 +29,7 @@ from edl.model.pods import (
     PodDeletion,
     PublishedHosts,
     SchedulingStatus,
+    TrainingRuns,
     foreign_gate,
 )
 from edl.parsing.parser import parse
@@ -85,7 +86,7 @@ def pod(obj: PodObject, alone: BarePod | None, devices: tuple[str, ...]) -> Pod:
         planned=_planned(obj, waits=contract.PLACEMENT_GATE in gates),
         scheduling=_scheduling(obj, gates),
         ready_since=ready.last_transition_time if ready else None,
-        containers=_of_containers(obj),
+        containers=_of_containers(obj, ready=ready is not None),
         deletion=_deletion(obj),
         devices=devices,
     )
@@ -149,18 +150,35 @@ def is_refused_by_scheduler(condition: Condition) -> bool:
     return refused and condition.reason != SCHEDULING_GATED
 
 
-def _of_containers(pod: PodObject) -> PodContainers:
+def _of_containers(pod: PodObject, *, ready: bool) -> PodContainers:
+    """Its containers; ready pods whose training container never failed share one value."""
     containers = _containers.decode(pod.status.container_statuses) or []
-    running = (status.state.running for status in containers if status.restart_count)
-    restarted = max((run.started_at for run in running if run and run.started_at), default=None)
     over = pod.metadata.deletion_timestamp is not None or pod.status.phase in _DONE
     initial = [] if over else _containers.decode(pod.status.init_container_statuses) or []
     wait = None if over else _first_wait([*initial, *containers])
     waits = wait if wait and not wait.usual else None
     restarts = 0 if over else sum(status.restart_count for status in (*initial, *containers))
-    if restarted or waits or restarts:
-        return PodContainers(restarted, waits, restarts)
-    return _UNREMARKABLE
+    training = pod.spec.containers[0].name if pod.spec.containers else ""
+    runs = next((_runs(status) for status in containers if status.name == training), TrainingRuns())
+    if ready and not runs.failed_at:
+        runs = TrainingRuns()
+    decoded = PodContainers(runs, waits, restarts)
+    return _UNREMARKABLE if decoded == _UNREMARKABLE else decoded
+
+
+def _runs(status: ContainerStatus) -> TrainingRuns:
+    """The runs of one container.
+
+    A kubelet that no longer knows the end of the run before reports none: it was before this run.
+    """
+    running, ended = status.state.running, status.state.terminated
+    began = running.started_at if running else None
+    if not status.restart_count:
+        return TrainingRuns(began)
+    if ended is None or not ended.exit_code:
+        ended = status.last_state.terminated
+    failed_at = ended.finished_at if ended and ended.finished_at else began
+    return TrainingRuns(began, failed_at, ended.started_at if ended else None)
 
 
 def container_wait(status: Json) -> ContainerWait | None:

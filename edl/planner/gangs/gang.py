@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Domain, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.contract import JOB_TRACKING
+from edl.model import Domain, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.role_specs import DEFAULT_GRACE
 from edl.planner.packing.placement import DONE, Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -184,8 +185,11 @@ def _most_at_start(gang: Gang, role: Role, size: int) -> int:
 
 
 def has_previous_pods(snapshot: Snapshot, gang: Gang) -> bool:
-    """Whether pods of an earlier start still use nodes."""
-    return any(_previous_pods(snapshot, gang))
+    """Whether pods of an earlier start still use nodes, or the Job controller has to count them.
+
+    Those that it counts after the start would count as lost since then.
+    """
+    return any(_previous_pods(snapshot, gang)) or any(_uncounted_pods(snapshot, gang))
 
 
 def holds_nodes(snapshot: Snapshot, gang: Gang) -> bool:
@@ -229,6 +233,19 @@ def _previous_pods(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
         and not pod.ended
         and not (pod.terminating and pod.node not in snapshot.ready_nodes)
     )
+
+
+def _uncounted_pods(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:
+    """Failed pods that their Job controller is yet to count, within `loss_patience` of the stop."""
+    clock, limit = snapshot.clock, snapshot.limits.loss_patience
+    for role in gang.roles:
+        stopped = role.status.suspended_at or role.record.resized_at
+        for pod in role.status.pods if stopped else ():
+            counts = pod.phase is PodPhase.FAILED and JOB_TRACKING in (
+                pod.deletion.finalizers or ()
+            )
+            if counts and not clock.elapsed_or_recheck(stopped, limit):
+                yield pod
 
 
 def _of_deleted_jobs(snapshot: Snapshot, gang: Gang) -> Iterator[Pod]:

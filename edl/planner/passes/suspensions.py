@@ -5,19 +5,24 @@ exceeded quotas that take capacity back: extras yield for these, minimums stay.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from edl import phases, reasons
 from edl.contract import Provision
-from edl.frameworks import restarts_together
 from edl.lost_pods import has_lost_any, stands_still
 from edl.model import Code, Pod, Reason, TrainingJob
+from edl.planner.gangs.final_failures import final_failure
+from edl.planner.gangs.lost_peers import lost_peer
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
-from edl.planner.snapshot.restart_backoff import with_attempts, with_failed_starts
+from edl.planner.snapshot.restart_backoff import (
+    restart_cooldown,
+    with_attempts,
+    with_failed_starts,
+)
 from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.spec.allowed_sizes import most_replicas, start_pods
@@ -41,7 +46,7 @@ def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
         elif (
             why := (phases.blocked(job) if job.refused else None)
             or _half_stopped(allocation)
-            or _lost(snapshot, allocation)
+            or _lost(snapshot, job)
             or _minimum_pending(snapshot, allocation)
         ):
             results.suspended.setdefault(job.key, why)
@@ -76,38 +81,22 @@ def _half_stopped(allocation: RoleAllocation) -> Reason | None:
         role.record.last
         for role in stopped
         if last_resizes.stopped_to_resize(role)
-        and not (began and role.record.resized_at and role.record.resized_at < began)
+        and not (began and role.record.resized_at and role.record.resized_at <= began)
     )
     return next(why, None)
 
 
-def _lost(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
-    """The reason to restart the whole job after a lost pod or a container that restarted alone.
-
-    Only for frameworks whose pods cannot continue without one of them.
-    """
-    job, limits = allocation.job, snapshot.limits
-    again = None if allocation.role.status.lost or not restarts_together(job) else _began_alone(job)
-    # Fast path: most jobs have lost no pod, so the pods of all roles are read after this only.
-    if not (allocation.role.status.lost or again) or job.problem or has_succeeded_pods(job):
+def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
+    """The reason to restart the whole job, as its pods wait for a peer that is gone."""
+    lost = lost_peer(job)
+    if lost is None or job.problem or has_succeeded_pods(job) or final_failure(job):
         return None
-    why, elapsed = reasons.POD_LOST, snapshot.clock.elapsed_or_recheck
-    due = elapsed(again or job.started_at, limits.loss_patience)
-    if again:
-        # The Job counts no failure then, so only time limits a job that crashes at every start.
-        due = elapsed(job.started_at, limits.restart_cooldown) and due
-        why = reasons.CONTAINER_RESTARTED
-    return with_attempts(snapshot, job, reasons.restart(why)) if due else None
-
-
-def _began_alone(job: TrainingJob) -> datetime | None:
-    """When a container last restarted while others did not; None if all did, or none."""
-    # Fast path for most jobs.
-    if not job.restarted_in_place:
-        return None
-    times = [pod.restarted_at for role in job.live for pod in role.status.pods if pod.active]
-    again = [time for time in times if time]
-    return max(again) if 0 < len(again) < len(times) else None
+    elapsed = snapshot.clock.elapsed_or_recheck
+    due = elapsed(lost.at, snapshot.limits.loss_patience)
+    if lost.reason.code is Code.CONTAINER_RESTARTED:
+        # No back-off of the Job controller delays the next start, so this one has to last.
+        due = elapsed(job.started_at, restart_cooldown(snapshot, job.live)) and due
+    return with_attempts(snapshot, job, reasons.restart(lost.reason)) if due else None
 
 
 def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:

@@ -94,8 +94,8 @@ def _is_settled(allocation: RoleAllocation) -> bool:
     job, role = allocation.job, allocation.role
     return not (
         allocation.unscheduled
-        or role.status.lost
         or job.restarted_in_place
+        or (role.may_have_replacements and job.has_late_pods)
         or any(other.status.suspended for other in job.live)
         or role.status.size > most_replicas(role)
     )

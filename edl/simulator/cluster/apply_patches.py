@@ -96,7 +96,6 @@ def _clocked(scaling: ScaleDeadline, since: str, before: str) -> ScaleDeadline:
 
 
 _CHANGES: Final[Mapping[str, _Change]] = {
-    contract.FAILURES_AT_START: lambda role, _: role.changed(lost=False),
     contract.REMOVE: lambda role, _: role.changed(removing=frozenset()),
     contract.REPLICAS: lambda role, text: role.changed(replicas=int(text) if text else None),
     contract.SCALING: _scaling,

@@ -188,7 +188,7 @@ class JobController:
 
     def _fail(self, sim_job: SimulatedJob, part: SimulatedRole, count: int) -> None:
         role = part.role
-        part.write(role.changed(failures=role.status.failures + count, lost=sim_job.together))
+        part.write(role.changed(failures=role.status.failures + count))
         self._back_off(sim_job, part, recreated_within(part.role))
         sim_job.track.pod_stops += count
         if sim_job.together:

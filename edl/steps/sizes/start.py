@@ -7,7 +7,7 @@ from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS
-from edl.model import FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
+from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -181,4 +181,13 @@ def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     )
     timed = reason.restart is Restart.STOPPED
     since = {contract.RESIZED_AT: timestamp(now)} if timed else {}
-    return job_history.annotation(role, [entry]) | since
+    return job_history.annotation(role, [entry]) | since | _ended_restarts(role, reason)
+
+
+def _ended_restarts(role: Role, reason: Reason) -> dict[str, str]:
+    """Keeps the restarts of containers that count for `backoffLimit` and end with their pods."""
+    restarts = sum(pod.containers.restarts for pod in role.status.pods)
+    lost = reason.code in (Code.CONTAINER_RESTARTED, Code.POD_LOST)
+    if not (lost and restarts and role.template.restarts_in_place):
+        return {}
+    return {contract.EARLIER_RESTARTS: str(role.record.earlier_restarts + restarts)}

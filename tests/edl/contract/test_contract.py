@@ -70,6 +70,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.MISSING_RIGHTS,
         contract.QUEUE_AS_OF,
         contract.FAILURES_AT_START,
+        contract.EARLIER_RESTARTS,
         contract.NEW_WORKER,
         contract.WORKER_HOSTS,
         contract.WORKERS,

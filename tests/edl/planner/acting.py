@@ -130,7 +130,7 @@ def _job(found: TrainingJob, plan: Plan, now: datetime, lingering: bool) -> Trai
             changed = part.changed(size=sizes[part.name], suspended=False, resized_at=now)
             changed = changed.changed(failures_at_start=part.status.failures)
             changed = changed.changed(delayed_until=delay if delay and delay > now else None)
-            changed = changed.changed(last=start.reason, lost=False)
+            changed = changed.changed(last=start.reason)
             changed = changed.changed(assigned=Assignment(0, nodes.get(part.name, ())))
         elif part.name in resizes:
             one = resizes[part.name]

@@ -87,8 +87,11 @@ def job(name: str, *roles: Role, queued: float = -3600, **fields: Any) -> Traini
         for found in roles
     )
     started = any(not found.status.suspended for found in roles)
+    # TensorFlow without parameter servers restarts as a whole for a lost pod.
+    live = all(found.spec.resizing is not ResizePolicy.RESTART for found in roles)
+    loses = live and any(found.has_new_failures for found in roles)
     given: dict[str, Any] = {
-        "framework": "tensorflow",
+        "framework": "none" if loses else "tensorflow",
         "started_at": at(-3000) if started else None,
     }
     return TrainingJob(JobKey("ns", name), roles=roles, queued_at=at(queued), **(given | fields))

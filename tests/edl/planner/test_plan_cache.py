@@ -25,11 +25,12 @@ from edl.model import (
     QuotaCharge,
     Reason,
     Requirement,
+    ResizePolicy,
     Taint,
     TrainingJob,
 )
 from edl.model.nodes import CORDONED
-from edl.model.pods import ContainerWait, PodContainers, SchedulingStatus
+from edl.model.pods import ContainerWait, PodContainers, SchedulingStatus, TrainingRuns
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan_cache import PlanCache
@@ -37,15 +38,18 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import states
-from tests.edl.planner.states import at, cluster, job, node, role, room, shape, worker
+from tests.edl.planner.states import at, cluster, job, node, pod, role, room, shape, worker
 from tests.edl.planner.ways import WAYS, Way, law
 from tests.edl.reached import Reached
+from tests.roles import changed_pod
 
 pytestmark = pytest.mark.laws
 
 LIMITS = Limits()
 FAIR = POLICIES["fair"]
 REFUSED = SchedulingStatus(refusal="0/4 nodes are available: 4 Insufficient cpu.")
+ALONG = TrainingRuns(at(-3000))
+FAILED = TrainingRuns(at(-60), at(-70), at(-3000))
 Change = Callable[[ClusterState, Random], ClusterState]
 
 
@@ -168,7 +172,9 @@ CHANGES: tuple[Change, ...] = (
     pinned,
     with_quota,
     lambda state, random: with_role(state, random, size=random.choice((1, 2, 5))),
-    lambda state, random: with_role(state, random, lost=True),
+    lambda state, random: with_role(state, random, failures=random.choice((0, 9))),
+    lambda state, random: with_role(state, random, ignores=True),
+    lambda state, random: with_pods(state, random, lambda one: changed_pod(one, runs=FAILED)),
     lambda state, _random: replace(state, jobs=state.jobs[::-1], nodes=state.nodes[::-1]),
 )
 
@@ -301,3 +307,20 @@ def test_a_node_that_has_just_become_unneeded_is_counted_from_its_record() -> No
     assert decide(state, way.policy, way.limits, memory).unneeded == ("n2",)
     later = replace(state, observed_at=at(31))
     assert decide(later, way.policy, way.limits, memory) == way.plan(later)
+
+
+def test_a_kept_plan_depends_on_readiness_where_a_container_has_failed() -> None:
+    """A peer that became ready after the failure trains with its successor."""
+    peers = [
+        pod(0, "n1", ready=ready, ready_since=at(-40) if ready else None, runs=ALONG)
+        for ready in (True, False)
+    ]
+    failed = pod(1, "n1", ready_since=at(-59), runs=FAILED, restarts=1)
+    fields = {"resizing": ResizePolicy.RESTART, "suspended": False, "size": 2}
+    ready, unready = (
+        cluster(node("n1", 2), worker("one", 1, 2, pods=(peer, failed), **fields)) for peer in peers
+    )
+    memory = PlanCache()
+    assert quiet(decide(ready, FAIR, LIMITS, memory))
+    assert memory.get(ready, FAIR, LIMITS)
+    assert decide(unready, FAIR, LIMITS, memory).suspensions

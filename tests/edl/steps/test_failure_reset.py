@@ -82,6 +82,23 @@ def test_restarts_that_no_limit_counts_raise_none() -> None:
     assert limits(chief(pods=restarted(5))) == {"mnist-chief": {"backoffLimit": 10}}
 
 
+def test_restarts_before_the_last_restart_of_the_whole_job_are_forgiven_too() -> None:
+    (step,), _ = upkeep(training(chief(earlier_restarts=3, backoff_limit=10)), (), NOW)
+    (patch,) = patches(step)
+    assert written(patch) == {contract.RAISED_LIMIT: "10", contract.EARLIER_RESTARTS: None}
+    assert limits(chief(earlier_restarts=3, retries=0)) == {}
+
+
+def test_a_rank_that_has_succeeded_keeps_no_failure() -> None:
+    """It is never ready again."""
+    some = pods("worker", [0, 2], ready_since=SINCE)
+    worker = role("worker", 3).changed(failures=4, backoff_limit=18, retries=18, pods=some)
+    assert limits(worker) == {}
+    ended = worker.changed(finished_indexes=frozenset({1}))
+    assert limits(ended) == {"mnist-worker": {"backoffLimit": 22}}
+    assert limits(ended.changed(finished_indexes=frozenset(range(3)), pods=())) == {}
+
+
 def test_a_raised_limit_is_noted() -> None:
     """It can then be told from one that a user has set, also when its pods are gone."""
     (step,), _ = upkeep(training(chief()), (), NOW)

@@ -3,11 +3,13 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.lost_pods import lost_pods
-from edl.model import ResizePolicy, Role, ScaleDeadline
+from edl.model import Reason, ResizePolicy, Role, ScaleDeadline
+from edl.model.pods import PodContainers
 from edl.planner.plan import Admission, Suspension
 from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.sizes.start import start, stop
@@ -153,6 +155,25 @@ def test_the_clock_of_a_growth_stops_with_its_job() -> None:
     chief, worker = map(written, patches(step))
     assert contract.SCALING not in chief
     assert worker[contract.SCALING] is None
+
+
+@pytest.mark.parametrize("why", [reasons.CONTAINER_RESTARTED, reasons.POD_LOST, reasons.PAUSED])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_restarts_of_containers_count_on_after_a_restart_of_the_whole_job(
+    why: Reason,
+    in_place: bool,  # noqa: FBT001
+) -> None:
+    """Their pods are deleted, and a pause asks for no further try."""
+    ranks = tuple(
+        replace(one, containers=PodContainers(restarts=2)) for one in pods("worker", [0, 1])
+    )
+    running = WORKER.changed(suspended=False, pods=ranks, restarts_in_place=in_place)
+    step = stop(training(running.changed(earlier_restarts=3)), Suspension(KEY, why), NOW)
+    (notes,) = map(written, patches(step))
+    counts = in_place and why is not reasons.PAUSED
+    assert notes.get(contract.EARLIER_RESTARTS) == ("7" if counts else None)
+    (patch,) = patches(step)
+    assert patched_role(running, patch).record.earlier_restarts == (7 if counts else 0)
 
 
 def test_addresses_wait_until_the_job_controller_has_seen_the_stop() -> None:

@@ -17,7 +17,7 @@ from edl.kube.decode.namespace_quotas import NO_RULES, NamespaceConstraints
 from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts, PriorityClassFacts
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
-from edl.kube.state.jobs import pod_admission, replaced_pods
+from edl.kube.state.jobs import pod_admission
 from edl.kube.state.jobs.training_job_inputs import (
     TrainingJobInputs,
     grouped,
@@ -89,7 +89,7 @@ def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
         | dict.fromkeys(_templates(key, roles, around.devices), ""),
         conflicting=around.conflicting,
     )
-    return replaced_pods.with_replacements(write_refusals.with_refusals(job))
+    return write_refusals.with_refusals(job)
 
 
 def _provisioning(around: TrainingJobInputs, specs: Sequence[JobSpec]) -> Provisioning:

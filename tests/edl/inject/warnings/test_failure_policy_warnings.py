@@ -31,3 +31,21 @@ def test_a_rule_that_fails_the_job_for_ended_pods_is_named() -> None:
 )
 def test_other_rules_cause_no_warning(rules: tuple[Json, ...]) -> None:
     assert said(*rules) == ()
+
+
+def warned(**spec: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether a failed rank of a collective training is warned about."""
+    framework, low = spec.pop("framework", "paddle"), spec.pop("low", "4")
+    made = job(framework=framework, min=low, max="4", spec=spec, pod={"restartPolicy": "Never"})
+    texts = create(made).warnings
+    return any(text.startswith("spec.backoffLimitPerIndex and FailIndex") for text in texts)
+
+
+def test_ranks_that_may_fail_for_good_are_named_where_the_others_need_them() -> None:
+    rules = {"podFailurePolicy": {"rules": [FAILS | {"action": "FailIndex"}]}}
+    assert warned(backoffLimitPerIndex=1)
+    assert warned(backoffLimitPerIndex=1, **rules)
+    assert warned(backoffLimitPerIndex=1, framework="pytorch")
+    assert not warned(backoffLimitPerIndex=1, framework="pytorch", low="1")
+    assert not warned(backoffLimitPerIndex=1, framework="none", completions=9)
+    assert not warned()

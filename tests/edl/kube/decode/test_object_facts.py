@@ -12,7 +12,7 @@ from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.decode.training_pods import container_wait
 from edl.model import ClaimRef, Code, Node, Pod, PodPhase, Requirement, Taint, Toleration
 from edl.model.nodes import CORDONED
-from edl.model.pods import ContainerWait, DisruptionMark
+from edl.model.pods import ContainerWait, DisruptionMark, TrainingRuns
 from edl.parsing.yaml_values import timestamp
 from edl.patches.merge_patch import merged
 from edl.quantities import Resources
@@ -350,19 +350,38 @@ def test_a_namespace_that_says_nothing_has_no_policy() -> None:
     assert not found.policy.limits
 
 
-def test_a_container_that_began_again_is_noticed() -> None:
-    began = "2026-01-01T00:05:00Z"
-    containers = [
-        {"restartCount": 1, "state": {"running": {"startedAt": began}}},
-        {"restartCount": 0, "state": {"running": {"startedAt": "2026-01-01T00:09:00Z"}}},
-        {"restartCount": 2, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
-    ]
-    found = object_facts.pod(
-        msgspec.json.encode(job_pod("a", 0, "mnist", status={"containerStatuses": containers})),
-        ShapeInterner(),
-    )
+def runs(**status: Json | int) -> TrainingRuns:
+    """Of a pod whose sidecar has failed, too; kubelets sort the statuses by name."""
+    sidecar = {"name": "a", "restartCount": 9, "state": {"running": {"startedAt": minute(50)}}}
+    sidecar["lastState"] = {"terminated": {"exitCode": 1, "finishedAt": minute(40)}}
+    statuses = [sidecar, {"name": "main"} | status]
+    body = job_pod("a", 0, "mnist", status={"containerStatuses": statuses})
+    body["spec"]["containers"] = [{"name": "main"}, {"name": "a"}]
+    found = object_facts.pod(msgspec.json.encode(body), ShapeInterner())
     assert found.pod is not None
-    assert found.pod.restarted_at == timestamp(began)
+    return found.pod.containers.runs
+
+
+def minute(number: int) -> str:
+    return f"2026-01-01T00:{number:02}:00Z"
+
+
+def test_a_training_container_that_failed_is_noticed_and_no_sidecar() -> None:
+    started, failed, began = minute(1), minute(5), minute(6)
+    first: Json = {"running": {"startedAt": started}}
+    assert runs(restartCount=0, state=first) == TrainingRuns(timestamp(started))
+    end: Json = {"terminated": {"exitCode": 1, "startedAt": started, "finishedAt": failed}}
+    before = (timestamp(failed), timestamp(started))
+    again: Json = {"running": {"startedAt": began}}
+    assert runs(restartCount=1, state=again, lastState=end) == TrainingRuns(
+        timestamp(began), *before
+    )
+    waits: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
+    assert runs(restartCount=2, state=waits, lastState=end) == TrainingRuns(None, *before)
+    assert runs(restartCount=2, state=end, lastState={}) == TrainingRuns(None, *before)
+    done: Json = {"terminated": {"exitCode": 0, "finishedAt": minute(9)}}
+    assert runs(restartCount=1, state=done, lastState=end) == TrainingRuns(None, *before)
+    assert runs(restartCount=1, state=again) == TrainingRuns(*[timestamp(began)] * 2)
 
 
 def test_the_restarts_of_all_containers_of_a_pod_count_until_it_has_ended() -> None:

@@ -519,22 +519,6 @@ def test_jobs_that_cannot_be_compared_hide_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("framework", "then", "lost"),
-    [("mxnet", "0", True), ("mxnet", "1", False), ("mxnet", "", False), ("tensorflow", "0", False)],
-)
-def test_a_lost_pod_counts_since_the_start_for_frameworks_that_cannot_continue(
-    framework: str, then: str, *, lost: bool
-) -> None:
-    roles = {"mxnet": "scheduler=1,server=1,worker=1..4", "tensorflow": "ps=1,worker=1..4"}
-    notes = {contract.ROLES: roles[framework], contract.FAILURES_AT_START: then}
-    labels = {contract.FRAMEWORK: framework, contract.JOB: "mnist", contract.ROLE: "worker"}
-    body = job("mnist-worker", labels=labels, notes=notes)
-    body["status"]["failed"] = 1
-    (role,) = only(look(snapshot([body]))).roles
-    assert role.status.lost == lost
-
-
-@pytest.mark.parametrize(
     ("limit", "failed", "retries"), [(24, 0, 24), (27, 3, 24), (28, 3, 0), (3, 0, 0), (0, 9, 0)]
 )
 def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, retries: int) -> None:
@@ -580,7 +564,7 @@ def test_a_number_of_any_length_keeps_no_job_out_of_the_plan(notes: dict[str, st
     found = only(look(snapshot([job("mnist-worker", labels=labels, notes=roles | notes)])))
     (role,) = found.roles
     assert "cannot be read" not in problem_of(found)
-    assert (role.status.lost, role.spec.retries, role.request.scaling) == (False, 0, None)
+    assert (role.has_new_failures, role.spec.retries, role.request.scaling) == (False, 0, None)
 
 
 def test_jobs_that_disagree_in_many_ways_are_counted() -> None:

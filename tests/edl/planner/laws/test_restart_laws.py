@@ -204,8 +204,13 @@ def test_a_lost_pod_restarts_its_job_once(
 
 
 def _with_loss(one: TrainingJob) -> TrainingJob:
+    """The training job without a pod of each role that runs, as the Job controller counts them."""
     return replace(
-        one, roles=tuple(role.changed(lost=not role.status.suspended) for role in one.roles)
+        one,
+        roles=tuple(
+            role.changed(failures=1, pods=role.status.pods[1:]) if role.status.pods else role
+            for role in one.roles
+        ),
     )
 
 

@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.contract import JOB_TRACKING
 from edl.messages import message
 from edl.model import Code, JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.reason_subjects import Minimum, Size
+from edl.model.pods import TrainingRuns
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
@@ -17,6 +19,7 @@ from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
 from tests.edl.planner.ways import wait
+from tests.roles import changed_pod
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
 WHY = reasons.restart(reasons.grown(3, 3))
@@ -240,43 +243,87 @@ def test_a_stop_that_a_crash_left_half_done_is_completed(runs: str) -> None:
     assert not plan.admissions
 
 
+def without_a_pod(since: float) -> TrainingJob:
+    """Two workers, one of which failed and is not recreated yet."""
+    pods = (pod(0, "a"),)
+    counted = {"suspended": False, "size": 2, "pods": pods, "failures": 1}
+    return restarting("mnist", 1, 3, **counted, started_at=at(since))
+
+
 def test_a_lost_pod_restarts_them_all_at_the_size_that_they_have() -> None:
-    lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-30))
-    (stop,) = plan_for(cluster(node("a", 9), lost)).suspensions
+    (stop,) = plan_for(cluster(node("a", 9), without_a_pod(since=-30))).suspensions
     assert stop.reason == reasons.restart(reasons.POD_LOST)
-    back = stopped(size=2, last=stop.reason, lost=True)
+    back = stopped(size=2, last=stop.reason, failures=1)
     first = worker("first", 9, 9, priority=9)
     assert started(plan_for(cluster(node("a", 9), back, first)))["mnist"]["worker"] >= 2
 
 
 def test_a_job_with_a_pod_lost_right_after_its_start_is_not_restarted_yet() -> None:
-    lost = restarting("mnist", 1, 3, on=["a", "a"], lost=True, started_at=at(-29))
-    plan = plan_for(cluster(node("a", 9), lost))
+    plan = plan_for(cluster(node("a", 9), without_a_pod(since=-29)))
     assert plan.suspensions == ()
     assert plan.recheck_after == timedelta(seconds=1)
 
 
-def test_a_container_that_began_again_alone_restarts_them_all() -> None:
-    def mine(*again: float | None) -> TrainingJob:
-        pods = tuple(
-            pod(index, "a", restarted_at=None if since is None else at(since))
-            for index, since in enumerate(again)
-        )
-        return restarting("mnist", 1, 3, suspended=False, size=len(again), pods=pods)
+def test_a_replacement_of_a_pod_whose_loss_is_never_counted_restarts_them_all() -> None:
+    """An eviction where the podFailurePolicy ignores disruptions, soon after the start."""
+    since = {"created_at": at(-31), "ready_since": at(-29)}
+    rank = pod(0, "a", created_at=at(-60), ready_since=at(-50))
+    for ranks, stops in (((rank, pod(1, "a", **since)), 1), ((pod(0, "a", **since),), 0)):
+        counted = {"suspended": False, "size": len(ranks), "pods": ranks, "ignores": True}
+        mine = restarting("mnist", 1, 2, **counted, started_at=at(-61))
+        found = plan_for(cluster(node("a", 2), mine)).suspensions
+        assert [stop.reason for stop in found] == [reasons.restart(reasons.POD_LOST)] * stops
 
-    soon = replace(mine(-30, None), started_at=at(1 - COOLDOWN))
-    assert not plan_for(cluster(node("a", 2), soon)).suspensions, "it may crash at every start"
-    (stop,) = plan_for(cluster(node("a", 2), mine(-30, None))).suspensions
+
+def with_a_failed_container(failed: float = -31, **fields: Any) -> TrainingJob:  # noqa: ANN401
+    """Two workers that have trained since 12:00 minus 50 minutes, the second with a restart."""
+    runs = TrainingRuns(at(failed + 1), at(failed), at(-2990))
+    pods = (pod(0, "a", ready_since=at(-2990)), pod(1, "a", runs=runs, restarts=1))
+    return restarting("mnist", 1, 2, suspended=False, size=2, pods=pods, **fields)
+
+
+def test_a_container_that_failed_alone_restarts_them_all() -> None:
+    (stop,) = plan_for(cluster(node("a", 2), with_a_failed_container(-30))).suspensions
     assert stop.reason == reasons.restart(reasons.CONTAINER_RESTARTED)
-    assert not plan_for(cluster(node("a", 2), mine(-29, None))).suspensions
-    assert not plan_for(cluster(node("a", 2), mine(-30, -31))).suspensions, "all met again"
-    assert not plan_for(cluster(node("a", 2), mine(None, None))).suspensions
+    soon = plan_for(cluster(node("a", 2), with_a_failed_container(-29)))
+    assert (soon.suspensions, soon.recheck_after) == ((), timedelta(seconds=1))
 
 
-def test_a_start_that_a_crash_left_half_done_is_completed_not_undone() -> None:
+@pytest.mark.parametrize(("attempts", "cooldowns"), [(0, 1), (1, 2), (2, 4), (4, 4)])
+def test_a_job_whose_containers_fail_at_every_start_restarts_less_and_less_often(
+    attempts: int, cooldowns: int
+) -> None:
+    why = replace(reasons.restarted(reasons.CONTAINER_RESTARTED), attempts=attempts)
+    for late in (0, 1):
+        mine = with_a_failed_container(last=why, started_at=at(1 - late - cooldowns * COOLDOWN))
+        assert len(plan_for(cluster(node("a", 2), mine)).suspensions) == late
+
+
+@pytest.mark.parametrize(("limit", "stops"), [(6, 0), (7, 1)])
+def test_a_job_without_retries_is_not_restarted(limit: int, stops: int) -> None:
+    """It fails instead (tests/edl/steps/test_final_failures.py)."""
+    mine = with_a_failed_container(backoff_limit=limit, earlier_restarts=5)
+    assert len(plan_for(cluster(node("a", 2), mine)).suspensions) == stops
+
+
+def test_a_start_waits_until_failed_pods_of_the_last_one_are_counted() -> None:
+    """For 30 seconds: those counted after the start would restart the job once more."""
+    tracked = {"phase": PodPhase.FAILED, "ready": False, "finalizers": (JOB_TRACKING,)}
+    for since, starts in ((-29, False), (-30, True)):
+        pods = tuple(pod(index, "a", **tracked) for index in range(3))
+        mine = stopped(pods=pods, suspended_at=at(since), failures=1)
+        plan = plan_for(cluster(node("a", 3), mine))
+        assert bool(plan.admissions) == starts
+    counted = tuple(changed_pod(one, finalizers=()) for one in pods)
+    mine = stopped(pods=counted, suspended_at=at(-1), failures=3)
+    assert plan_for(cluster(node("a", 3), mine)).admissions
+
+
+@pytest.mark.parametrize("since", [-1, -9])
+def test_a_start_that_a_crash_left_half_done_is_completed_not_undone(since: float) -> None:
     """The first role began after the second one was stopped: nobody stops it again."""
     began = reasons.restarted(WHY)
-    first = role("server", 1, 3, on=["a"], last=began, resized_at=at(-1))
+    first = role("server", 1, 3, on=["a"], last=began, resized_at=at(since))
     second = role("worker", 1, 3, size=2, last=WHY, resized_at=at(-9))
     parts = [part.changed(resizing=ResizePolicy.RESTART) for part in (first, second)]
     plan = plan_for(cluster(node("a", 9), job("mnist", *parts)))

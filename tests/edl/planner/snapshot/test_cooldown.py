@@ -146,10 +146,9 @@ def test_a_lost_pod_does_not_end_the_cooldown_of_its_job() -> None:
     pods = tuple(pod(index, "a", terminating=index == 3) for index in range(8))
     times = {"resized_at": at(-60), "started_at": at(-60)}
     given = times | {"resizing": ResizePolicy.RESTART, "on": ["a"] * 8, "pods": pods}
-    for fields in ({"lost": True}, {"failures": 1}):
-        rich = worker("rich", 1, 9, **given, **fields)
-        plan = plan_for(cluster(node("a", 9), rich, worker("poor", 1, 9, on=["a"])))
-        assert sizes(plan) == {}
+    rich = worker("rich", 1, 9, **given, failures=1)
+    plan = plan_for(cluster(node("a", 9), rich, worker("poor", 1, 9, on=["a"])))
+    assert sizes(plan) == {}
 
 
 @pytest.mark.parametrize(("left", "others"), [(60, {"other": 4}), (5, {})])

@@ -141,7 +141,7 @@ def test_the_count_stays_with_the_job_when_it_returns() -> None:
 def test_a_restart_for_a_lost_pod_counts_too() -> None:
     mine = restarted(replace(reasons.restarted(reasons.grown(1, 3)), attempts=2), since=60)
     (part,) = mine.roles
-    mine = replace(mine, roles=(part.changed(lost=True),))
+    mine = replace(mine, roles=(part.changed(pods=(), failures=1),))
     (stop,) = plan_for(cluster(node("a", 9), mine)).suspensions
     assert stop.reason == replace(reasons.restart(reasons.POD_LOST), attempts=3)
 

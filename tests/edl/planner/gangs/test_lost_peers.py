@@ -1,0 +1,168 @@
+"""When pods wait for a peer that is gone, and when its successor joins them."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from edl.model import Code, Pod, PodPhase, Reason, ResizePolicy, TrainingJob
+from edl.model.pods import TrainingRuns
+from edl.planner.gangs.lost_peers import lost_peer
+from tests.edl.planner.states import at, job, pod, role
+
+START = -3000.0
+
+
+def trains(index: int, since: float = 10, **fields: Any) -> Pod:  # noqa: ANN401 - of a pod
+    """A rank that trains since so many seconds after the start."""
+    runs = TrainingRuns(at(START + since))
+    usual = {"created_at": at(START), "ready_since": at(START + since), "runs": runs}
+    return pod(index, "a", **(usual | fields))
+
+
+def failed(index: int, after: float, began: float = 10) -> Pod:
+    """A rank whose container failed so many seconds after the start, and runs again since."""
+    again = at(START + after + 10)
+    runs = TrainingRuns(again, at(START + after), at(START + began))
+    return trains(index, ready_since=again, runs=runs, restarts=1)
+
+
+def collective(*pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    given = {"suspended": False, "pods": pods, "resizing": ResizePolicy.RESTART}
+    return job("mnist", role("worker", 1, 9, **(given | {"size": len(pods)} | fields)))
+
+
+def lost(*pods: Pod, **fields: Any) -> tuple[Code, float] | None:  # noqa: ANN401 - of a role
+    """The code of the loss, and when it happened, in seconds after the start."""
+    return loss_of(collective(*pods, **fields))
+
+
+def loss_of(training: TrainingJob) -> tuple[Code, float] | None:
+    loss = lost_peer(training)
+    return loss and (loss.reason.code, (loss.at - at(START)).total_seconds())
+
+
+def test_a_container_that_failed_while_the_others_trained_is_lost_to_them() -> None:
+    assert lost(failed(0, after=40), trains(1)) == (Code.CONTAINER_RESTARTED, 40)
+    assert lost(trains(0), trains(1)) is None
+
+
+def test_a_container_that_failed_before_the_others_were_ready_for_long_joins_them() -> None:
+    """It failed for lack of its peers: their name, or their port, was not there yet."""
+    assert lost(failed(0, after=39), trains(1)) is None
+    assert lost(failed(0, after=400), trains(1), trains(2, since=380)) is None
+    pulls = pod(2, "a", created_at=at(START), phase=PodPhase.PENDING, ready=False)
+    assert lost(failed(0, after=400), trains(1), pulls) is None
+
+
+def test_an_unready_peer_trains_since_its_container_runs() -> None:
+    """Its readiness may depend on the very rank that failed."""
+    unready = trains(1, ready=False, ready_since=None)
+    assert lost(failed(0, after=40), unready) == (Code.CONTAINER_RESTARTED, 40)
+
+
+def test_containers_that_failed_in_the_same_run_join_each_other() -> None:
+    assert lost(failed(0, after=900), failed(1, after=960)) is None
+    found = lost(failed(0, after=900), failed(1, after=960), trains(2))
+    assert found == (Code.CONTAINER_RESTARTED, 960), "the third one waits for both"
+
+
+def test_a_container_that_failed_after_all_had_joined_again_is_lost() -> None:
+    found = lost(failed(0, after=1900, began=920), failed(1, after=900))
+    assert found == (Code.CONTAINER_RESTARTED, 1900)
+
+
+def test_a_container_that_fails_again_at_once_is_lost_as_well() -> None:
+    found = lost(failed(0, after=910, began=905), trains(1))
+    assert found == (Code.CONTAINER_RESTARTED, 910)
+
+
+def test_a_container_whose_kubelet_forgot_its_last_run_counts_by_its_present_one() -> None:
+    began = at(START + 900)
+    forgot = trains(0, ready_since=began, runs=TrainingRuns(began, began))
+    assert lost(forgot, trains(1)) == (Code.CONTAINER_RESTARTED, 900)
+
+
+def with_evaluator(*pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
+    chief = role("chief", suspended=False, pods=(trains(0),))
+    workers = role("worker", 1, 2, suspended=False, pods=(trains(0), trains(1)), size=2)
+    workers = workers.changed(resizing=ResizePolicy.RESTART, is_leader=False)
+    evaluator = role("evaluator", suspended=False, size=1, pods=pods, **fields)
+    return replace(job("mnist", chief, workers, evaluator), mode="collective")
+
+
+@pytest.mark.parametrize("ignores", [False, True])
+def test_the_others_need_no_evaluator(ignores: bool) -> None:  # noqa: FBT001
+    evaluator = {"failures": 1, "ignores": ignores}
+    assert loss_of(with_evaluator(**evaluator)) is None
+    assert loss_of(with_evaluator(failed(0, after=900), **evaluator)) is None
+    late = trains(0, since=900, created_at=at(START + 890))
+    assert loss_of(with_evaluator(late, **evaluator)) is None
+
+
+def test_nor_does_an_evaluator_say_when_the_others_began() -> None:
+    training = with_evaluator(trains(0, since=870))
+    chief, workers, evaluator = training.roles
+    workers = workers.changed(pods=(trains(0), failed(1, after=880)))
+    found = loss_of(replace(training, roles=(chief, workers, evaluator)))
+    assert found == (Code.CONTAINER_RESTARTED, 880)
+
+
+def replacement(index: int, after: float) -> Pod:
+    return trains(index, since=after + 4, created_at=at(START + after))
+
+
+MAY_REPLACE = ({"ignores": True}, {"failures": 1}, {"last": Reason(Code.PODS_REMOVED)})
+
+
+@pytest.mark.parametrize("fields", MAY_REPLACE)
+def test_a_pod_that_was_created_while_the_others_trained_replaces_one(
+    fields: dict[str, Any],
+) -> None:
+    """All pods of a start exist before any has a node; some losses are never counted."""
+    assert lost(trains(0), replacement(1, after=15), **fields) == (Code.POD_LOST, 15)
+    several = (trains(0), replacement(1, after=15), replacement(2, after=40))
+    assert lost(*several, **fields) == (Code.POD_LOST, 40)
+    assert lost(trains(0), replacement(1, after=15)) is None, "the planner chose another node"
+
+
+def test_a_pod_that_was_created_before_the_others_could_train_belongs_to_the_start() -> None:
+    assert lost(trains(0), replacement(1, after=14), ignores=True) is None
+    unready = pod(0, "a", created_at=at(START), ready=False)
+    assert lost(unready, replacement(1, after=90), ignores=True) is None
+    assert lost(replacement(0, after=90), replacement(1, after=90), ignores=True) is None
+
+
+def test_a_pod_without_a_gate_may_be_created_late_at_a_start() -> None:
+    for after, loss in ((39, None), (40, (Code.POD_LOST, 40))):
+        training = collective(trains(0), replacement(1, after=after), ignores=True)
+        ungated = tuple(part.changed(gated=False) for part in training.roles)
+        assert loss_of(replace(training, roles=ungated)) == loss
+
+
+def test_the_roles_are_looked_at_together() -> None:
+    server = role("server", suspended=False, pods=(replacement(0, after=90),), ignores=True)
+    scheduler = role("scheduler", suspended=False, pods=(trains(0),))
+    workers = role("worker", suspended=False, pods=(trains(0),))
+    training = replace(job("mnist", scheduler, server, workers), framework="mxnet")
+    assert loss_of(training) == (Code.POD_LOST, 90)
+    assert loss_of(replace(training, mode="fork")) is None, "its other pods continue"
+
+
+def test_a_missing_pod_is_lost_if_a_failure_was_counted_since_the_start() -> None:
+    counted = {"size": 2, "failures": 4}
+    assert lost(trains(0), **counted, failures_at_start=3) == (Code.POD_LOST, 0)
+    terminating = trains(1, terminating=True)
+    assert lost(trains(0), terminating, **counted) == (Code.POD_LOST, 0)
+    assert lost(trains(0), **counted, failures_at_start=4) is None
+    assert lost(trains(0), **counted, finished_indexes=frozenset({1})) is None
+
+
+def test_failures_that_are_counted_after_the_start_lose_none_of_its_pods() -> None:
+    """Those of the last start: the Job controller counts once a second, and less often if busy."""
+    assert lost(trains(0), trains(1), failures=2, failures_at_start=1) is None
+
+
+def test_a_job_that_was_never_started_has_lost_nothing() -> None:
+    training = replace(collective(trains(0), size=2, failures=1), started_at=None)
+    assert lost_peer(training) is None
