@@ -35,11 +35,11 @@ def beside(job: TrainingJob, cpu: float = 9) -> ClusterState:
 
 @pytest.mark.parametrize("fields", REFUSED)
 def test_a_job_that_trains_on_keeps_its_pods(fields: dict[str, Any]) -> None:
-    assert plan_for(beside(lost("tensorflow", **fields)), ALL).suspensions == ()
+    assert plan_for(beside(lost("none", **fields)), ALL).suspensions == ()
 
 
 def test_a_job_that_trains_on_goes_back_to_the_queue_if_it_may_start_again() -> None:
-    (stop,) = plan_for(beside(lost("tensorflow")), ALL).suspensions
+    (stop,) = plan_for(beside(lost("none")), ALL).suspensions
     assert stop.reason.code is Code.GANG_UNSCHEDULABLE
 
 
@@ -51,15 +51,15 @@ def test_a_job_that_stands_still_leaves_its_nodes_to_others(fields: dict[str, An
 
 @pytest.mark.parametrize("fields", REFUSED)
 def test_a_start_of_which_pods_are_refused_goes_back_to_the_queue(fields: dict[str, Any]) -> None:
-    begun = lost("tensorflow", **(fields | {"failures": 0, "started_at": at(-300)}))
+    begun = lost("none", **(fields | {"failures": 0, "started_at": at(-300)}))
     assert len(plan_for(beside(begun), ALL).suspensions) == 1
 
 
 @pytest.mark.parametrize("fields", REFUSED)
 def test_no_job_yields_for_a_pod_that_is_refused(fields: dict[str, Any]) -> None:
     recent = fields | {"reported_at": at(-60)}
-    plan = plan_for(beside(lost("tensorflow", **recent), 4), ALL)
+    plan = plan_for(beside(lost("none", **recent), 4), ALL)
     assert (sizes(plan), plan.suspensions) == ({}, ())
-    created = plan_for(beside(lost("tensorflow", reported_at=at(-60)), 4), ALL)
+    created = plan_for(beside(lost("none", reported_at=at(-60)), 4), ALL)
     assert sizes(created) == {"other": 1}
     assert held(created)["lost"].code is Code.PODS_MISSING
