@@ -157,19 +157,29 @@ def test_it_changes_no_image(at: Stage, thief: Cluster) -> None:
 
 
 def test_it_changes_no_label_of_a_job_or_its_pods(at: Stage, thief: Cluster) -> None:
-    """A label makes a pod the target of a Service, or takes it out of a NetworkPolicy."""
     at.apply(elastic("labels", completions=2), elastic("queued", "999", completions=2))
     at.until_runs("labels", 1)
     job, queued = (ObjectRef("Job", at.namespace, name) for name in ("labels", "queued"))
     pod = ObjectRef("Pod", at.namespace, at.pods("labels")[0]["metadata"]["name"])
-    template = {"spec": {"template": {"metadata": {"labels": {"app": "web"}}}}}
-    added, removed = (
-        {"metadata": {"labels": one}} for one in ({"app": "web"}, {contract.JOB: None})
-    )
-    for target, body in ((job, added), (pod, added), (job, removed), (pod, removed)):
-        assert "may not change labels" in tried(thief, target, body)
-    assert "may not change labels" in tried(thief, queued, template)
-    assert tried(thief, pod, {"metadata": {"annotations": {"a": "b"}}}) == ""
+    for name, value in ((contract.JOB, None), (contract.FRAMEWORK, "mxnet"), ("edl.dev/new", "x")):
+        body: Json = {"metadata": {"labels": {name: value}}}
+        for target in (job, pod):
+            assert "may not change or remove labels" in tried(thief, target, body)
+        assert "may not change or remove labels" in tried(thief, queued, of_template(body))
+
+
+def test_policies_of_the_cluster_may_add_labels(at: Stage, thief: Cluster) -> None:
+    at.apply(elastic("labels", completions=2), elastic("queued", "999", completions=2))
+    at.until_runs("labels", 1)
+    job, queued = (ObjectRef("Job", at.namespace, name) for name in ("labels", "queued"))
+    pod = ObjectRef("Pod", at.namespace, at.pods("labels")[0]["metadata"]["name"])
+    added: Json = {"metadata": {"labels": {"cost-center": "7"}}}
+    for target, body in ((job, added), (pod, added), (queued, of_template(added))):
+        assert tried(thief, target, body) == ""
+
+
+def of_template(body: Json) -> Json:
+    return {"spec": {"template": body}}
 
 
 def test_it_makes_provisional_pods_and_leaves_them_as_they_are(at: Stage, thief: Cluster) -> None:
