@@ -153,7 +153,7 @@ class PassResults:
         """Let a gang wait before any job yields to it; the capacity stays reserved in this plan.
 
         Roles that yield to it keep what they yield to claims before it. Gangs behind it for which
-        they yield wait, too.
+        they yield wait, too, and so do those that count on quota which they would have released.
         """
         place = [claim.key for claim in self.pipelined].index(key)
         waiting, roles = [self.pipelined[place]], set(self.pipelined[place].evicted)
@@ -163,6 +163,9 @@ class PassResults:
                 roles.update(claim.evicted)
         for claim in reversed(waiting):
             self._give_back(claim, reason)
+        for claim in reversed(self.pipelined[place + 1 :]):
+            if claim.key and not self.claimed_quota.get(claim.key, NOT_COUNTED).within_quota():
+                self.defer(claim.key, reason)
 
     def _give_back(self, claim: PipelinedPods, reason: Reason) -> None:
         """Let running jobs keep what they would yield to a claim, the last one first.

@@ -149,6 +149,24 @@ def test_quotas_count_the_jobs_that_are_not_preempted_yet_instead_of_the_gang() 
     assert (line.remaining, line.future_remaining) == (3, 3)
 
 
+def test_a_gang_waits_whose_quota_jobs_would_have_released_for_a_gang_that_waits() -> None:
+    """The quota suffices for `sweep` and `small`; what `sweep` yields would have sufficed."""
+    other = worker("other", 1, 1, queued=-15)
+    state = contested(gang(), small(queued=-30, high=1), other)
+    jobs = tuple(
+        replace(one, roles=tuple(part.changed(charges=PODS) for part in one.roles))
+        for one in state.jobs
+    )
+    nodes = (*state.nodes, node("d", 1))
+    state = replace(state, nodes=nodes, jobs=jobs, quotas=(quota(10),))
+    builder = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
+    plan = builder.plan()
+    assert (started(plan), sizes(plan)) == ({"small": {"worker": 1}}, {})
+    assert held(plan)["gang"] == held(plan)["other"] == reasons.placed_after([key("small")])
+    (line,) = builder.snapshot.quotas.lines.values()
+    assert (line.remaining, line.future_remaining) == (0, 0)
+
+
 def test_a_start_that_the_cleared_nodes_do_not_admit_does_not_wait() -> None:
     elsewhere = small(shape=shape(node_selector=(("pool", "c"),)), high=1)
     nodes = contested(gang(), elsewhere)
