@@ -54,8 +54,8 @@ class Rebalance:
     donors: Donors = field(init=False)
     _looks: int = _LOOKS
     _gave_up: list[RoleAllocation] = field(default_factory=list)
-    _hopeless: set[PodClass] = field(default_factory=set)
-    """Pod classes for which a search for several donors failed."""
+    _hopeless: set[tuple[PodClass, int]] = field(default_factory=set)
+    """Each (pod class, priority) for which a search for several donors failed."""
     _deferred: CooldownHolds = field(init=False)
     _recipients: list[RoleAllocation] = field(default_factory=list)
     _took: bool = False
@@ -114,8 +114,7 @@ class Rebalance:
     def _serve(self, recipient: RoleAllocation) -> bool:
         """Add a replica to the recipient by a move; whether that was possible."""
         # A role that has donated since is less satisfied than when it was put into the heap.
-        kind = recipient.pod_class, recipient.job.priority
-        share = self.snapshot.satisfaction(recipient)
+        kind, share = _kind(recipient), self.snapshot.satisfaction(recipient)
         if share >= self._failed_shares.get(kind, inf):
             return False
         served = self._move(recipient)
@@ -126,8 +125,8 @@ class Rebalance:
         return served
 
     def _is_hopeless(self, recipient: RoleAllocation) -> bool:
-        """Whether this pod class no longer gets a search for several donors."""
-        return self._looks <= 0 or recipient.pod_class in self._hopeless
+        """Whether its pod class and priority no longer get a search for several donors."""
+        return self._looks <= 0 or _kind(recipient) in self._hopeless
 
     def _let_recipients_go_first(self) -> None:
         """Defer growth of recent donors while their recipients grow.
@@ -219,7 +218,7 @@ class Rebalance:
         reservation = reservation_of_one(self.ceiling, recipient)
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             if recipient.quota_request.allows(FUTURE_IDLE):
-                self._hopeless.add(recipient.pod_class)
+                self._hopeless.add(_kind(recipient))
             return False
         smaller = snapshot.policy.only_if_larger and not _is_larger(recipient, reservation)
         if (
@@ -228,7 +227,7 @@ class Rebalance:
             or self._others_would_give(recipient, reservation.evicted, placed=False)
         ):
             reservation.discard(reclaimable)
-            self._hopeless.add(recipient.pod_class)
+            self._hopeless.add(_kind(recipient))
             return False
         place_freed(self.snapshot, recipient, reservation)
         self._gave(recipient, reservation.evicted)
@@ -250,8 +249,7 @@ class Rebalance:
         )
         if not self.teams.would_replace(larger, asking):
             return False
-        kind = recipient.pod_class, recipient.job.priority
-        self._failed_shares[kind] = self.snapshot.satisfaction(recipient, -placed)
+        self._failed_shares[_kind(recipient)] = self.snapshot.satisfaction(recipient, -placed)
         return True
 
     def _least(self, donor: RoleAllocation, before: float) -> int:
@@ -265,6 +263,11 @@ class Rebalance:
         for donor in donors:
             self.donors.refresh(donor)
         self._gave_up += record_donations(self.snapshot, recipient, donors)
+
+
+def _kind(recipient: RoleAllocation) -> tuple[PodClass, int]:
+    """Recipients of one kind have the same donors, except those that are less satisfied."""
+    return recipient.pod_class, recipient.job.priority
 
 
 def _is_larger(recipient: RoleAllocation, reservation: Reservation) -> bool:

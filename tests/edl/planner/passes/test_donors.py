@@ -1,13 +1,13 @@
-"""Roles that may give a replica are found by where their last replica is, as it moves."""
+"""Donors: found by where their last replica is, as it moves, and by each priority anew."""
 
 import numpy as np
 
-from edl.model import ClusterState
+from edl.model import ClusterState, Code
 from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
-from tests.edl.planner.plans import ALL
+from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import cluster, node, shape, worker
 
 
@@ -30,3 +30,14 @@ def test_a_role_that_has_given_is_looked_at_where_its_last_replica_is_now() -> N
     allocation.evict()
     donors.refresh(allocation)
     assert list(donors.helpful(pod_class, all_places)) == [0]
+
+
+def test_a_role_takes_of_several_donors_although_a_lower_priority_found_too_few() -> None:
+    """Only `low` may give to `first`, which is less satisfied and asks before `second`."""
+    first = worker("first", 1, 4, shape=shape(3), on=["a"])
+    second = worker("second", 1, 5, shape=shape(3), on=["a"] * 2, priority=1)
+    low = worker("low", 1, 3, shape=shape(2), on=["a"] * 3)
+    high = worker("high", 1, 3, shape=shape(2), on=["a"] * 3, priority=1)
+    plan = plan_for(cluster(node("a", 21), first, second, low, high))
+    assert sizes(plan) == {"low": 2, "high": 2}
+    assert held(plan)["second"].code is Code.PODS_TERMINATING
