@@ -6,10 +6,21 @@ training job waits for all its roles.
 """
 
 from collections.abc import Sequence
+from http import HTTPStatus
 
 from edl import contract
 from edl.contract.manifest_parts import annotations
-from edl.errors import AlreadyExists, ClusterError, Finding, Forbidden, Invalid, NotFound, refuse
+from edl.errors import (
+    AlreadyExists,
+    ClusterError,
+    Finding,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Unreachable,
+    WebhookAway,
+    refuse,
+)
 from edl.kube.cluster import Cluster, ListOptions, find
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -31,9 +42,21 @@ def create_all(
     except (ClusterError, KeyboardInterrupt) as error:
         failed = manifests[len(created)]
         why = str(error) or "interrupted"
-        undone = _roll_back(cli, connection, [*created, *_unanswered(connection, failed)])
+        lost = _unanswered(connection, failed) if _is_unknown(error) else []
+        undone = _roll_back(cli, connection, [*created, *lost])
         raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
     return created
+
+
+def _is_unknown(error: BaseException) -> bool:
+    """Whether the API server may have stored the Job, as far as its answer says.
+
+    After a refusal, an equal Job was another client's, such as a second run of this command.
+    """
+    if isinstance(error, Unreachable):
+        refused = error.status == HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, WebhookAway)
+        return not refused
+    return not isinstance(error, ClusterError)
 
 
 def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:

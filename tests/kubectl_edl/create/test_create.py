@@ -15,6 +15,7 @@ from edl.errors import (
     Forbidden,
     Invalid,
     Unreachable,
+    WebhookAway,
     WebhookRefused,
 )
 from edl.frameworks import FRAMEWORKS
@@ -722,6 +723,35 @@ def test_a_job_of_the_same_name_by_another_client_is_not_taken_back() -> None:
 
     stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Stolen(cluster, {})))
     assert created(*MNIST, stage=stage).code == 1
+    assert stored(stage) == ["mnist-chief"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        AlreadyExists('jobs.batch "mnist-chief" already exists', 409),
+        Forbidden("may not create jobs", 403),
+        Unreachable("too many requests", 429),
+        WebhookAway("the webhook did not answer", 500),
+    ],
+    ids=["it exists", "a missing right", "too many requests", "the webhook is away"],
+)
+def test_an_equal_job_of_a_second_run_stays_after_an_answer(answer: ClusterError) -> None:
+    class Twin(Completing):
+        """The same command, started twice, is a moment faster elsewhere."""
+
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            made = super().create(target, manifest, dry_run=dry_run)
+            if not dry_run:
+                raise answer
+            return made
+
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Twin(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    text = f"error: job.batch/mnist-chief: {answer}; nothing was created"
+    assert found.err.splitlines()[0] == text
     assert stored(stage) == ["mnist-chief"]
 
 
