@@ -104,10 +104,14 @@ def _event_text(event: EventFacts) -> str:
 
 
 REMOVE_GATES: Final = (
-    """kubectl patch pod POD -p '{"spec":{"schedulingGates":[{"$patch":"delete","""
-    f""""name":"{contract.PLACEMENT_GATE}"}}]}}}}'"""
+    """kubectl patch pod POD -p '{"spec":{"schedulingGates":["""
+    f"""{{"$patch":"delete","name":"{contract.HOSTS_GATE}"}},"""
+    f"""{{"$patch":"delete","name":"{contract.PLACEMENT_GATE}"}}]}}}}'"""
 )
-"""The command for a pod whose gate no reconciler removes; gates of other controllers stay."""
+"""The command for a pod whose gates no reconciler removes; gates of other controllers stay.
+
+The API server ignores one that a pod lacks: only launchers wait for their hosts.
+"""
 
 
 @dataclass(frozen=True, slots=True)

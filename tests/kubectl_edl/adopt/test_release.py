@@ -8,8 +8,18 @@ from edl import contract
 from edl.kube.cluster import ListOptions
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
+from kubectl_edl.client.pending_pods import REMOVE_GATES
+from tests.edl.manifests import created, horovod, pod, pod_spec
 from tests.kubectl_edl.cluster_wrappers import late_deletions, overtaken
 from tests.kubectl_edl.stage import Stage, job, mnist
+
+LAUNCHER_POD = pod(
+    framework="horovod",
+    job="ring",
+    role="launcher",
+    annotations={"roles": "launcher=1,worker=2", "rank": "0"},
+    spec={"serviceAccountName": "mine"},
+)
 
 
 @pytest.fixture
@@ -80,9 +90,19 @@ def test_new_pods_of_a_released_job_stay_gated(stage: Stage) -> None:
     assert found.err.splitlines()[0] == (
         "hint: new pods of mnist-chief, mnist-ps, mnist-worker stay gated until you remove "
         "their gates: "
-        """kubectl patch pod POD -p '{"spec":{"schedulingGates":[{"$patch":"delete","""
-        """"name":"edl.dev/placement"}]}}' --context prod"""
+        """kubectl patch pod POD -p '{"spec":{"schedulingGates":["""
+        """{"$patch":"delete","name":"edl.dev/hosts"},"""
+        """{"$patch":"delete","name":"edl.dev/placement"}]}}' --context prod"""
     )
+
+
+@pytest.mark.parametrize("manifest", [horovod("launcher"), horovod("worker"), LAUNCHER_POD])
+def test_the_command_removes_each_gate_that_a_pod_may_have(manifest: Json) -> None:
+    patch = json.loads(REMOVE_GATES.split("'")[1])
+    removed = [one["name"] for one in patch["spec"]["schedulingGates"] if one["$patch"] == "delete"]
+    given = [gate["name"] for gate in pod_spec(created(manifest))["schedulingGates"]]
+    assert given
+    assert set(given) <= set(removed)
 
 
 def gates(manifest: Json) -> object:

@@ -50,8 +50,9 @@ def test_the_fence_is_deleted_after_all_rights_that_it_limits() -> None:
 
 
 REMOVES = (
-    """kubectl patch pod POD -p '{"spec":{"schedulingGates":[{"$patch":"delete","""
-    """"name":"edl.dev/placement"}]}}'"""
+    """kubectl patch pod POD -p '{"spec":{"schedulingGates":["""
+    """{"$patch":"delete","name":"edl.dev/hosts"},"""
+    """{"$patch":"delete","name":"edl.dev/placement"}]}}'"""
 )
 """Gates of other controllers stay."""
 
