@@ -151,9 +151,14 @@ def is_settled(manifest: Mapping[str, Any]) -> bool:
 
 def failures(manifest: Mapping[str, Any]) -> int:
     """Failed or deleted pods as the Job controller counts them."""
-    status = manifest.get("status", {})
-    uncounted = (status.get("uncountedTerminatedPods") or {}).get("failed") or ()
-    return (status.get("failed") or 0) + len(uncounted)
+    return _counted(manifest, "failed")
+
+
+def _counted(manifest: Mapping[str, Any], how: str) -> int:
+    """Pods that ended so, with those that the Job controller has noted and counts next."""
+    status = manifest.get("status") or {}
+    uncounted = (status.get("uncountedTerminatedPods") or {}).get(how) or ()
+    return (status.get(how) or 0) + len(uncounted)
 
 
 def backoff_limit(manifest: Mapping[str, Any]) -> int:
@@ -198,7 +203,7 @@ def _lasting(manifest: Mapping[str, Any]) -> tuple[object, ...]:
     """
     spec, status = manifest["spec"], manifest.get("status") or {}
     if spec.get("completions") is None:
-        return (bool(status.get("succeeded")),)
+        return (_counted(manifest, "succeeded") > 0,)
     if spec.get("completionMode") != "Indexed" or spec["completions"] > spec.get("parallelism", 1):
         return ()
     ended = (status.get("completedIndexes") or "", status.get("failedIndexes") or "")

@@ -70,11 +70,21 @@ def is_suspended(fake: FakeCluster) -> bool:
 
 NUMBERS: Mapping[str, Json] = {
     "its pods": {"status": {"active": 2, "ready": 1, "terminating": 1}},
-    "pods that are counted": {"status": {"uncountedTerminatedPods": {"succeeded": ["uid"]}}},
     "a condition that is no end": {"status": {"conditions": [{"type": "Seen", "status": "True"}]}},
     "the progress": {"metadata": {"annotations": {contract.PROGRESS: "0.5"}}},
     "an annotation of others": {"metadata": {"annotations": {"example.com/seen": "yes"}}},
 }
+
+
+COUNTED: Json = {"status": {"uncountedTerminatedPods": {"succeeded": ["uid"]}}}
+
+
+@pytest.mark.parametrize("spec", [RANKS, ITEMS], ids=["ranks", "items"])
+def test_no_write_to_a_job_with_completions_depends_on_pods_that_are_counted(spec: Json) -> None:
+    fake = stored(spec)
+    step = suspension(fake)
+    fake.patch(JOB, COUNTED)
+    assert ClusterWriter(fake).act([step]).done == (step,)
 
 
 @pytest.mark.parametrize("spec", [RANKS, ITEMS, QUEUE], ids=["ranks", "items", "queue"])
@@ -129,8 +139,12 @@ def test_what_others_have_written_is_decided_anew(spec: Json, change: Json) -> N
         (RANKS, {"failedIndexes": "1"}),
         (RANKS, {"failed": 4}),
         (QUEUE, {"succeeded": 1}),
+        (QUEUE, COUNTED["status"]),
     ],
-    ids=["a rank has succeeded", "a rank has failed for good", "a rank has failed", "a queue ends"],
+    ids=[
+        *("a rank has succeeded", "a rank has failed for good", "a rank has failed"),
+        *("a queue ends", "a queue whose first pod is counted"),
+    ],
 )
 def test_a_rank_that_ends_and_a_queue_that_closes_are_decided_anew(
     spec: Json, status: Json
