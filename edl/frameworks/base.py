@@ -154,6 +154,8 @@ class Mode(msgspec.Struct, frozen=True):
     """A worker without GPUs has a slot for each CPU that it requests."""
     launchers: tuple[str, ...] = ()
     """The programs that start a process for each GPU of a pod; any other program uses one GPU."""
+    rendezvous_env: tuple[str, ...] = ()
+    """Variables by which the launchers meet: they do not with other values than ours."""
     port: int = 0
     """The mode's default port; 0 for the framework's."""
     cooldown: Cooldown | None = None

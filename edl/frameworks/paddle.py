@@ -139,7 +139,12 @@ FRAMEWORK: Final = Framework(
             cooldown=paddle_elastic.COOLDOWN,
         ),
         Mode(
-            "collective", ResizePolicy.RESTART, roles=(_TRAINER,), port=_PORT, launchers=_LAUNCHERS
+            "collective",
+            ResizePolicy.RESTART,
+            roles=(_TRAINER,),
+            port=_PORT,
+            launchers=_LAUNCHERS,
+            rendezvous_env=("POD_IP", "PADDLE_MASTER", "PADDLE_NNODES"),
         ),
     ),
     describe=describe,

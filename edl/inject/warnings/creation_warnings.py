@@ -39,6 +39,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     yield from _of_start(pod, spec, needs)
     yield from _of_network(pod, spec)
     yield from _of_gpus(pod, spec)
+    yield from _of_rendezvous(pod, spec)
     if manifest.get("kind") != "Pod":
         yield from _of_repetition(manifest)
         yield from _of_size(manifest, spec)
@@ -152,13 +153,29 @@ def _of_gpus(pod: Json, spec: JobSpec) -> Iterator[str]:
 
 
 def _is_launched(pod: Json, launchers: Collection[str]) -> bool:
-    """Whether a container runs one of the launchers."""
-    return any(
-        launcher in word
-        for container in pod.get("containers") or ()
-        for word in (*(container.get("command") or ()), *(container.get("args") or ()))
-        for launcher in launchers
-    )
+    return any(_launched(pod, launchers))
+
+
+def _launched(pod: Json, launchers: Collection[str]) -> Iterator[Json]:
+    """The containers that run one of the launchers."""
+    for container in pod.get("containers") or ():
+        words = (*(container.get("command") or ()), *(container.get("args") or ()))
+        if any(launcher in word for word in words for launcher in launchers):
+            yield container
+
+
+def _of_rendezvous(pod: Json, spec: JobSpec) -> Iterator[str]:
+    """Variables of the user's own, which a container keeps, where launchers need ours."""
+    mode = FRAMEWORKS[spec.framework].mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    if not mode:
+        return
+    for container in _launched(pod, mode.launchers):
+        own = {entry.get("name") for entry in container.get("env") or ()}
+        if hidden := [name for name in mode.rendezvous_env if name in own]:
+            yield (
+                f"env {', '.join(hidden)}: with other values than kubectl-edl's, "
+                f"{mode.launchers[0]} does not meet its peers: leave out what sets them"
+            )
 
 
 def _of_repetition(manifest: Json) -> Iterator[str]:
