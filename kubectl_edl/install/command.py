@@ -10,6 +10,7 @@ import click
 from edl import contract
 from edl.kube.cluster import PluginCluster, find
 from edl.kube.option_group import group, option, option_group, shared_option
+from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Exit, Misused, Refused, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
@@ -154,16 +155,29 @@ def _put(
             rehearsal(document)
     sentences = not how.output
     done = [_announce(cli, one, how) if sentences else one for one in map(apply, documents)]
-    old = prune.superseded(cluster, [applied.target for applied in done])
-    for target in old if apply.dry_run else prune.remove(cluster, old):
-        if sentences:
-            cli.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
+    _delete_others(cli, scope, cluster, [applied.target for applied in done], how)
     if not sentences:
         _print(cli, how.output, [applied.after for applied in done])
     if how.wait and not apply.dry_run:
         rollout.wait(cli, cluster, how.timeout, scope)
         if sentences:
             cli.say(f"kubectl-edl is ready: kubectl edl status -A{scope.edl_flags}")
+
+
+def _delete_others(
+    cli: CliContext,
+    scope: Scope,
+    cluster: PluginCluster,
+    wanted: Sequence[ObjectRef],
+    how: InstallOptions,
+) -> None:
+    """Delete what the installation no longer has, and name what only looks like a part of it."""
+    old = prune.superseded(cluster, wanted)
+    for target in old if how.dry_run == "server" else prune.remove(cluster, old):
+        if not how.output:
+            cli.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
+    for sentence in prune.others_stay(cluster, scope.cluster_flags, wanted):
+        cli.warn(sentence)
 
 
 def _announce(cli: CliContext, applied: Applied, how: InstallOptions) -> Applied:

@@ -1,5 +1,6 @@
 """Objects of kubectl-edl in the cluster: those installed, and those created at run time."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -16,6 +17,9 @@ from edl.visibility.queue_writes import SELECTOR
 from kubectl_edl.cli.command_errors import TimedOut
 from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.interaction import waited_gone
+from kubectl_edl.install.components import PART_OF
+from kubectl_edl.install.server_side_apply import name_of
+from kubectl_edl.output.cell_quantities import counted
 
 KINDS: Final = (
     *WEBHOOK_KINDS,
@@ -34,13 +38,38 @@ not among them: with it, users' objects would be lost.
 
 def installed(cluster: PluginCluster) -> tuple[ObjectRef, ...]:
     """All objects with the label of an installation, in the order of `KINDS`."""
-    return tuple(target for kind in KINDS for target in _labelled(cluster, kind))
+    return tuple(
+        target for kind in KINDS for target in _labelled(cluster, kind, contract.INSTALLED)
+    )
 
 
 def superseded(cluster: PluginCluster, wanted: Sequence[ObjectRef]) -> tuple[ObjectRef, ...]:
     """Installed objects that the new version no longer has."""
     needed = set(wanted)
     return tuple(target for target in installed(cluster) if target not in needed)
+
+
+_UNLABELLED: Final = f"{PART_OF}={contract.MANAGED_BY},!{contract.INSTALLED}"
+
+
+def others_stay(
+    cluster: PluginCluster, flags: str, handled: Sequence[ObjectRef] = ()
+) -> Iterator[str]:
+    """The sentence on objects that look like ours, and lack the label of an installation.
+
+    They may be an administrator's, or of manifests without that label. The teams have a sentence of
+    their own.
+    """
+    known = {*handled, ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)}
+    found = (target for kind in KINDS for target in _labelled(cluster, kind, _UNLABELLED))
+    # Names of roles and bindings may contain what a shell acts on.
+    if names := [shlex.quote(name_of(target)) for target in found if target not in known]:
+        yield (
+            f"left in the cluster: {counted(len(names), 'object')} with "
+            f"{PART_OF}={contract.MANAGED_BY} and without {contract.INSTALLED}. "
+            "To delete what is not yours: "
+            f"kubectl delete -n {cluster.system_namespace} {' '.join(names)}{flags}"
+        )
 
 
 def remove(
@@ -74,10 +103,10 @@ def wait_until_gone(
         )
 
 
-def _labelled(cluster: PluginCluster, kind: str) -> Iterator[ObjectRef]:
+def _labelled(cluster: PluginCluster, kind: str, selector: str) -> Iterator[ObjectRef]:
     namespace = cluster.system_namespace if RESOURCES[kind].namespaced else ""
     try:
-        listing = cluster.list(ListOptions(kind, namespace, contract.INSTALLED))
+        listing = cluster.list(ListOptions(kind, namespace, selector))
     except NotFound:  # the API of another project, which this cluster does not have
         return
     for manifest in listing.manifests():

@@ -69,9 +69,11 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
     _check_installer(cluster, scope)
     installed = prune.installed(cluster)
     targets = tuple(dict.fromkeys((*installed, *created(cluster))))
-    _warn(cli, uninstall_summary.teams_stay(cluster, scope.cluster_flags))
+    others = tuple(prune.others_stay(cluster, scope.cluster_flags, targets))
+    _warn(cli, (*uninstall_summary.teams_stay(cluster, scope.cluster_flags), *others))
     if not targets:
-        cli.say("nothing of kubectl-edl is installed in this cluster")
+        if not others:
+            cli.say("nothing of kubectl-edl is installed in this cluster")
         return
     _warn(cli, uninstall_summary.sentences(cluster, scope.cluster_flags))
     _warn(cli, uninstall_summary.namespace_stays(cluster, scope.cluster_flags))

@@ -1,16 +1,18 @@
 """`uninstall`: what is deleted, and what stays for users."""
 
 import json
+from contextlib import suppress
 
 import pytest
 
 from edl import contract
+from edl.errors import NotFound
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import RESOURCES, ListOptions
 from edl.model import ObjectRef
 from edl.visibility.namespace_queue import CONFIG_MAP
 from edl.visibility.queue_writes import LABELS
-from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE, REQUESTS
+from kubectl_edl.install.prune import AMONG_USERS, IN_ITS_NAMESPACE, REQUESTS, installed
 from manifests import installation
 from manifests.documents import load
 from tests.integration.support.rights import grants
@@ -162,14 +164,34 @@ def test_objects_of_the_administrator_stay_whatever_they_are_part_of(verb: str) 
     install(on)
     labels = {"app.kubernetes.io/part-of": contract.MANAGED_BY}
     teams = ObjectRef("ConfigMap", SYSTEM, contract.TEAMS_CONFIG_MAP)
-    viewers = ObjectRef("ClusterRoleBinding", "", "edl-viewers")
+    viewers = ObjectRef("ClusterRoleBinding", "", "edl: viewers;")
     for target in (teams, viewers):
         metadata = {"name": target.name, "namespace": target.namespace, "labels": labels}
         on.cluster.create(target, {"kind": target.kind, "metadata": metadata})
     words = {"upgrade": ("--no-wait", "--set", "logLevel=debug"), "uninstall": ("--yes",)}
-    assert on.run(verb, *words[verb]).code == 0
+    run = on.run(verb, *words[verb], "--context", "prod")
+    assert run.code == 0
+    assert (
+        "left in the cluster: 1 object with app.kubernetes.io/part-of=kubectl-edl and without "
+        "edl.dev/installed. To delete what is not yours: kubectl delete -n edl-system "
+        "'clusterrolebinding.rbac.authorization.k8s.io/edl: viewers;' --context prod"
+    ) in run.err.splitlines()
     assert on.cluster.get(teams)
     assert on.cluster.get(viewers)
+
+
+def test_uninstall_is_not_done_while_objects_without_the_label_are_there() -> None:
+    on = stage()
+    install(on)
+    for target in installed(on.cluster):
+        on.cluster.patch(target, {"metadata": {"labels": {contract.INSTALLED: None}}})
+    for kind, name in IN_ITS_NAMESPACE:
+        with suppress(NotFound):
+            on.cluster.delete(ObjectRef(kind, SYSTEM, name))
+    run = on.run("uninstall", "--yes")
+    assert (run.code, run.out) == (0, "")
+    for name in ("deployment.apps/edl-webhook", "configmap/edl-values"):
+        assert f" {name} " in run.err
 
 
 def test_uninstalling_nothing_is_done_at_once() -> None:
