@@ -6,6 +6,7 @@ training job waits for all its roles.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from http import HTTPStatus
 
 from edl import contract
@@ -157,32 +158,32 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
 
 def _roll_back(cli: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
     """Delete the created Jobs; returns a sentence about what remains."""
-    standing = [
-        job["metadata"]["name"] for job in created if not _deleted(cli, connection.cluster, job)
-    ]
+    standing: list[str] = []
+    gone: list[str] = []
+    for job in created:
+        metadata, delete = job["metadata"], partial(_delete, connection.cluster, job)
+        try:
+            if with_fresh_state(delete, cli.sleep) or "uid" in metadata:
+                gone.append(metadata["name"])
+        except (ClusterError, Refused):
+            standing.append(metadata["name"])
     if standing:
         names = " ".join(standing)
         there = connection.scope.within(connection.namespace).flags
         return f"may still be there: kubectl delete job {names}{there} --ignore-not-found"
-    if not created:
+    if not gone:
         return "nothing was created"
-    names = ", ".join(job["metadata"]["name"] for job in created)
-    return f"what was created is deleted again: {names}"
+    return f"what was created is deleted again: {', '.join(gone)}"
 
 
-def _deleted(cli: CliContext, cluster: Cluster, created: Json) -> bool:
-    """Whether this object is gone; a newer one of the same name is kept."""
+def _delete(cluster: Cluster, created: Json) -> bool:
+    """Delete this object, and return whether it was there; another one of the name is kept."""
     target = ObjectRef.of("Job", created)
-
-    def delete() -> None:
-        stored = cluster.get(target)
-        if _is_same(stored, created):
-            cluster.delete(target, version=stored["metadata"]["resourceVersion"])
-
+    stored = find(cluster, target)
+    if stored is None or not _is_same(stored, created):
+        return False
     try:
-        with_fresh_state(delete, cli.sleep)
+        cluster.delete(target, version=stored["metadata"]["resourceVersion"])
     except NotFound:
-        return True
-    except (ClusterError, Refused):
         return False
     return True

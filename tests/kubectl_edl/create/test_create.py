@@ -755,6 +755,31 @@ def test_an_equal_job_of_a_second_run_stays_after_an_answer(answer: ClusterError
     assert stored(stage) == ["mnist-chief"]
 
 
+def test_a_job_of_another_client_is_not_said_to_be_deleted() -> None:
+    """Whether it is the one with the lost answer turns out only when it would be deleted."""
+    away: list[str] = []
+
+    class Silent(Completing):
+        def get(self, target: ObjectRef) -> Json:
+            if away:
+                raise Unreachable(away.pop())
+            return self.cluster.get(target)
+
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> Json:
+            if dry_run:
+                return super().create(target, manifest, dry_run=True)
+            self.cluster.create(target, {"metadata": {"name": target.name}})
+            away.append("no answer")
+            raise Unreachable("no answer")
+
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Silent(cluster, {})))
+    found = created(*MNIST, stage=stage)
+    assert found.err == "error: job.batch/mnist-chief: no answer; nothing was created\n"
+    assert stored(stage) == ["mnist-chief"]
+
+
 def test_without_a_webhook_nothing_is_created() -> None:
     stage = Stage()
     found = created(*MNIST, stage=stage)
