@@ -188,7 +188,7 @@ class Controller:
         bad = {(failure.step.job, failure.step.part) for failure in report.failed}
         for step in report.done:
             if (step.job, step.part) not in bad:
-                self._backoff.succeeded(step.job, now, step.part)
+                self._backoff.succeeded(step, now)
             if step.starts:
                 self._refusals.forget_start(step.job)
         for job, part in {(step.job, step.part) for step in report.conflicts}:

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from edl.backoff import Backoff
 from edl.model import JobKey
-from edl.writes import Step
+from edl.writes import Create, CreateKeys, Step
 
 AFTER_CONFLICT: Final = Backoff(0.1, 2.0)
 """Long enough for the watch to deliver the write that caused the conflict."""
@@ -28,6 +28,8 @@ class JobBackoff:
         self._until: dict[_Part, float] = {}
         self._failures = Counter[_Part]()
         self._conflicts = Counter[_Part]()
+        self._creations = Counter[_Part]()
+        """Successful steps that only create objects."""
         self._failing: dict[_Part, float] = {}
         """Since when writes fail, conflicts aside."""
         self._uids: Mapping[JobKey, str] = {}
@@ -39,12 +41,14 @@ class JobBackoff:
         self._failing.setdefault((job, part), now)
         self._back_off(self._failures, (job, part), AFTER_FAILURE, now)
 
-    def succeeded(self, job: JobKey, now: float, part: str = "") -> None:
-        """A part is not repeated at once: an object of others, which is not seen, may exist."""
-        if part:
-            self._back_off(self._failures, (job, part), AFTER_FAILURE, now)
-        else:
-            self._forget((job, part))
+    def succeeded(self, step: Step, now: float) -> None:
+        """Creations are not repeated at once: an object of others, which is not seen, may exist."""
+        key = (step.job, step.part)
+        repeated = self._creations[key]
+        self._forget(key)
+        if step.part and _only_creates(step):
+            self._creations[key] = repeated
+            self._back_off(self._creations, key, AFTER_FAILURE, now)
 
     def is_lasting(self, job: JobKey, now: float, part: str = "") -> bool:
         return now - self._failing.get((job, part), now) >= LASTING
@@ -86,5 +90,11 @@ class JobBackoff:
         self._until[key] = now + pause.after(counts[key])
 
     def _forget(self, key: _Part) -> None:
-        for record in (self._until, self._failures, self._conflicts, self._failing):
-            record.pop(key, None)
+        self._until.pop(key, None)
+        self._failing.pop(key, None)
+        for counts in (self._failures, self._conflicts, self._creations):
+            counts.pop(key, None)
+
+
+def _only_creates(step: Step) -> bool:
+    return all(isinstance(write, Create | CreateKeys) for write in step.writes)
