@@ -24,6 +24,7 @@ from edl.model import (
     ClusterState,
     HostPort,
     Node,
+    OwnedSelector,
     PodAffinityTerm,
     PodConstraints,
     Role,
@@ -60,12 +61,17 @@ class TopologyState:
     """A `ConstraintState` per shape with constraints; reservations update the shared counts."""
 
     def __init__(
-        self, nodes: Sequence[Node], eligibility: Eligibility, all_rules: Iterable[PodConstraints]
+        self,
+        nodes: Sequence[Node],
+        eligibility: Eligibility,
+        planned: Sequence[PodConstraints],
+        existing: Iterable[PodConstraints] = (),
     ) -> None:
         self._nodes = nodes
         self._eligibility = eligibility
-        distinct = dict.fromkeys(all_rules)
-        self._selectors = Selectors(selector for rules in distinct for selector in rules.selectors)
+        others = dict.fromkeys(existing)
+        self._selectors = Selectors(_owned(planned), _owned(others))
+        distinct = dict.fromkeys(chain(planned, others))
         self._terms: defaultdict[Selector, list[PodAffinityTerm]] = defaultdict(list)
         for term in dict.fromkeys(term for rules in distinct for term in rules.anti_affinity):
             self._terms[term.selector].append(term)
@@ -94,8 +100,7 @@ class TopologyState:
         pairs = [(shape, shape.constraints) for shape in dict.fromkeys(shapes) if shape.constraints]
         for shape, rules in pairs:
             self._states[shape] = self._made(shape, rules)
-        marks = (mark for mark in self._by_mark if isinstance(mark, _Matching))
-        self._counting = Selectors(selector for mark in marks for selector in mark.selectors)
+        self._counting = Selectors(_owned(rules for _, rules in pairs))
         for shape, rules in pairs:
             self._states[shape].carried = self.carried(rules)
 
@@ -106,7 +111,7 @@ class TopologyState:
         return tuple(dict.fromkeys(chain.from_iterable(counts)))
 
     def _made(self, shape: Shape, rules: PodConstraints) -> ConstraintState:
-        matching = dict.fromkeys(self._selectors.matching(rules.namespace, rules.labels))
+        matching = _selecting(self._selectors, rules)
         apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.anti_affinity]
         apart += self._repelling(matching)
         apart += [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
@@ -210,10 +215,21 @@ class TopologyState:
         return mask
 
     def _marks(self, rules: PodConstraints) -> Iterator[_Mark]:
-        matching = set(self._counting.matching(rules.namespace, rules.labels))
+        matching = _selecting(self._counting, rules).keys()
         yield from (_Matching((selector,)) for selector in matching)
-        yield from (_Matching(group) for group in self._together if matching.issuperset(group))
+        yield from (_Matching(group) for group in self._together if matching >= {*group})
         yield from dict.fromkeys(mark for port in rules.ports for mark in _held_by(port))
+
+
+def _owned(all_rules: Iterable[PodConstraints]) -> Iterator[OwnedSelector]:
+    return chain.from_iterable(rules.owned_selectors for rules in all_rules)
+
+
+def _selecting(index: Selectors, rules: PodConstraints) -> dict[Selector, None]:
+    """The selectors that match a pod; its own are among them, however many the index leaves out."""
+    labels = dict(rules.labels)
+    own = (one for one in rules.selectors if one.matches(rules.namespace, labels))
+    return dict.fromkeys(chain(index.matching(rules.namespace, rules.labels), own))
 
 
 def _domains(values: Sequence[str | None]) -> DomainIndex:
@@ -252,7 +268,7 @@ def topology_state_of(
         return None
     constrained = [shape.constraints for shape in shapes if shape.constraints]
     topology = TopologyState(
-        nodes, eligibility, [*constrained, *(group.constraints for group in state.foreign_pods)]
+        nodes, eligibility, constrained, (group.constraints for group in state.foreign_pods)
     )
     topology.register(shapes)
     indexes = {node.name: index for index, node in enumerate(nodes)}

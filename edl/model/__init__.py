@@ -64,5 +64,5 @@ from edl.model.roles import (
     RoleStatus,
     ScaleDeadline,
 )
-from edl.model.selectors import Labels, Requirement, Selector, Selectors
+from edl.model.selectors import Labels, OwnedSelector, Requirement, Selector, Selectors
 from edl.model.teams import DEFAULT_TEAM, NamespacePattern, Reclaim, Team, Teams

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edl.model.selectors import Labels, Selector
+from edl.model.selectors import Labels, OwnedSelector, Selector
 
 
 class PodAffinityTerm(msgspec.Struct, frozen=True, cache_hash=True):
@@ -58,6 +58,10 @@ class PodConstraints(msgspec.Struct, frozen=True, cache_hash=True):
         """The selectors of its own rules."""
         counted = (spread.selector for spread in self.spread if spread.selector is not None)
         return (*counted, *(term.selector for term in (*self.affinity, *self.anti_affinity)))
+
+    @property
+    def owned_selectors(self) -> tuple[OwnedSelector, ...]:
+        return tuple(OwnedSelector(self.namespace, selector) for selector in self.selectors)
 
 
 class ForeignPods(msgspec.Struct, frozen=True):

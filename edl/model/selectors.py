@@ -4,8 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import chain
-from typing import Final, TypeAlias
+from itertools import chain, islice, zip_longest
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -83,17 +83,29 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True):
         return all(one.holds(labels.get(one.key)) for one in self.requirements)
 
 
+class OwnedSelector(NamedTuple):
+    """A selector that a pod of this namespace has."""
+
+    namespace: str
+    selector: Selector
+
+
 class Selectors:
     """An index of many selectors by the namespace and a label that a matching pod must have.
 
     So selectors about pods of one namespace cost the others nothing. Those beyond MOST_COMPARED in
-    one place, ordered by their text, match nothing.
+    one place match nothing: other namespaces leave the selectors of this one in, and share what is
+    left in turn, each beginning with those of pods that are `planned`.
     """
 
-    def __init__(self, selectors: Iterable[Selector]) -> None:
+    def __init__(
+        self, planned: Iterable[OwnedSelector], others: Iterable[OwnedSelector] = ()
+    ) -> None:
         self._by_label: dict[str | None, defaultdict[tuple[str, str], list[Selector]]] = {}
         self._others: defaultdict[str | None, list[Selector]] = defaultdict(list)
-        for selector in dict.fromkeys(selectors):
+        first = dict.fromkeys(planned)
+        owned = dict.fromkeys(chain(first, others))
+        for selector in dict.fromkeys(one.selector for one in owned):
             named = next((one for one in selector.requirements if one.operator == "In"), None)
             for place in _places(selector):
                 if named is None:
@@ -102,9 +114,17 @@ class Selectors:
                 for value in dict.fromkeys(named.values):
                     by_label = self._by_label.setdefault(place, defaultdict(list))
                     by_label[named.key, value].append(selector)
-        for group in chain(self._others.values(), *map(dict.values, self._by_label.values())):
-            if len(group) > pod_limits.MOST_COMPARED:
-                group[:] = sorted(group, key=repr)[: pod_limits.MOST_COMPARED]
+        large = [*filter(_is_large, self._groups())]
+        self.crowded: Final = bool(large)
+        """Whether any were left out, so that it matters which of them are planned."""
+        order = sorted(owned, key=lambda one: (one not in first, repr(one))) if large else ()
+        for place, group in large:
+            group[:] = islice(_in_turn(place, group, order), pod_limits.MOST_COMPARED)
+
+    def _groups(self) -> Iterator[tuple[str | None, list[Selector]]]:
+        yield from self._others.items()
+        for place, by_label in self._by_label.items():
+            yield from ((place, group) for group in by_label.values())
 
     def __bool__(self) -> bool:
         return bool(self._by_label or self._others)
@@ -121,6 +141,25 @@ class Selectors:
             for selector in self._others.get(place, ()):
                 if selector.matches(namespace, by_name):
                     yield selector
+
+
+def _is_large(entry: tuple[str | None, list[Selector]]) -> bool:
+    return len(entry[1]) > pod_limits.MOST_COMPARED
+
+
+def _in_turn(
+    place: str | None, group: Iterable[Selector], order: Iterable[OwnedSelector]
+) -> Iterable[Selector]:
+    """The selectors of a group: its namespace's own ones, then one of each other namespace."""
+    present, by_owner = {*group}, defaultdict[str | None, list[Selector]](list)
+    for owner, selector in order:
+        if selector in present:
+            by_owner[owner].append(selector)
+    own = by_owner.pop(place, [])
+    turns = chain.from_iterable(
+        zip_longest(*(by_owner[name] for name in sorted(by_owner, key=str)))
+    )
+    return dict.fromkeys(selector for selector in chain(own, turns) if selector is not None)
 
 
 def _places(selector: Selector) -> Iterable[str | None]:

@@ -111,7 +111,7 @@ class AffinityIndex:
 def met_by_each_other(jobs: tuple[TrainingJob, ...]) -> tuple[TrainingJob, ...]:
     """The jobs, with constraints (labels) on the shapes that any job's selectors match."""
     rules = dict.fromkeys(constraints_of(jobs))
-    asked = Selectors(selector for constraints in rules for selector in constraints.selectors)
+    asked = Selectors(owned for constraints in rules for owned in constraints.owned_selectors)
     return tuple(_with_labels(job, asked) for job in jobs) if asked else jobs
 
 

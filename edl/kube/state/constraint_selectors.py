@@ -6,24 +6,24 @@ from itertools import chain
 from edl.kube.cluster import Delta
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.tally import Tally
-from edl.model import Demand, PodConstraints, Selector, Selectors, TrainingJob
+from edl.model import Demand, OwnedSelector, PodConstraints, Selectors, TrainingJob
 
 
 class SelectorCounts:
-    """How many constraints have each selector."""
+    """How many constraints of each namespace have each selector."""
 
     def __init__(self) -> None:
-        self._counts: Tally[Selector] = Tally()
-        self._distinct: frozenset[Selector] | None = frozenset()
+        self._counts: Tally[OwnedSelector] = Tally()
+        self._distinct: frozenset[OwnedSelector] | None = frozenset()
 
-    def add(self, selector: Selector, sign: int) -> None:
+    def add(self, selector: OwnedSelector, sign: int) -> None:
         present = selector in self._counts
         self._counts.add(selector, sign)
         if (selector in self._counts) != present:
             self._distinct = None
 
     @property
-    def distinct(self) -> frozenset[Selector]:
+    def distinct(self) -> frozenset[OwnedSelector]:
         """The distinct selectors; the same object until one is added or removed."""
         if self._distinct is None:
             self._distinct = frozenset(self._counts)
@@ -34,18 +34,25 @@ class ConstraintSelectors:
     """Selectors of training jobs, of demands, and of all pods with required anti-affinity."""
 
     def __init__(self) -> None:
-        self._counts = SelectorCounts()
-        """Those of training jobs and pods."""
-        self._repelling = SelectorCounts()
-        """The part of them that anti-affinity has."""
+        self._jobs = SelectorCounts()
+        self._pods = SelectorCounts()
+        self._jobs_repel = SelectorCounts()
+        """Those of training jobs that anti-affinity has; pods count with no others."""
         self._constrained_roles = 0
         self._demands: tuple[Demand, ...] = ()
         self._constrained_demands: list[PodConstraints] = []
-        self._distinct = self._of_demands = frozenset[Selector]()
-        self._repelled_by = self._demands_repel = frozenset[Selector]()
-        self.selectors = Selectors(())
-        self.repelling = Selectors(())
+        self._of_demands = self._demands_repel = frozenset[OwnedSelector]()
+        self._all = _SelectorIndex()
+        self._repelling = _SelectorIndex()
+
+    @property
+    def selectors(self) -> Selectors:
+        return self._all.index
+
+    @property
+    def repelling(self) -> Selectors:
         """Those of anti-affinity, which pods without rules must obey, too."""
+        return self._repelling.index
 
     @property
     def count_other_pods(self) -> bool:
@@ -55,40 +62,56 @@ class ConstraintSelectors:
     def pod(self, pod: PodFacts, sign: int) -> None:
         """Adds the selectors of a pod that holds room, or subtracts them if `sign` is -1."""
         rules = pod.shape.constraints
-        for term in rules.anti_affinity if rules and not pod.provisional else ():
-            self._counts.add(term.selector, sign)
-            self._repelling.add(term.selector, sign)
+        for owned in _repelling(rules) if rules and not pod.provisional else ():
+            self._pods.add(owned, sign)
 
     def job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
             for constraints in constraints_of((job,)):
                 self._constrained_roles += sign
-                for selector in constraints.selectors:
-                    self._counts.add(selector, sign)
-                for term in constraints.anti_affinity:
-                    self._repelling.add(term.selector, sign)
+                for owned in constraints.owned_selectors:
+                    self._jobs.add(owned, sign)
+                for owned in _repelling(constraints):
+                    self._jobs_repel.add(owned, sign)
 
     def renew(self, demands: tuple[Demand, ...]) -> bool:
         """Makes `selectors` of all that was added; returns whether they have changed."""
         if demands is not self._demands:
             self.demands(demands)
-        repelling = self._repelling.distinct | self._demands_repel
-        if repelling != self._repelled_by:
-            self._repelled_by, self.repelling = repelling, Selectors(repelling)
-        distinct = self._counts.distinct | self._of_demands
-        if distinct == self._distinct:
-            return False
-        self._distinct, self.selectors = distinct, Selectors(distinct)
-        return True
+        pods = self._pods.distinct
+        self._repelling.renew(self._jobs_repel.distinct | self._demands_repel, pods)
+        return self._all.renew(self._jobs.distinct | self._of_demands, pods)
 
     def demands(self, demands: tuple[Demand, ...]) -> None:
         """Sets the demands, of which `renew` reads the selectors."""
         self._demands = demands
         constrained = [demand.shape.constraints for demand in demands if demand.shape.constraints]
         self._constrained_demands = constrained
-        self._of_demands = frozenset(chain.from_iterable(one.selectors for one in constrained))
-        terms = chain.from_iterable(constraints.anti_affinity for constraints in constrained)
-        self._demands_repel = frozenset(term.selector for term in terms)
+        owned = chain.from_iterable(one.owned_selectors for one in constrained)
+        self._of_demands = frozenset(owned)
+        self._demands_repel = frozenset(chain.from_iterable(map(_repelling, constrained)))
+
+
+class _SelectorIndex:
+    """An index that is made anew only if it would differ."""
+
+    def __init__(self) -> None:
+        self.index = Selectors(())
+        self._planned = self._distinct = frozenset[OwnedSelector]()
+
+    def renew(self, planned: frozenset[OwnedSelector], pods: frozenset[OwnedSelector]) -> bool:
+        """Make it of these selectors; returns whether it has changed."""
+        distinct = planned | pods
+        same = distinct == self._distinct
+        if same and not (self.index.crowded and planned != self._planned):
+            return False
+        self._planned, self._distinct = planned, distinct
+        self.index = Selectors(planned, pods)
+        return True
+
+
+def _repelling(rules: PodConstraints) -> Iterator[OwnedSelector]:
+    return (OwnedSelector(rules.namespace, term.selector) for term in rules.anti_affinity)
 
 
 def constraints_of(jobs: Iterable[TrainingJob]) -> Iterator[PodConstraints]:

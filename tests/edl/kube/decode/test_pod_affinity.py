@@ -16,6 +16,7 @@ from edl.model import (
     ForeignPods,
     HostPort,
     Labels,
+    OwnedSelector,
     PodAffinityTerm,
     PodConstraints,
     Requirement,
@@ -214,8 +215,9 @@ def test_a_role_selected_by_foreign_anti_affinity_has_constraints() -> None:
 
 def test_a_selector_counts_until_its_last_constraint_is_gone() -> None:
     counts = SelectorCounts()
+    mine = OwnedSelector("web", MINE)
     for sign in (1, 1, -1):
-        counts.add(MINE, sign)
-        assert counts.distinct == {MINE}
-    counts.add(MINE, -1)
+        counts.add(mine, sign)
+        assert counts.distinct == {mine}
+    counts.add(mine, -1)
     assert counts.distinct == frozenset()

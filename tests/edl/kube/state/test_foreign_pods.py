@@ -5,6 +5,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import pytest
+
+from edl.contract import pod_limits
 from edl.kube.cache.store import Store
 from edl.kube.cluster import Delta
 from edl.kube.decode import object_facts
@@ -15,6 +18,7 @@ from edl.kube.state.observe import observe
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import FAIR
 from edl.planner.snapshot.take_snapshot import take_snapshot
+from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.world import AVOIDING, LEAVING, REQUIRED, World, apart_from, job
 
@@ -138,3 +142,34 @@ def test_a_pod_that_comes_while_a_state_is_made_counts_once() -> None:
     assert [one.pods for one in incremental.state(NOW).foreign_pods] == [1]
     assert [one.pods for one in incremental.state(NOW).foreign_pods] == [2]
     assert incremental.state(NOW) == observe(stores.facts(), NOW)
+
+
+def test_pods_that_a_job_avoids_count_beside_running_pods_with_many_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last of their selectors is left out until a job has it, too."""
+    monkeypatch.setattr(pod_limits, "MOST_COMPARED", 3)
+    world = World()
+    incremental = IncrementalState(world.stores)
+
+    def tell(kind: str, body: Json) -> None:
+        world.tell(kind, world.write(kind, body))
+
+    def foreign() -> set[str]:
+        state = incremental.state(NOW)
+        assert state == observe(world.stores.facts(), NOW)
+        return {one.node for one in state.foreign_pods}
+
+    first, *_ = crowd = [apart_from("web") for _ in range(9)]
+    for number, term in enumerate(crowd):
+        term["labelSelector"] = {"matchLabels": {"app": "web", "z": f"{number}"}}
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [*crowd, apart_from("web")]}}}
+    tell("Pod", manifests.pod("crowd", node="n2", phase="Running", spec=spec))
+    meta = {"labels": {"app": "web"}}
+    tell("Pod", manifests.pod("web", node="n1", phase="Running", metadata=meta))
+    tell("Job", job("other", pod={"affinity": {"podAntiAffinity": {REQUIRED: [first]}}}))
+    assert foreign() == {"n2"}
+    tell("Job", job("mnist-worker", pod=AVOIDING))
+    assert foreign() == {"n1", "n2"}
+    world.delete("Job", "mnist-worker")
+    assert foreign() == {"n2"}

@@ -582,7 +582,7 @@ def test_bound_pods_that_keep_a_pod_away_by_one_label_are_one_count() -> None:
     terms = [PodAffinityTerm(ZONE, selector) for selector in excepts]
     others = [PodConstraints("lab", (), anti_affinity=(term,)) for term in terms]
     mine = shape(constraints=PodConstraints("ns", (("app", "me"),)))
-    topology = TopologyState(nodes, Eligibility(nodes), [*others, mine.constraints or others[0]])
+    topology = TopologyState(nodes, Eligibility(nodes), [mine.constraints or others[0]], others)
     topology.register([mine])
     found = topology.constraints_of(mine)
     assert found is not None
@@ -601,7 +601,7 @@ def test_selectors_that_concern_no_planned_pod_cost_the_others_nothing() -> None
         apart = (PodAffinityTerm(HOST, Selector(None, (one,))) for one in excepts)
         crowd = [PodConstraints("lab", (), anti_affinity=(term,)) for term in apart]
         nodes = [node("a")]
-        topology = TopologyState(nodes, Eligibility(nodes), [rules, seen, *crowd])
+        topology = TopologyState(nodes, Eligibility(nodes), [rules], [seen, *crowd])
         topology.register([shape(constraints=rules)])
         assert len(topology.carried(seen)) == 1
         return instructions(partial(topology.carried, seen))
