@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from edl import contract
-from edl.contract import registry
+from edl.contract import pod_limits, registry
 from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, mutate, validate
 from edl.model import Code
@@ -613,3 +613,23 @@ def test_all_labels_of_its_pods_on_a_job_that_was_never_ours_are_refused() -> No
     new = changed(changed(old, "metadata labels", pods), "spec template metadata labels", pods)
     with pytest.raises(Denied, match="only takes effect at creation"):
         update(new, old)
+
+
+def test_an_update_gives_pods_no_more_rules_than_plans_follow() -> None:
+    """A Job with more, which an earlier release accepted, stays and may have fewer."""
+    path, most = "spec template spec tolerations", pod_limits.MOST_RULES + pod_limits.ADDED
+
+    def tolerating(count: int) -> Json:
+        return changed(
+            QUEUED, path, [{"key": f"k{one}", "operator": "Exists"} for one in range(count)]
+        )
+
+    for before, after in ((0, most), (most + 9, most + 9), (most + 9, most + 4)):
+        update(tolerating(after), tolerating(before))
+    for before in (0, most, most + 4):
+        with pytest.raises(Denied, match=f"{most + 5} tolerations; at most 128"):
+            update(tolerating(most + 5), tolerating(before))
+    wrong = changed(tolerating(most + 5), "metadata annotations edl.dev/cooldown", "many")
+    with pytest.raises(Denied, match=f"{most + 5} tolerations") as denied:
+        update(wrong, tolerating(most))
+    assert len(denied.value.findings) == 2

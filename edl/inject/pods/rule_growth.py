@@ -1,0 +1,28 @@
+"""Keeps updates from giving pods more rules than plans follow.
+
+A Job that an earlier release accepted with more stays as it is, and may have fewer.
+"""
+
+from collections.abc import Iterator
+
+from edl.contract import pod_limits
+from edl.contract.manifest_parts import labels, pod_of
+from edl.contract.pod_limits import PodCount
+from edl.errors import Finding
+from edl.writes import Json
+
+
+def findings(new: Json, old: Json) -> list[Finding]:
+    """Each kind of which the pods would have more than before, and than the limit."""
+    before = {(one.path, one.kind): one.number for one in _excess(old)}
+    above = "" if new.get("kind") == "Pod" else "spec.template."
+    return [
+        Finding(f"{above}{one.path}", f"{one.number} {one.kind}", f"at most {one.most}")
+        for one in _excess(new)
+        if one.number > before.get((one.path, one.kind), 0)
+    ]
+
+
+def _excess(manifest: Json) -> Iterator[PodCount]:
+    pod = pod_of(manifest)
+    return pod_limits.excess(labels(pod), pod.get("spec"), pod_limits.ADDED)
