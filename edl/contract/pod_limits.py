@@ -34,6 +34,8 @@ FREE_OF_COST: Final = 32
 """Rules of a pod that do not count in MOST_OF_ALL."""
 COST_ABROAD: Final = 8
 """What a term about pods of other namespaces counts there, as it concerns the pods of all."""
+VALUES_PER_COST: Final = 32
+"""Values in expressions that count there as one rule."""
 MOST_OF_ALL: Final = 2048
 """Rules of all pending pods of other owners, each shape once, beyond FREE_OF_COST."""
 MOST_COMPARED: Final = 2048

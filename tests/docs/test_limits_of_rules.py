@@ -37,4 +37,5 @@ def test_the_limit_of_all_pending_pods_is_stated() -> None:
     text = " ".join(ROWS)
     assert f"may have {pod_limits.MOST_OF_ALL:,} rules" in text
     assert f"the first {pod_limits.FREE_OF_COST} of each shape" in text
-    assert f"other namespaces counts {pod_limits.COST_ABROAD};" in text
+    assert f"other namespaces counts {pod_limits.COST_ABROAD}" in text
+    assert f"{pod_limits.VALUES_PER_COST} values count 1;" in text

@@ -6,7 +6,8 @@ are, cost what pods cost that have none, and are never left out.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, groupby, zip_longest
+from operator import itemgetter
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,7 +22,10 @@ UNREAD: Final = Shape(Resources())
 
 
 def within_limit(demands: Sequence[Demand]) -> tuple[Demand, ...]:
-    """The demands; those beyond MOST_OF_ALL, which namespaces use in turn, are left out."""
+    """The demands; those beyond MOST_OF_ALL are left out.
+
+    The highest priority uses it first, and the namespaces of one priority in turn.
+    """
     costs = {place: cost for place, demand in enumerate(demands) if (cost := _cost(demand.shape))}
     left, beyond = pod_limits.MOST_OF_ALL, set[int]()
     for place in _in_turn(costs, demands):
@@ -41,12 +45,14 @@ def _left_out(demand: Demand) -> Demand:
 
 
 def _in_turn(places: Iterable[int], demands: Sequence[Demand]) -> Iterator[int]:
-    """The places of these demands: the first of each namespace, the second of each, and so on."""
-    by_namespace: defaultdict[str, list[int]] = defaultdict(list)
+    """The places by priority: of one, the first of each namespace, the second of each, …"""
+    by_namespace: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for place in places:
-        by_namespace[demands[place].example.partition("/")[0]].append(place)
-    turns = zip_longest(*(by_namespace[name] for name in sorted(by_namespace)))
-    return (place for place in chain.from_iterable(turns) if place is not None)
+        namespace = demands[place].example.partition("/")[0]
+        by_namespace[-demands[place].priority, namespace].append(place)
+    for _, names in groupby(sorted(by_namespace), key=itemgetter(0)):
+        turns = zip_longest(*(by_namespace[name] for name in names))
+        yield from (place for place in chain.from_iterable(turns) if place is not None)
 
 
 def _cost(shape: Shape) -> int:
@@ -56,6 +62,7 @@ def _cost(shape: Shape) -> int:
 def _rules(shape: Shape) -> int:
     cost = len(shape.tolerations) + len(shape.node_selector) + len(shape.requests.items)
     cost += sum(1 + len(term) for term in shape.affinity)
+    cost += _values(shape) // pod_limits.VALUES_PER_COST
     if rules := shape.constraints:
         cost += len(rules.spread) + len(rules.ports)
         cost += sum(len(selector.requirements) for selector in rules.selectors)
@@ -63,3 +70,11 @@ def _rules(shape: Shape) -> int:
             same_namespace = term.selector.namespaces == (rules.namespace,)
             cost += 1 if same_namespace else pod_limits.COST_ABROAD
     return cost
+
+
+def _values(shape: Shape) -> int:
+    """The values in all expressions, and the namespaces that terms name."""
+    selectors = shape.constraints.selectors if shape.constraints else ()
+    expressions = chain(*shape.affinity, *(selector.requirements for selector in selectors))
+    namespaces = sum(len(selector.namespaces or ()) for selector in selectors)
+    return namespaces + sum(len(one.values) for one in expressions)
