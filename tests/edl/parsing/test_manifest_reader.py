@@ -191,6 +191,6 @@ def test_a_stored_job_with_more_than_is_accepted_today_is_read_within_bounds(kin
         return findings_of(parse, changed(stored, "spec template spec", kind.spec(count)))
 
     path = f"spec.template.{kind.path}"
-    assert path not in {finding.path for finding in read(2 * kind.most)}
+    assert path not in {finding.path for finding in read(3 * kind.most)}
     most = pod_limits.STORED * kind.most + pod_limits.ADDED
     assert Finding(path, f"{most + 2} {kind.name}", f"at most {kind.most}") in read(most + 2)

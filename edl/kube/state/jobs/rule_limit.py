@@ -45,7 +45,7 @@ def _left_out(demand: Demand) -> Demand:
 
 
 def _in_turn(places: Iterable[int], demands: Sequence[Demand]) -> Iterator[int]:
-    """The places by priority: of one, the first of each namespace, the second of each, …"""
+    """The places by priority; of one priority, namespaces take turns."""
     by_namespace: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for place in places:
         namespace = demands[place].example.partition("/")[0]
