@@ -169,10 +169,8 @@ class NodeRequests:
         first request may be made. Returns whether nodes are requested and may come in time.
         """
         job, role = allocation.job, allocation.role
-        by_pods = self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
         asked = [pod for pod in job.provisioning.pods if pod.role == role.name and not pod.gone]
-        may = by_pods and not job.topology.required and self._may_request(job, (role,))
-        if not (may and (asked or begins)):
+        if not (self.may_request_missing(allocation) and (asked or begins)):
             return False
         since = min((pod.created_at for pod in asked), default=None)
         wait = self.snapshot.limits.provisioning.provisioning_timeout
@@ -188,6 +186,12 @@ class NodeRequests:
         if waiting := max(count - len(held), 0):
             self.results.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
         return count > 0 and not (late and waiting)
+
+    def may_request_missing(self, allocation: RoleAllocation) -> bool:
+        """Whether an autoscaler may add nodes for pods of a started role."""
+        by_pods = self.snapshot.limits.provisioning.provisioner is Provisioner.PODS
+        job = allocation.job
+        return by_pods and not job.topology.required and self._may_request(job, (allocation.role,))
 
     def _takes_turn(self, job: TrainingJob) -> bool:
         """Whether a job may request nodes: within the parallelism, or if it has a request."""

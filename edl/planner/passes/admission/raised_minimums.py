@@ -28,7 +28,7 @@ from edl.planner.passes.whole_restarts import why_kept
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
-from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, lacking
+from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, Unplaced, lacking
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.spec.allowed_sizes import most_replicas, with_work
 
@@ -49,26 +49,34 @@ def hold_unreachable_minimums(snapshot: Snapshot) -> None:
 
 
 def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Reason | None:
-    """Why the nodes never hold the minimums of these roles of one job; None if they may."""
+    """Why the nodes never hold the minimums of these roles of one job; None if they may.
+
+    Its own pods stay where they are, but those that a restart has to place anew.
+    """
+    needs = below[0].hold.restart_needs
+    groups = needs.unplaced() if needs else [Unplaced(role, [], lacking(role)) for role in below]
+    moved = {group.allocation: frozenset(group.stranded) for group in groups}
     room = snapshot.capacity_without_training_jobs.copy()
     for allocation in snapshot.allocations:
         if allocation.queue_rank == below[0].queue_rank:
-            reserve_in(allocation.pod_class, room, allocation.placements)
-    requests = [PodSetRequest(role.pod_class, lacking(role)) for role in below]
+            gone = moved.get(allocation, ())
+            stays = [one for index, one in enumerate(allocation.placements) if index not in gone]
+            reserve_in(allocation.pod_class, room, stays)
+    requests = [group.request for group in groups]
     placed = pack(room, requests, Horizon.EMPTY)
     if placed == [request.pods for request in requests]:
         return None
-    needs = tuple(
+    wants = tuple(
         ResourceNeed(
-            allocation.role.name,
-            allocation.size + lacking(allocation),
-            allocation.pod_class.shape.requests,
+            group.allocation.role.name,
+            group.allocation.size + group.new,
+            group.allocation.pod_class.shape.requests,
         )
-        for allocation in below
+        for group in groups
     )
-    fitting = sum(placed) + sum(role.size for role in below)
+    fitting = sum(placed) + sum(group.allocation.size - len(group.stranded) for group in groups)
     lack = scarcest(snapshot, room, requests, Horizon.EMPTY)
-    return reasons.gang(Shortage(needs, fitting, lack), never=True)
+    return reasons.gang(Shortage(wants, fitting, lack), never=True)
 
 
 def claimed_size(allocation: RoleAllocation) -> int:
@@ -95,11 +103,36 @@ def serve_raise(
     elif not (needs and lacking(allocation)):
         _raise_to_minimum(sources, allocation)
     elif _may_restart(needs) and not _raise_by_restart(sources, needs):
-        for role in needs.roles:
-            if pods := lacking(role):
-                nodes.request_missing(role, pods, begins=True)
-        if _waited_long(sources.snapshot, allocation) and sources.without_jobs.fits(gang):
+        _wait_in_turn(sources, heads, nodes, allocation, gang)
+
+
+def _wait_in_turn(
+    sources: ClaimSources,
+    heads: QueueHeads,
+    nodes: NodeRequests,
+    allocation: RoleAllocation,
+    gang: Gang,
+) -> None:
+    """Request the nodes that a raise lacks; after `queue_patience` it goes first, as a gang would.
+
+    One that only a quota refuses requests no nodes, and is first in that quota alone.
+    """
+    snapshot, job = sources.snapshot, allocation.job
+    below = [role for role in snapshot.allocations if role.job.key == job.key and lacking(role)]
+    quota = gang.quota_request.exceeded(FUTURE_IDLE)
+    fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
+    if quota is None or quota.spec.kept_by:
+        for role in below:
+            nodes.request_missing(role, lacking(role), begins=True)
+        if fits and not quota and _waited_long(snapshot, allocation):
             heads.add(gang)
+        return
+    whole = snapshot.quotas.request_of(
+        job, [(role.role, role.size + lacking(role)) for role in below]
+    )
+    may = fits or any(map(nodes.may_request_missing, below))
+    if may and whole.fits_beside_others and _waited_long(snapshot, allocation):
+        quota.head = quota.head or job.key
 
 
 def _waited_long(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
@@ -170,7 +203,7 @@ def _raise_by_restart(sources: ClaimSources, needs: RestartNeeds) -> bool:
     snapshot, job, unplaced = sources.snapshot, needs.roles[0].job, needs.unplaced()
     requests, quota_request = [group.request for group in unplaced], needs.quota_request(unplaced)
     scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
-    if quota_request.allows(FUTURE_IDLE):
+    if not sources.reclaimable.quotas.exceeded(quota_request, scope):
         reservation = Reservation(snapshot.capacity, requests, quota_request=quota_request)
         if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
             sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))

@@ -188,7 +188,7 @@ def test_a_job_whose_nodes_are_no_longer_in_one_domain_keeps_its_size() -> None:
 
 
 def raised(*on: str, low: int = 6, **fields: Any) -> TrainingJob:  # noqa: ANN401
-    return restarting(*on, low=low, high=8, **fields)
+    return restarting(*on, low=low, high=max(low, 8), **fields)
 
 
 OLD = worker("old", 4, 4, on=["n1"] * 4)
@@ -270,3 +270,51 @@ def test_a_raise_does_not_take_what_a_queue_head_waits_for(
 
 def test_other_growth_goes_on_as_the_head_may_take_it_back() -> None:
     assert sizes(plan_for(waiting(later()), PATIENT)) == {"late": 6}
+
+
+def in_quota(late: TrainingJob, *others: TrainingJob, hard: int, used: int = 0) -> ClusterState:
+    """22 cores; a ResourceQuota limits the pods of the namespace `ns`."""
+    state = cluster(node("n1", 22), late, *others)
+    return replace(state, quotas=(Quota("ns", "q", "pods", hard, used),))
+
+
+COUNTED: dict[str, Any] = {"charges": (QuotaCharge("q", "pods", 1),)}
+
+
+def test_a_raise_that_a_quota_refuses_goes_first_in_that_quota_alone() -> None:
+    late = raised("n1", "n1", growth_awaited_since=at(-900), **COUNTED)
+    other = replace(worker("other", 2, 2, queued=-400), key=JobKey("other", "new"))
+    same = worker("same", 1, 1, queued=-300, **COUNTED)
+    plan = plan_for(in_quota(late, other, same, hard=6, used=1), PATIENT)
+    assert started(plan) == {"new": {"worker": 2}, "same": {"worker": 1}}  # others' pods stay
+    old = worker("old", 1, 1, on=["n1"], **COUNTED)
+    plan = plan_for(in_quota(late, old, other, same, hard=6), PATIENT)
+    assert started(plan) == {"new": {"worker": 2}}
+    assert held(plan)["same"] == reasons.goes_first(JobKey("ns", "late"))
+    assert sizes(plan) == {}
+
+
+def test_a_raise_that_a_quota_refuses_requests_no_nodes() -> None:
+    scaled = replace(ALL, autoscaler=Autoscaler.PRESENT)
+    late = raised("n1", "n1", low=30, **COUNTED)
+    assert plan_for(in_quota(late, hard=30), scaled).requests
+    assert not plan_for(in_quota(late, hard=29), scaled).requests
+
+
+def test_a_raise_takes_a_quota_from_extras_of_other_jobs() -> None:
+    late, elastic = raised("n1", "n1", **COUNTED), worker("el", 2, 6, on=["n1"] * 6, **COUNTED)
+    assert sizes(plan_for(in_quota(late, elastic, hard=7))) == {}
+    assert sizes(plan_for(in_quota(late, elastic, hard=8))) == {"el": 2}
+
+
+def test_a_raise_that_never_fits_beside_the_pods_of_its_job_is_no_queue_head() -> None:
+    scaled, new = replace(PATIENT, autoscaler=Autoscaler.PRESENT), worker("new", 2, 2, queued=-400)
+    for low, found in ((14, {"new": {"worker": 2}}), (10, {})):
+        late = raised(*["n1"] * 4, low=low, growth_awaited_since=at(-900))
+        state = cluster(node("n1", 10), late, worker("old", 3, 3, on=["n1"] * 3), new)
+        plan = plan_for(state, scaled)
+        assert started(plan) == found
+        assert [one.job.name for one in plan.requests] == ["late"]
+    apart = raised("n1", "n2", "n2", low=5, growth_awaited_since=at(-900))
+    nodes = (node("n1", 4, **CORDON), node("n2", 4))
+    assert started(plan_for(cluster(*nodes, apart, new), scaled)) == {"new": {"worker": 2}}
