@@ -85,7 +85,9 @@ class RoleAllocation:
 
     def needs(self, replica: Unscheduled) -> bool:
         """Whether this replica without a node belongs to the minimum."""
-        return replica.position < min(self.min_replicas, self.size) and not replica.is_spare
+        kept = self.hold.restart_needs
+        least = kept.least_to_place(self) if kept and kept.keeps_size else self.min_replicas
+        return replica.position < min(least, self.size) and not replica.is_spare
 
     @property
     def queue_rank(self) -> int:

@@ -191,6 +191,10 @@ class RestartNeeds:
         others = (role for role in self.snapshot.allocations if role not in self.roles)
         return sum(role.extras * role.quota_request.amount(quota) for role in others)
 
+    def least_to_place(self, allocation: RoleAllocation) -> int:
+        """How many of its replicas are the minimum, of which each needs a node."""
+        return min(allocation.min_replicas, self.least.get(allocation, allocation.size))
+
     def stranded_of(self, allocation: RoleAllocation) -> int:
         """How many replicas of a role were stranded."""
         return sum(self.stranded.get(allocation, Counter()).values())
@@ -220,10 +224,8 @@ def _least(allocation: RoleAllocation) -> int:
 
 
 def _keep_size(allocation: RoleAllocation) -> None:
-    """Let no claim take a replica, except those that have no node."""
-    pending = (replica.position for replica in allocation.unscheduled)
-    least = min(pending, default=allocation.size)
-    allocation.min_replicas = max(allocation.min_replicas, least)
+    """Let no claim take a replica; one without a node is still none of the minimum (`needs`)."""
+    allocation.min_replicas = max(allocation.min_replicas, allocation.size)
     allocation.max_replicas = max(allocation.max_replicas, allocation.min_replicas)
 
 

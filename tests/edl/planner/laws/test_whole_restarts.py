@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl.model import ClusterState, Code, JobKey, Node, ResizePolicy, Role, Taint, TrainingJob
+from edl.model import ClusterState, JobKey, Node, ResizePolicy, Role, Taint, TrainingJob
 from edl.model.nodes import CORDONED
 from edl.planner.plan import Plan
 from edl.quantities import Resources
@@ -69,8 +69,7 @@ def _raised(draw: Draw, role: Role) -> Role:
 
 
 def stopped(state: ClusterState, plan: Plan) -> dict[JobKey, dict[str, int]]:
-    """The sizes that running jobs are stopped for, but not because pods of theirs are pending."""
-    forced = {one.job for one in plan.resizes if one.reason.code is Code.UNSCHEDULABLE}
+    """The sizes that running jobs are stopped for."""
     new = {(one.job, one.role): one.after for one in plan.resizes}
     return {
         one.key: {
@@ -80,7 +79,7 @@ def stopped(state: ClusterState, plan: Plan) -> dict[JobKey, dict[str, int]]:
             for role in one.roles
         }
         for one in state.jobs
-        if one.key in {resize.job for resize in plan.resizes if resize.restart} - forced
+        if one.key in {resize.job for resize in plan.resizes if resize.restart}
     }
 
 

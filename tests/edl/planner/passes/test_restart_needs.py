@@ -39,6 +39,7 @@ from tests.edl.planner.states import (
 
 CORDON: dict[str, Any] = {"cordoned": True, "taints": (Taint(CORDONED, "", "NoSchedule"),)}
 IN_A: dict[str, Any] = {"node_selector": (("zone", "a"),)}
+COUNTED: dict[str, Any] = {"charges": (QuotaCharge("q", "pods", 1),)}
 PATIENT = replace(ALL, queue_patience=timedelta(minutes=5))
 
 
@@ -147,15 +148,26 @@ def test_a_stranded_extra_leaves_a_node_that_nothing_else_needs() -> None:
     assert sizes(plan) == {"late": 2}
 
 
-def test_pending_extras_are_removed_all_the_same() -> None:
+def test_a_pending_extra_stays_beside_a_minimum_that_has_no_places() -> None:
     late = restarting("n1", "n1", "n1")
     (one,) = late.roles
-    late = replace(
-        late, roles=(one.changed(pods=(*one.status.pods[:2], pod(2, created_at=at(-3600)))),)
-    )
-    plan = plan_for(cluster(node("n1", 4, **CORDON), late))
-    assert plan.resizes[0].reason == reasons.UNSCHEDULABLE
-    assert sizes(plan) == {"late": 2}
+    pods = (*one.status.pods[:2], pod(2, created_at=at(-3600)))
+    late = replace(late, roles=(one.changed(pods=pods),))
+    stranded, new = node("n1", 4, **CORDON), worker("new", 1, 1, queued=-10)
+    assert quiet(plan_for(cluster(stranded, late, new)))
+    for nodes in ((node("n1", 2),), (stranded, node("n2", 2))):
+        plan = plan_for(cluster(*nodes, late))
+        assert plan.resizes[0].reason == reasons.UNSCHEDULABLE
+        assert sizes(plan) == {"late": 2}
+
+
+def test_a_quota_takes_no_pending_extra_of_a_job_that_could_not_come_back() -> None:
+    late = restarting("n1", "n1", "n1", **COUNTED)
+    (one,) = late.roles
+    pods = (*one.status.pods[:2], pod(2, created_at=at(-10)))
+    late = replace(late, roles=(one.changed(pods=pods),))
+    state = cluster(node("n1", 4, **CORDON), node("n2", 1), late, worker("new", 1, 1, **COUNTED))
+    assert quiet(plan_for(replace(state, quotas=(Quota("ns", "q", "pods", 3, 0),))))
 
 
 def test_a_manual_size_that_would_stop_it_for_good_waits_and_says_so() -> None:
@@ -278,9 +290,6 @@ def in_quota(late: TrainingJob, *others: TrainingJob, hard: int, used: int = 0) 
     return replace(state, quotas=(Quota("ns", "q", "pods", hard, used),))
 
 
-COUNTED: dict[str, Any] = {"charges": (QuotaCharge("q", "pods", 1),)}
-
-
 def test_a_raise_that_a_quota_refuses_goes_first_in_that_quota_alone() -> None:
     late = raised("n1", "n1", growth_awaited_since=at(-900), **COUNTED)
     other = replace(worker("other", 2, 2, queued=-400), key=JobKey("other", "new"))
@@ -307,7 +316,7 @@ def test_a_raise_takes_a_quota_from_extras_of_other_jobs() -> None:
     assert sizes(plan_for(in_quota(late, elastic, hard=8))) == {"el": 2}
 
 
-def test_a_raise_that_never_fits_beside_the_pods_of_its_job_is_no_queue_head() -> None:
+def test_a_raise_that_never_fits_beside_its_own_pods_goes_before_none() -> None:
     scaled, new = replace(PATIENT, autoscaler=Autoscaler.PRESENT), worker("new", 2, 2, queued=-400)
     for low, found in ((14, {"new": {"worker": 2}}), (10, {})):
         late = raised(*["n1"] * 4, low=low, growth_awaited_since=at(-900))
