@@ -2,7 +2,7 @@
 
 from edl import reasons
 from edl.feasibility.eligibility import Ints
-from edl.feasibility.horizon import FUTURE_IDLE
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import Reason
 from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
@@ -80,7 +80,7 @@ def _settle(needs: RestartNeeds) -> bool:
 def _place_or_evict(needs: RestartNeeds, group: Unplaced, cause: Reason | None) -> bool:
     allocation, left = group.allocation, list[int]()
     for position in reversed(group.stranded):  # those of the minimum first
-        if to := first_placement(allocation.pod_class):
+        if to := first_placement(allocation.pod_class, horizons=(IDLE,)):
             allocation.move(position, to)
         else:
             left.append(position)

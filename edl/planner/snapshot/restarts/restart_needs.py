@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Reason
-from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
+from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -104,21 +105,44 @@ class RestartNeeds:
     def place(
         self, unplaced: Sequence[Unplaced], nodes: Sequence[Sequence[int]], reserved: Horizon
     ) -> None:
-        """Place replicas on nodes where their capacity is `reserved`; idle if that is possible."""
+        """Place replicas on nodes where their capacity is `reserved`; new ones idle if possible.
+
+        Stranded replicas stay, and all new ones are pipelined, while any place is not idle yet.
+        """
+        moves = any(group.stranded for group in unplaced) and reserved is FUTURE_IDLE
+        waits = moves and not self._is_idle(unplaced, nodes)
         for group, there in zip(unplaced, nodes, strict=True):
-            allocation, given = group.allocation, iter(there)
-            view, idle = allocation.pod_class.at(reserved), allocation.pod_class.idle
-            for position, node in zip(group.stranded, given, strict=False):
-                view.release(node)
-                at_once = idle.fits(node)
-                allocation.move(position, Placement(node, holds_idle=at_once, is_new=False))
-            for node in given:
-                view.release(node)
-                at_once = idle.fits(node) and allocation.quota_request.allows(IDLE)
+            for position, node in zip(() if waits else group.stranded, there, strict=False):
+                group.allocation.pod_class.at(reserved).release(node)
+                to = Placement(node, holds_idle=True, is_new=False)
+                group.allocation.move(position, to)
+        for group, there in zip(unplaced, nodes, strict=True):
+            allocation = group.allocation
+            for node in there[len(group.stranded) :]:
+                allocation.pod_class.at(reserved).release(node)
+                idle = allocation.pod_class.idle.fits(node) and not waits
+                at_once = idle and allocation.quota_request.allows(IDLE)
                 allocation.place(node, IDLE if at_once else FUTURE_IDLE)
             if allocation.size <= allocation.role.spec.min:
                 allocation.min_replicas = allocation.size
-        self.clear()
+        if waits:
+            self.awaited = True
+            self.deny_growth(reasons.leaving(sum(group.request.pods for group in unplaced)))
+        else:
+            self.clear()
+
+    def _is_idle(self, unplaced: Sequence[Unplaced], nodes: Sequence[Sequence[int]]) -> bool:
+        """Whether future idle places that are reserved are idle, and the quotas allow their use."""
+        requests = [group.request for group in unplaced]
+        for request, there in zip(requests, nodes, strict=True):
+            request.pod_class.future_idle.unreserve_pods(there)
+        idle = reserve_nodes(requests, nodes, IDLE)
+        for request, there in zip(requests, nodes, strict=True):
+            if idle:
+                request.pod_class.idle.unreserve_pods(there)
+            for node in there:
+                request.pod_class.future_idle.reserve(node)
+        return idle and self.quota_request(unplaced).allows(IDLE)
 
     def clear(self) -> None:
         """The job comes back from a restart: each replica has a place."""
@@ -165,7 +189,7 @@ class RestartNeeds:
             PodSetRequest(role.pod_class, pods)
             for role, pods in zip(self.roles, moved, strict=True)
         ]
-        placed = pack_in_best_order(self.snapshot.capacity.future_idle, requests, FUTURE_IDLE)
+        placed = pack_in_best_order(self.snapshot.capacity.idle, requests, IDLE)
         return placed == [request.pods for request in requests]
 
     def _exceeded_quota(self) -> tuple[QuotaLine, int] | None:

@@ -15,6 +15,7 @@ from edl.model import (
     QuotaCharge,
     ResizePolicy,
     Taint,
+    Toleration,
     Topology,
     TrainingJob,
 )
@@ -327,3 +328,31 @@ def test_a_raise_that_never_fits_beside_its_own_pods_goes_before_none() -> None:
     apart = raised("n1", "n2", "n2", low=5, growth_awaited_since=at(-900))
     nodes = (node("n1", 4, **CORDON), node("n2", 4))
     assert started(plan_for(cluster(*nodes, apart, new), scaled)) == {"new": {"worker": 2}}
+
+
+@pytest.mark.parametrize("holds", [("n2",), ("n2", "n3"), ("n3",)])
+def test_a_raise_stops_no_job_for_places_that_terminating_pods_still_hold(
+    holds: tuple[str, ...],
+) -> None:
+    late = raised("n1", "n4", low=3)
+    nodes = [node("n1", 4, **CORDON), node("n2", 1), node("n3", 1), node("n4", 1)]
+    leaving = [
+        replace(busy(one, room(1)), releasing=room(1)) if one.name in holds else one
+        for one in nodes
+    ]
+    same = worker("same", 1, 1, queued=-10, shape=shape(1, tolerations=(Toleration("", "Exists"),)))
+    plan = plan_for(cluster(*leaving, late))
+    assert quiet(plan)
+    assert told(plan)["late"] == "2 pods wait for others to terminate"
+    assert (JobKey("ns", "late"), "worker") in plan.growth_waits
+    assert quiet(plan_for(cluster(node("n1", 1, **CORDON), *leaving[1:], late, same)))
+    assert sizes(plan_for(cluster(*nodes, late))) == {"late": 3}
+
+
+def test_no_claim_takes_an_extra_while_terminating_pods_hold_the_place_of_the_minimum() -> None:
+    late = restarting("n1", "n1", "n3")
+    new = worker("new", 1, 1, shape=shape(1, **IN_A), queued=-10)
+    free, zone = node("n2", 2), node("n3", 1, labels={"zone": "a"})
+    held_up = replace(busy(free, room(1)), releasing=room(1))
+    for there, found in ((held_up, {}), (free, {"late": 2})):
+        assert sizes(plan_for(cluster(node("n1", 4, **CORDON), there, zone, late, new))) == found
