@@ -57,11 +57,12 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
     groups = needs.unplaced() if needs else [Unplaced(role, [], lacking(role)) for role in below]
     moved = {group.allocation: frozenset(group.stranded) for group in groups}
     room = snapshot.capacity_without_training_jobs.copy()
-    for allocation in snapshot.allocations:
-        if allocation.queue_rank == below[0].queue_rank:
-            gone = moved.get(allocation, ())
-            stays = [one for index, one in enumerate(allocation.placements) if index not in gone]
-            reserve_in(allocation.pod_class, room, stays)
+    rank = below[0].queue_rank
+    own = needs.roles if needs else (one for one in snapshot.allocations if one.queue_rank == rank)
+    for allocation in own:
+        gone = moved.get(allocation, ())
+        stays = [one for index, one in enumerate(allocation.placements) if index not in gone]
+        reserve_in(allocation.pod_class, room, stays)
     requests = [group.request for group in groups]
     placed = pack(room, requests, Horizon.EMPTY)
     if placed == [request.pods for request in requests]:
@@ -103,35 +104,30 @@ def serve_raise(
     elif not (needs and lacking(allocation)):
         _raise_to_minimum(sources, allocation)
     elif _may_restart(needs) and not _raise_by_restart(sources, needs):
-        _wait_in_turn(sources, heads, nodes, allocation, gang)
+        _wait_in_turn(sources, heads, nodes, needs, gang)
 
 
 def _wait_in_turn(
-    sources: ClaimSources,
-    heads: QueueHeads,
-    nodes: NodeRequests,
-    allocation: RoleAllocation,
-    gang: Gang,
+    sources: ClaimSources, heads: QueueHeads, nodes: NodeRequests, needs: RestartNeeds, gang: Gang
 ) -> None:
     """Request the nodes that a raise lacks; after `queue_patience` it goes first, as a gang would.
 
     One that only a quota refuses requests no nodes, and is first in that quota alone.
     """
-    snapshot, job = sources.snapshot, allocation.job
-    below = [role for role in snapshot.allocations if role.job.key == job.key and lacking(role)]
+    snapshot, job = sources.snapshot, gang.job
+    below = [role for role in needs.roles if lacking(role)]
+    waited = any(_waited_long(snapshot, role) for role in below)
     quota = gang.quota_request.exceeded(FUTURE_IDLE)
     fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
     if quota is None or quota.spec.kept_by:
         for role in below:
             nodes.request_missing(role, lacking(role), begins=True)
-        if fits and not quota and _waited_long(snapshot, allocation):
+        if fits and waited and not quota:
             heads.add(gang)
         return
-    whole = snapshot.quotas.request_of(
-        job, [(role.role, role.size + lacking(role)) for role in below]
-    )
-    may = fits or any(map(nodes.may_request_missing, below))
-    if may and whole.fits_beside_others and _waited_long(snapshot, allocation):
+    sizes = [(role.role, role.size + lacking(role)) for role in needs.roles]
+    beside = snapshot.quotas.request_of(job, sizes).fits_beside_others
+    if beside and waited and (fits or any(map(nodes.may_request_missing, below))):
         quota.head = quota.head or job.key
 
 

@@ -49,6 +49,8 @@ class RestartNeeds:
     roles: Sequence[RoleAllocation]
     stranded: Mapping[RoleAllocation, Counter[int]]
     """By role, how many of its replicas on each node are stranded."""
+    given_back: dict[QuotaLine, int]
+    """What extras of all jobs use of quotas that take it back; shared by the jobs of a plan."""
     least: dict[RoleAllocation, int] = field(default_factory=dict)
     """By role, the smallest size at which it may come back."""
     moves: bool = False
@@ -170,7 +172,7 @@ class RestartNeeds:
             if allocation.restarts_to_resize:
                 self._put_last(allocation, stranded=not self.moves)
                 if self.keeps_size:
-                    _keep_size(allocation)
+                    self._keep_size(allocation)
 
     def _set_least(self, allocation: RoleAllocation) -> int:
         """How many replicas of the smallest size have no places."""
@@ -212,8 +214,17 @@ class RestartNeeds:
         """What extras of other jobs use of a quota that takes back what exceeds it."""
         if not quota.spec.takes_back:
             return 0
-        others = (role for role in self.snapshot.allocations if role not in self.roles)
-        return sum(role.extras * role.quota_request.amount(quota) for role in others)
+        if quota not in self.given_back:
+            self.given_back[quota] = _extras_in(quota, self.snapshot.allocations)
+        return self.given_back[quota] - _extras_in(quota, self.roles)
+
+    def _keep_size(self, allocation: RoleAllocation) -> None:
+        """Let no claim take a replica; one without a node is none of the minimum (`needs`)."""
+        given = allocation.extras
+        allocation.min_replicas = max(allocation.min_replicas, allocation.size)
+        allocation.max_replicas = max(allocation.max_replicas, allocation.min_replicas)
+        for quota in self.given_back:
+            self.given_back[quota] -= given * allocation.quota_request.amount(quota)
 
     def least_to_place(self, allocation: RoleAllocation) -> int:
         """How many of its replicas are the minimum, of which each needs a node."""
@@ -247,10 +258,9 @@ def _least(allocation: RoleAllocation) -> int:
     return with_work(allocation.role, allocation.role.spec.min)
 
 
-def _keep_size(allocation: RoleAllocation) -> None:
-    """Let no claim take a replica; one without a node is still none of the minimum (`needs`)."""
-    allocation.min_replicas = max(allocation.min_replicas, allocation.size)
-    allocation.max_replicas = max(allocation.max_replicas, allocation.min_replicas)
+def _extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
+    """What extras of these roles use of a quota."""
+    return sum(role.extras * role.quota_request.amount(quota) for role in roles)
 
 
 def set_restart_needs(
@@ -260,13 +270,13 @@ def set_restart_needs(
 
     `started`: the started roles of each job.
     """
-    search = StrandedSearch(snapshot)
+    search, given_back = StrandedSearch(snapshot), dict[QuotaLine, int]()
     for roles in started:
         if not any(role.restarts_to_resize and role.resizable for role in roles):
             continue
         stranded = search.by_role(roles)
         if stranded or any(map(lacking, roles)) or exceeds_quota(roles):
-            needs = RestartNeeds(snapshot, roles, stranded)
+            needs = RestartNeeds(snapshot, roles, stranded, given_back)
             for allocation in roles:
                 allocation.hold.restart_needs = needs
             needs.keep_what_it_needs(moves=moves)

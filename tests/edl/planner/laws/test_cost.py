@@ -12,7 +12,10 @@ from edl.model import (
     ClusterState,
     PodAffinityTerm,
     PodConstraints,
+    Quota,
+    QuotaCharge,
     Requirement,
+    ResizePolicy,
     Selector,
     Teams,
     Topology,
@@ -263,6 +266,15 @@ def behind_heads_that_lack_gpus(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 6, gpu=1) for n in range(size)), *gpus, *heads, *come)
 
 
+def restarting_above_a_budget(size: int) -> ClusterState:
+    """Jobs that restart to resize, whose minimums exceed a quota that takes capacity back."""
+    fields: dict[str, Any] = {"resizing": ResizePolicy.RESTART, "queued": -9000}
+    fields["charges"] = (QuotaCharge("q", "pods", 1),)
+    jobs = (worker(f"job-{n}", 2, 4, on=[f"node-{n:04}"] * 2, **fields) for n in range(size))
+    state = cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *jobs)
+    return replace(state, quotas=(Quota("ns", "q", "pods", 1, 0, takes_back=True),))
+
+
 STATES: dict[str, Callable[[int], ClusterState]] = {
     "gangs of two roles": gangs_of_two_roles,
     "spread over hosts": partial(one_gang, spread=spread_over("host")),
@@ -282,6 +294,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "jobs without GPUs behind gangs that lack them": behind_heads_that_lack_gpus,
     "lost pods beside a higher priority": lacking_lost_pods,
     "racks that lost nodes": in_lost_racks,
+    "restarting jobs above a budget": restarting_above_a_budget,
 }
 
 
