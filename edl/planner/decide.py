@@ -1,5 +1,7 @@
 """One decision about the whole cluster: pure, deterministic, independent of the input's order."""
 
+from typing import Final
+
 from edl.model import ClusterState, JobKey
 from edl.planner.counted_demands import with_counted_demands, with_offered_names
 from edl.planner.decision_limits import Limits
@@ -25,6 +27,10 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_guarantees import NO_TEAM
 
+_MOST_PASSES: Final = 5
+"""How often a decision begins anew at most, each time with more jobs that keep their extras; in
+the last one all keep them whose minimums would have no places."""
+
 
 def decide(
     state: ClusterState, policy: Policy, limits: Limits, plan_cache: PlanCache | None = None
@@ -46,11 +52,14 @@ def decide(
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
     """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
     considered = _considered(state, limits)
-    for moves in (True, False):
-        snapshot, results = take_snapshot(considered, policy, limits, moves=moves), PassResults()
+    stuck: frozenset[JobKey] | None = frozenset()
+    for number in range(_MOST_PASSES):
+        snapshot, results = take_snapshot(considered, policy, limits, stuck=stuck), PassResults()
         ceiling = GrowthCeiling(snapshot)
-        if allocate(snapshot, results, ceiling):
+        more = allocate(snapshot, results, ceiling)
+        if not more or stuck is None:
             break
+        stuck = None if number == _MOST_PASSES - 2 else stuck | more
     return PlanBuilder(snapshot, ceiling, results)
 
 
@@ -66,13 +75,13 @@ def _considered(state: ClusterState, limits: Limits) -> ClusterState:
     return without_delisted(with_offered_names(with_counted_demands(state, limits)))
 
 
-def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> bool:
+def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> frozenset[JobKey]:
     """Run the passes in order; each reserves or releases capacity in the snapshot.
 
-    False if the plan would stop a job whose minimum has no place then (`settle_restarts`).
+    Returns the jobs that the plan would stop, and that could not come back (`settle_restarts`).
     """
     vacating, queue = _serve_claims(snapshot, results)
-    settled = settle_restarts(snapshot)
+    stuck_early = settle_restarts(snapshot)
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:
         vacating.keep_growth_to_needed_nodes()
@@ -86,7 +95,7 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
     let_moves_go_first(snapshot, results)
     order.run()
     wait_together(snapshot)
-    return settle_restarts(snapshot) and settled
+    return stuck_early | settle_restarts(snapshot)
 
 
 def _serve_claims(

@@ -3,7 +3,7 @@
 from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import Reason
+from edl.model import JobKey, Reason
 from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
 from edl.planner.packing.pack_order import pack_in_best_order
@@ -53,18 +53,19 @@ def why_kept(needs: RestartNeeds, grown: RoleAllocation | None, room: Ints) -> R
     return reasons.gang(Shortage(wants, fitting, scarcest(snapshot, room, requests, FUTURE_IDLE)))
 
 
-def settle_restarts(snapshot: Snapshot) -> bool:
+def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
     """Give a place to all replicas of jobs that this plan restarts, or give up stranded extras.
 
-    False if a minimum gets none whose extras a claim has taken: another plan lets it keep them.
+    Returns jobs whose minimum gets none, as a claim has taken extras: another plan lets them keep
+    these.
     """
     restarting = dict.fromkeys(
         allocation.hold.restart_needs
         for allocation in snapshot.allocations
         if allocation.changed and allocation.restarts_to_resize and allocation.is_resized
     )
-    settled = [_settle(needs) or not needs.moves for needs in restarting if needs]
-    return all(settled)
+    unsettled = [needs for needs in restarting if needs and not _settle(needs)]
+    return frozenset(needs.roles[0].job.key for needs in unsettled if needs.moves)
 
 
 def _settle(needs: RestartNeeds) -> bool:

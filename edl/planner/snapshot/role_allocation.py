@@ -85,8 +85,10 @@ class RoleAllocation:
 
     def needs(self, replica: Unscheduled) -> bool:
         """Whether this replica without a node belongs to the minimum."""
-        kept = self.hold.restart_needs
-        least = kept.least_to_place(self) if kept and kept.keeps_size else self.min_replicas
+        restart_needs = self.hold.restart_needs
+        least = self.min_replicas
+        if restart_needs and restart_needs.keeps_size:
+            least = restart_needs.least_to_place(self)
         return replica.position < min(least, self.size) and not replica.is_spare
 
     @property

@@ -1,11 +1,13 @@
 """The snapshot at the start of a decision, built from the cluster's state."""
 
+from collections.abc import Container
+
 from edl import phases
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.gpu_shares import gpu_shares_of
 from edl.feasibility.topology_state import topology_state_of
-from edl.model import ClusterState, TrainingJob
+from edl.model import ClusterState, JobKey, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
@@ -18,11 +20,15 @@ from edl.spec.allowed_sizes import most_replicas
 
 
 def take_snapshot(
-    state: ClusterState, policy: Policy, limits: Limits, *, moves: bool = True
+    state: ClusterState,
+    policy: Policy,
+    limits: Limits,
+    *,
+    stuck: Container[JobKey] | None = frozenset(),
 ) -> Snapshot:
     """The snapshot of a state; the order of the state's nodes and jobs does not matter.
 
-    `moves`: as in `set_restart_needs`.
+    `stuck`: as in `set_restart_needs`.
     """
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
@@ -40,7 +46,7 @@ def take_snapshot(
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
-    set_restart_needs(snapshot, started, moves=moves)
+    set_restart_needs(snapshot, started, stuck=stuck)
     return snapshot
 
 

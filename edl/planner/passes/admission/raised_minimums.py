@@ -58,8 +58,8 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
     moved = {group.allocation: frozenset(group.stranded) for group in groups}
     room = snapshot.capacity_without_training_jobs.copy()
     rank = below[0].queue_rank
-    own = needs.roles if needs else (one for one in snapshot.allocations if one.queue_rank == rank)
-    for allocation in own:
+    same_job = (one for one in snapshot.allocations if one.queue_rank == rank)
+    for allocation in needs.roles if needs else same_job:
         gone = moved.get(allocation, ())
         stays = [one for index, one in enumerate(allocation.placements) if index not in gone]
         reserve_in(allocation.pod_class, room, stays)

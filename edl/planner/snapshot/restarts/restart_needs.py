@@ -11,13 +11,13 @@ Nor is it stopped if a quota has become too small for its minimums, which remove
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
-from edl.model import Reason
+from edl.model import JobKey, Reason
 from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
@@ -264,11 +264,15 @@ def _extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
 
 
 def set_restart_needs(
-    snapshot: Snapshot, started: Iterable[Sequence[RoleAllocation]], *, moves: bool
+    snapshot: Snapshot,
+    started: Iterable[Sequence[RoleAllocation]],
+    *,
+    stuck: Container[JobKey] | None,
 ) -> None:
     """Note what restarts of jobs need; call it once capacity is complete.
 
-    `started`: the started roles of each job.
+    `started`: the started roles of each job. `stuck`: jobs that could not come back elsewhere, as
+    other jobs take the places (None: all), so that no claim takes what they need where they are.
     """
     search, given_back = StrandedSearch(snapshot), dict[QuotaLine, int]()
     for roles in started:
@@ -279,4 +283,5 @@ def set_restart_needs(
             needs = RestartNeeds(snapshot, roles, stranded, given_back)
             for allocation in roles:
                 allocation.hold.restart_needs = needs
+            moves = stuck is not None and roles[0].job.key not in stuck
             needs.keep_what_it_needs(moves=moves)

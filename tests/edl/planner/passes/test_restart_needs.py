@@ -356,3 +356,32 @@ def test_no_claim_takes_an_extra_while_terminating_pods_hold_the_place_of_the_mi
     held_up = replace(busy(free, room(1)), releasing=room(1))
     for there, found in ((held_up, {}), (free, {"late": 2})):
         assert sizes(plan_for(cluster(node("n1", 4, **CORDON), there, zone, late, new))) == found
+
+
+def test_a_minimum_without_a_place_keeps_no_other_job_from_moving() -> None:
+    """One idle place beside the cordoned node, for two minimums; a third has one of its own."""
+    zones: dict[str, Any] = {name: {"node_selector": (("zone", name),)} for name in "abc"}
+    own: dict[str, Any] = {
+        "node_selector": (("pool", "z"),),
+        "tolerations": (Toleration("z", "Exists"),),
+    }
+
+    def late(name: str, extra: str, **rules: Any) -> TrainingJob:  # noqa: ANN401
+        on, fields = ["n1", "n1", extra], {"resizing": ResizePolicy.RESTART, "queued": -9000}
+        return worker(name, 2, 3, on=on, shape=shape(1, **rules), **fields)
+
+    nodes = [
+        node("n1", 8, labels={"pool": "z"}, **CORDON),
+        node("n2", 1, labels={"zone": "a"}),
+        node("n3", 1, labels={"zone": "b"}),
+        node("n4", 2),
+        node("n5", 1, labels={"zone": "c", "pool": "z"}),
+        node("n6", 2, labels={"pool": "z"}, taints=(Taint("z", "", "NoSchedule"),)),
+    ]
+    jobs = [late("x", "n2"), late("y", "n3"), late("z", "n5", **own)]
+    gangs = [
+        worker(f"for-{zone}", 1, 1, shape=shape(1, **rules), queued=-10)
+        for zone, rules in zones.items()
+    ]
+    plan = plan_for(cluster(*nodes, *jobs, *gangs))
+    assert sizes(plan) == {"x": 2, "z": 2}
