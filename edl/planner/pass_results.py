@@ -103,6 +103,8 @@ class PassResults:
     pipelined: list[PipelinedPods] = field(default_factory=list)
     claimed_quota: dict[JobKey, QuotaRequest] = field(default_factory=dict)
     """What gangs whose capacity is in `pipelined` count in quotas."""
+    waiting: Counter[PodClass] = field(default_factory=Counter)
+    """Pods of other owners without idle capacity: kube-scheduler binds them once there is some."""
     moves: list[ReplicaMove] = field(default_factory=list)
     """Replicas that leave a node, to free it for pods with few eligible nodes or for removal."""
     leaving: dict[RoleAllocation, Sequence[Pod]] = field(default_factory=dict)

@@ -120,7 +120,8 @@ class PlacementOrder:
         if not (creates or clears or self._restarts):
             return None
         ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
-        return _Demand(growing, starts, ahead, gated) if creates or ahead else None
+        waits = ahead or (self._restarts and self.results.waiting)
+        return _Demand(growing, starts, ahead, gated) if creates or waits else None
 
     def _claims(self) -> tuple[Sequence[PipelinedPods], Sequence[PipelinedPods]]:
         """The claims whose capacity starts leave alone, and those whose capacity growth does."""
@@ -176,10 +177,11 @@ class PlacementOrder:
     def _defer_restarts(self, gated: Counter[PodClass]) -> None:
         """Defer restarts for growth whose nodes pods ahead could take while the job is stopped."""
         may_wait = [restart for restart in self._restarts if restart.may_wait]
-        if not (may_wait and self._ahead):
+        ahead = self._ahead + self.results.waiting
+        if not (may_wait and ahead):
             return
         precedence = self._precedence([], gated, self._restarts)
-        displaced = frozenset(precedence.displaced(self._ahead, {}))
+        displaced = frozenset(precedence.displaced(ahead, {}))
         for restart in may_wait:
             if not displaced.isdisjoint(restart.pods):
                 for allocation in restart.resized:

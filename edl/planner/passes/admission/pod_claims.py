@@ -46,6 +46,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
     if charge:
         charge.reserve(len(nodes))
     if len(nodes) < demand.count:
+        sources.results.waiting[pod_class] += demand.count - len(nodes)
         requests = [PodSetRequest(pod_class, demand.count - len(nodes))]
         reason = reasons.room_for_demand(demand)
         scope = sources.scope(minimum_priority(demand.priority), charge, requests, requests[0].pods)

@@ -385,3 +385,15 @@ def test_a_minimum_without_a_place_keeps_no_other_job_from_moving() -> None:
     ]
     plan = plan_for(cluster(*nodes, *jobs, *gangs))
     assert sizes(plan) == {"x": 2, "z": 2}
+
+
+def test_no_restart_for_growth_leaves_its_nodes_to_pending_pods_of_other_owners() -> None:
+    late = restarting("n1", "n1", high=4, gated=True)
+    for priority in (0, -10):
+        web = demand("web", shape(3), priority=priority)
+        plan = plan_for(cluster(node("n1", 4), late, web))
+        assert quiet(plan)
+        assert held(plan)["late"] == reasons.PLACEMENT_ORDER
+        assert sizes(plan_for(cluster(node("n1", 4), node("n2", 3), late, web))) == {"late": 4}
+    elsewhere = demand("web", shape(3, **IN_A))
+    assert sizes(plan_for(cluster(node("n1", 4), late, elsewhere))) == {"late": 4}
