@@ -27,7 +27,7 @@ _CREDENTIALS: Final = (
     re.compile(r"(://)[^\s/@:'\"]+(?=@)"),
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
     re.compile(r"(\b)eyJ[\w-]+\.[\w-]+\.[\w-]*"),
-    re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)[^\s'\"]+"),
+    re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"),
     re.compile(_MEMBER + r"b?(\\?['\"]))(?:(?!\2)(?:[^\\]|\\.))*", re.MULTILINE),
     re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)(?:[^\s'\"\\,}&)]|\\(?!['\"]))+", re.MULTILINE),
 )

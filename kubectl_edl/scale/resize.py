@@ -150,7 +150,7 @@ def _write(task: ResizeTask, limits: SizeLimits, script: Hook | None) -> _Decide
 
     try:
         decided, manifest = with_fresh_state(change, task.cli.sleep)
-    except EdlError:
+    except (EdlError, KeyboardInterrupt):
         if announced:
             hosts = ",".join(announced)
             task.cli.warn(f"warning: the script has run, and these workers may stay: {hosts}")

@@ -303,6 +303,7 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
         ("it returned 1. token: abc", "it returned 1. token: [redacted]"),
         ("helper --token=abc", "helper --token=[redacted]"),
         ("helper --id-token abc", "helper --id-token [redacted]"),
+        ("helper --password 'a b' now", "helper --password [redacted] now"),
         (r"it printed {\"token\":\"abc\"}", r"it printed {\"token\":\"[redacted]\"}"),
         ("with AWS_SECRET_ACCESS_KEY=abc", "with AWS_SECRET_ACCESS_KEY=[redacted]"),
         ("Authorization: basic abc", "Authorization: basic [redacted]"),

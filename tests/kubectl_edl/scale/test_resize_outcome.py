@@ -486,6 +486,23 @@ def test_a_refusal_after_the_script_has_run_names_its_workers(stage: Stage) -> N
     )
 
 
+def test_an_interrupt_after_the_script_has_run_names_its_workers(stage: Stage) -> None:
+    horovod(stage, 4)
+    owner = stage.job("hvd-worker")
+
+    def grow() -> None:
+        stage.patch("hvd-worker", {"spec": {"parallelism": 5, "completions": 5}})
+        stage.create(pod(owner, 4))
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    stage.during_kubectl = [grow, interrupt]
+    found = stage.run("scale", "hvd", "3", "--script", "s.sh")
+    assert found.code == 130
+    assert f"warning: the script has run, and these workers may stay: {hosts(3)}" in found.err
+
+
 def test_a_file_that_is_here_is_sent(stage: Stage, tmp_path: Path) -> None:
     horovod(stage, 4)
     (tmp_path / "s.sh").write_text("echo $1\n")
