@@ -137,4 +137,5 @@ class Step(msgspec.Struct, frozen=True):
     """(role, replicas) of running roles that the step resizes; 0: it stops the role."""
     part: str = ""
     """What it writes beside the Jobs, such as `DEPENDENTS`: a failure delays this part alone, and
-    the part is repeated ever more rarely. Empty for the writes that the job's life depends on."""
+    creations that succeed and are asked for again are repeated ever more rarely. Empty for the
+    writes that the job's life depends on."""

@@ -82,7 +82,7 @@ def render(
 ) -> None:
     """Write the files of the Helm chart, or everything that is installed as one YAML file."""
     if output is None:
-        if image or webhook_url or authority:
+        if image or webhook_url or authority or namespace != contract.SYSTEM_NAMESPACE:
             raise click.UsageError("--output is missing: - prints the documents.")
         chart_files.write()
         return

@@ -1,11 +1,12 @@
 import base64
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
 from edl.writes import Json
-from manifests import installation, render
+from manifests import chart_files, installation, render
 from manifests.values import Values
 
 CONFIGURATIONS = {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
@@ -49,6 +50,15 @@ def test_the_command_writes_a_release_of_another_image(tmp_path: Path) -> None:
     assert CliRunner().invoke(render.render, words).exit_code == 0
     assert path.read_text() == render.release("example.test/edl:9")
     assert CliRunner().invoke(render.render, words[:2]).exit_code == 2, "no file is named"
+
+
+def test_a_namespace_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chart takes its namespace from Helm."""
+    written: list[None] = []
+    monkeypatch.setattr(chart_files, "write", lambda: written.append(None))
+    found = CliRunner().invoke(render.render, ["--namespace", "team-x"])
+    assert (found.exit_code, written) == (2, [])
+    assert "--output is missing" in found.output
 
 
 def test_the_release_reads_back_as_the_base() -> None:
