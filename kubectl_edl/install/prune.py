@@ -60,10 +60,12 @@ def others_stay(
     They may be an administrator's, or of manifests without that label. The teams have a sentence of
     their own.
     """
-    known = {*handled, ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)}
-    found = (target for kind in KINDS for target in _labelled(cluster, kind, _UNLABELLED))
+    teams = ObjectRef("ConfigMap", cluster.system_namespace, contract.TEAMS_CONFIG_MAP)
+    unlabelled = (target for kind in KINDS for target in _labelled(cluster, kind, _UNLABELLED))
     # Names of roles and bindings may contain what a shell acts on.
-    if names := [shlex.quote(name_of(target)) for target in found if target not in known]:
+    if names := [
+        shlex.quote(name_of(target)) for target in unlabelled if target not in {*handled, teams}
+    ]:
         yield (
             f"left in the cluster: {counted(len(names), 'object')} with "
             f"{PART_OF}={contract.MANAGED_BY} and without {contract.INSTALLED}. "

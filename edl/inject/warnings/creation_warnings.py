@@ -170,8 +170,8 @@ def _of_rendezvous(pod: Json, spec: JobSpec) -> Iterator[str]:
     if not mode:
         return
     for container in _launched(pod, mode.launchers):
-        own = {entry.get("name") for entry in container.get("env") or ()}
-        if hidden := [name for name in mode.rendezvous_env if name in own]:
+        variables = {entry.get("name") for entry in container.get("env") or ()}
+        if hidden := [name for name in mode.rendezvous_env if name in variables]:
             yield (
                 f"env {', '.join(hidden)}: with other values than kubectl-edl's, "
                 f"{mode.launchers[0]} does not meet its peers: leave out what sets them"
