@@ -117,7 +117,7 @@ class Selectors:
         large = [*filter(_is_large, self._groups())]
         self.crowded: Final = bool(large)
         """Whether any were left out, so that it matters which of them are planned."""
-        order = sorted(owned, key=lambda one: (one not in first, repr(one))) if large else ()
+        order = [*sorted(first, key=_text), *sorted(owned, key=_text)] if large else ()
         for place, group in large:
             group[:] = islice(_in_turn(place, group, order), pod_limits.MOST_COMPARED)
 
@@ -145,6 +145,10 @@ class Selectors:
 
 def _is_large(entry: tuple[str | None, list[Selector]]) -> bool:
     return len(entry[1]) > pod_limits.MOST_COMPARED
+
+
+def _text(owned: OwnedSelector) -> str:
+    return repr(owned.selector)
 
 
 def _in_turn(
