@@ -66,6 +66,17 @@ class Start(NamedTuple):
         return +created
 
     @property
+    def within_quota(self) -> bool:
+        """Whether its quotas suffice; False if only a deferred claim would have released them."""
+        return all(role.quota_request.within_quota() for role in self.allocations)
+
+    def release_quota(self) -> None:
+        for role in self.allocations:
+            for placement in role.placements:
+                role.quota_request.release(placement.quota_horizon)
+                role.charge_devices(placement, -1)
+
+    @property
     def reservation(self) -> PipelinedPods:
         """Its capacity, reserved as that of a claim."""
         nodes = [

@@ -153,6 +153,7 @@ class PlacementOrder:
                 reserved += [self._defer(later, why) for later in behind]
                 displaced = [*precedence.displaced(pods, self._ahead)]
             hinders = displaced or precedence.takes_claimed(number, pods, self._ahead)
+            hinders = hinders or not start.within_quota
             if hinders or (self._ahead and self._displacement.collides(pods, self._ahead)):
                 reserved.append(self._defer(start, self._jobs_ahead.why_behind(pods)))
             else:
@@ -268,8 +269,11 @@ class PlacementOrder:
     def _defer(self, start: Start, reason: Reason) -> PipelinedPods:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan.
 
-        Returns the reservation beside its placements, which hold the capacity already.
+        Returns the reservation beside its placements, which hold the capacity already. It keeps no
+        quota that only a deferred claim would have released.
         """
+        if not start.within_quota:
+            start.release_quota()
         del self.results.admitted[start.key]
         reservation = start.reservation
         self._deferred.append(reservation)

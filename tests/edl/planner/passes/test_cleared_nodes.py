@@ -167,6 +167,29 @@ def test_a_gang_waits_whose_quota_jobs_would_have_released_for_a_gang_that_waits
     assert (line.remaining, line.future_remaining) == (0, 0)
 
 
+def test_a_start_takes_no_quota_from_a_gang_ahead_that_waits_for_pods_to_terminate() -> None:
+    """Three pods are left: two for `first`, and one that would not suffice for `later`."""
+    on_a, on_d, on_e = (shape(node_selector=(("pool", one),)) for one in "ade")
+    first = worker("first", 2, 2, shape=on_e, queued=-60)
+    high = worker("gang", 1, 1, shape=shape(5, node_selector=(("pool", "a"),)), queued=-20)
+    later = worker("later", 3, 3, shape=on_d, queued=-15)
+    sweep = worker("sweep", 1, 4, on=["c", "a", "a", "a"])
+    asking = (first, high, later, small(queued=-70, high=1, shape=on_a), sweep)
+    jobs = [
+        replace(one, roles=tuple(part.changed(charges=PODS) for part in one.roles))
+        for one in asking
+    ]
+    leaving = _holding(replace(node("e", 2, labels={"pool": "e"}), used=room(2, pods=2)), 2)
+    nodes = (node("a", 5, labels={"pool": "a"}), node("d", 3, labels={"pool": "d"}), node("c", 1))
+    other = node("b", 1, labels={"pool": "a"})
+    state = replace(cluster(*nodes, other, leaving, *jobs), quotas=(quota(8),))
+    builder = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
+    plan = builder.plan()
+    assert (list(started(plan)), sizes(plan)) == (["small"], {})
+    (line,) = builder.snapshot.quotas.lines.values()
+    assert (line.remaining, line.future_remaining) == (3, 1)
+
+
 def test_a_start_that_the_cleared_nodes_do_not_admit_does_not_wait() -> None:
     elsewhere = small(shape=shape(node_selector=(("pool", "c"),)), high=1)
     nodes = contested(gang(), elsewhere)
