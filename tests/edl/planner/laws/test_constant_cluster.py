@@ -81,6 +81,22 @@ def giver_that_frees_more_than_its_taker_needs() -> ClusterState:
     )
 
 
+def smallest_donor_that_the_load_ceiling_excludes() -> ClusterState:
+    """`ps` asks for 3 CPU, and 1.9 have to stay idle: one of `items` frees too little for that.
+
+    One of `worker` frees enough. The first plan tries one of `items`, then one of each, which used
+    more than the new replica would; in the second plan `items` cools down.
+    """
+    roles = (
+        role("ps", 1, 6, on=["a"] * 3, shape=shape(3)),
+        role("worker", 1, 3, on=["a"] * 3, shape=shape(3)),
+    )
+    fields = {"resizing": ResizePolicy.ITEMS, "indexed": False, "shape": shape(2)}
+    items = worker("items", 1, 4, on=["a"] * 3, queued=0, **fields)
+    fixed = worker("fixed", 1, 1, on=["a"], shape=shape(35))
+    return cluster(node("a", 63), fixed, job("asks", *roles), items)
+
+
 def satisfied_job_whose_idle_capacity_is_elsewhere() -> ClusterState:
     """Where three replicas of `rich` leave node c there is room for a fourth of `large`.
 

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import Eligibility
 from edl.model import ClusterState, JobKey, ResizePolicy, Role, TrainingJob
+from edl.model.causes.reason_subjects import Other
 from edl.planner.decide import allocate
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
-from edl.planner.plan import Plan
+from edl.planner.plan import Plan, Resize
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
@@ -25,6 +26,7 @@ from tests.edl.planner.laws.test_constant_cluster import (
     narrow_job_beside_one_that_may_use_every_node,
     restart_for_as_much_of_a_manual_size_as_fits,
     restarting_job_that_can_block_its_chief,
+    smallest_donor_that_the_load_ceiling_excludes,
 )
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.ways import WAYS, Way, law, scheduled_otherwise, wait
@@ -224,8 +226,33 @@ def check_that_only_held_roles_grow(first: Plan, again: Plan) -> None:
     assert grown <= waited
 
 
+def without_late_moves(way: Way, first: Plan, again: Plan) -> Plan:
+    """The second plan without the moves that the first one could have made.
+
+    A plan does not try all sets of donors: of those that suffice alone it tries the most satisfied,
+    of several it collects them in one order, and a recipient that got nothing does not ask again
+    once others have freed more than they needed. The second plan has fewer donors, as some cool
+    down or restart, and places anew what has no pods yet: it may find a donor that the first one
+    did not. But such a donor is a role whose size the first plan left, and gives to a job that it
+    let wait.
+    """
+    sized = {(found.job, found.role) for found in first.resizes}
+    waited = {found.job for found in first.held}
+
+    def is_late(found: Resize) -> bool:
+        about = found.reason.about
+        gives = found.after < found.before and found.reason.code is way.policy.rebalance_code
+        left = (found.job, found.role) not in sized
+        return gives and left and isinstance(about, Other) and about.job in waited
+
+    return replace(again, resizes=tuple(found for found in again.resizes if not is_late(found)))
+
+
+@example(way=WAYS["utilisation"], state=smallest_donor_that_the_load_ceiling_excludes())
 @law(GROWING)
-def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: ClusterState) -> None:
+def test_one_step_leaves_no_size_to_change_except_by_late_moves(
+    reached: Reached, way: Way, state: ClusterState
+) -> None:
     """Where the plan places all pods: kube-scheduler may bind others to nodes meant for a third."""
     jobs = tuple(
         replace(job, roles=tuple(role.changed(gated=True) for role in job.roles))
@@ -233,7 +260,7 @@ def test_one_step_leaves_no_size_to_change(reached: Reached, way: Way, state: Cl
     )
     first, again = two_steps(way, replace(state, jobs=jobs))
     reached(first.resizes)
-    check_that_only_held_roles_grow(first, again)
+    check_that_only_held_roles_grow(first, without_late_moves(way, first, again))
 
 
 @pytest.mark.parametrize(
