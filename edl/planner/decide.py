@@ -18,7 +18,7 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
-from edl.planner.passes.whole_restarts import settle_restarts
+from edl.planner.passes.whole_restarts import settle_restarts, without_return
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache
@@ -29,7 +29,7 @@ from edl.planner.teams.team_guarantees import NO_TEAM
 
 _MOST_PASSES: Final = 5
 """How often a decision begins anew at most, each time with more jobs that keep their extras; in
-the last one all keep them whose minimums would have no places."""
+the last one all keep them whose minimums would have no places, or whose pods have rules."""
 
 
 def decide(
@@ -52,14 +52,14 @@ def decide(
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
     """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
     considered = _considered(state, limits)
-    stuck: frozenset[JobKey] | None = frozenset()
-    for number in range(_MOST_PASSES):
-        snapshot, results = take_snapshot(considered, policy, limits, stuck=stuck), PassResults()
-        ceiling = GrowthCeiling(snapshot)
+    stuck: frozenset[JobKey] = frozenset()
+    for left in range(_MOST_PASSES - 1, -1, -1):
+        snapshot = take_snapshot(considered, policy, limits, stuck=stuck, moves=left > 0)
+        results, ceiling = PassResults(), GrowthCeiling(snapshot)
         more = allocate(snapshot, results, ceiling)
-        if not more or stuck is None:
+        if not (more or (more := without_return(snapshot))):
             break
-        stuck = None if number == _MOST_PASSES - 2 else stuck | more
+        stuck |= more
     return PlanBuilder(snapshot, ceiling, results)
 
 

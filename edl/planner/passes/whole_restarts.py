@@ -6,12 +6,13 @@ from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, Reason
 from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
+from edl.planner.gangs.rules_of_return import MOST_CHECKED, have_rules, may_return
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.placement import first_placement
 from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, Unplaced
-from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 
 
 def grow_whole(needs: RestartNeeds, grown: RoleAllocation) -> bool:
@@ -66,6 +67,19 @@ def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
     )
     unsettled = [needs for needs in restarting if needs and not _settle(needs)]
     return frozenset(needs.roles[0].job.key for needs in unsettled if needs.moves)
+
+
+def without_return(snapshot: Snapshot) -> frozenset[JobKey]:
+    """The jobs that this plan restarts and whose rules between pods would not let them start."""
+    resized = {
+        allocation.queue_rank
+        for allocation in snapshot.allocations
+        if allocation.changed and allocation.restarts_to_resize and allocation.is_resized
+    }
+    restarting = by_job(role for role in snapshot.allocations if role.queue_rank in resized)
+    ruled = [roles for roles in restarting if have_rules(roles)]
+    stuck = (roles for roles in ruled[:MOST_CHECKED] if not may_return(snapshot, roles))
+    return frozenset(roles[0].job.key for roles in stuck)
 
 
 def _settle(needs: RestartNeeds) -> bool:

@@ -24,11 +24,12 @@ def take_snapshot(
     policy: Policy,
     limits: Limits,
     *,
-    stuck: Container[JobKey] | None = frozenset(),
+    stuck: Container[JobKey] = frozenset(),
+    moves: bool = True,
 ) -> Snapshot:
     """The snapshot of a state; the order of the state's nodes and jobs does not matter.
 
-    `stuck`: as in `set_restart_needs`.
+    `stuck`, `moves`: as in `set_restart_needs`.
     """
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
@@ -46,7 +47,7 @@ def take_snapshot(
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
-    set_restart_needs(snapshot, started, stuck=stuck)
+    set_restart_needs(snapshot, started, stuck=stuck, moves=moves)
     return snapshot
 
 

@@ -13,11 +13,13 @@ Nor is it stopped if a quota has become too small for its minimums, which remove
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import NamedTuple
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
+from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
@@ -157,22 +159,30 @@ class RestartNeeds:
             if allocation.restarts_to_resize:
                 allocation.hold.deny_as_well(why)
 
-    def keep_what_it_needs(self, *, moves: bool) -> None:
+    def keep_what_it_needs(self, *, moves: bool, held: bool) -> None:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
-        others suffice; or first, if idle capacity has places for them (`moves`).
+        others suffice; or first, if idle capacity has places for them (`moves`). `held`: it keeps
+        its size in any case.
         """
         missing = [self._set_least(allocation) for allocation in self.roles]
         self.over = self._exceeded_quota()
         lacks = any(missing) or self.over is not None
-        self.moves = moves and lacks and self._fits_elsewhere()
-        self.keeps_size = lacks and not self.moves
+        self.moves = moves and not held and lacks and self._fits_elsewhere()
+        self.keeps_size = (lacks or held) and not self.moves
+        if held and not lacks:
+            self.deny_growth(self._why_not_again())
         for allocation in self.roles:
             if allocation.restarts_to_resize:
                 self._put_last(allocation, stranded=not self.moves)
                 if self.keeps_size:
                     self._keep_size(allocation)
+
+    def _why_not_again(self) -> Reason:
+        """The reason that rules between pods would not let its pods start again."""
+        sizes = ((role.role.name, role.size, role.pod_class.shape.requests) for role in self.roles)
+        return reasons.gang(Shortage(tuple(starmap(ResourceNeed, sizes)), 0, Lack(Scarce.RULES)))
 
     def _set_least(self, allocation: RoleAllocation) -> int:
         """How many replicas of the smallest size have no places."""
@@ -267,21 +277,23 @@ def set_restart_needs(
     snapshot: Snapshot,
     started: Iterable[Sequence[RoleAllocation]],
     *,
-    stuck: Container[JobKey] | None,
+    stuck: Container[JobKey],
+    moves: bool,
 ) -> None:
     """Note what restarts of jobs need; call it once capacity is complete.
 
-    `started`: the started roles of each job. `stuck`: jobs that could not come back elsewhere, as
-    other jobs take the places (None: all), so that no claim takes what they need where they are.
+    `started`: the started roles of each job. `stuck`: jobs that could not come back, as others take
+    the places, or by rules between pods: no claim takes what they have. `moves`: others may.
     """
     search, given_back = StrandedSearch(snapshot), dict[QuotaLine, int]()
     for roles in started:
         if not any(role.restarts_to_resize and role.resizable for role in roles):
             continue
         stranded = search.by_role(roles)
-        if stranded or any(map(lacking, roles)) or exceeds_quota(roles):
+        ruled = any(role.pod_class.constraints for role in roles)
+        held = roles[0].job.key in stuck or (ruled and not moves)
+        if held or stranded or any(map(lacking, roles)) or exceeds_quota(roles):
             needs = RestartNeeds(snapshot, roles, stranded, given_back)
             for allocation in roles:
                 allocation.hold.restart_needs = needs
-            moves = stuck is not None and roles[0].job.key not in stuck
-            needs.keep_what_it_needs(moves=moves)
+            needs.keep_what_it_needs(moves=moves, held=held)

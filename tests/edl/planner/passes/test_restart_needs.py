@@ -9,14 +9,21 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import (
     ClusterState,
+    ForeignPods,
     JobKey,
     Node,
+    PodAffinityTerm,
+    PodConstraints,
     Quota,
     QuotaCharge,
+    Requirement,
     ResizePolicy,
+    Selector,
+    Shape,
     Taint,
     Toleration,
     Topology,
+    TopologySpread,
     TrainingJob,
 )
 from edl.model.nodes import CORDONED
@@ -397,3 +404,48 @@ def test_no_restart_for_growth_leaves_its_nodes_to_pending_pods_of_other_owners(
         assert sizes(plan_for(cluster(node("n1", 4), node("n2", 3), late, web))) == {"late": 4}
     elsewhere = demand("web", shape(3, **IN_A))
     assert sizes(plan_for(cluster(node("n1", 4), late, elsewhere))) == {"late": 4}
+
+
+def ruled(**rules: Any) -> Shape:  # noqa: ANN401
+    return shape(1, constraints=PodConstraints("ns", (("app", "late"),), **rules))
+
+
+def of_app(name: str) -> Selector:
+    return Selector(("ns",), (Requirement("app", "In", (name,)),))
+
+
+def host(name: str, cpu: float, **fields: Any) -> Node:  # noqa: ANN401
+    return node(name, cpu, labels={"host": name}, **fields)
+
+
+def test_a_job_is_not_stopped_if_a_new_domain_keeps_its_pods_from_starting_again() -> None:
+    evenly = ruled(spread=(TopologySpread("host", of_app("late"), 1),))
+    late = restarting("n1", "n1", "n2", "n2", low=3, shape=evenly)
+    nodes, new = (host("n1", 2), host("n2", 2)), worker("new", 1, 1, queued=-10)
+    joined = host("n3", 4, taints=(Taint("new", "", "NoSchedule"),))
+    assert sizes(plan_for(cluster(*nodes, late, new))) == {"late": 3}
+    plan = plan_for(cluster(*nodes, joined, late, new))
+    assert quiet(plan)
+    assert "spread rules" in told(plan)["late"]
+    larger = [replace(one, allocatable=room(4, "64Gi", pods=110)) for one in nodes]
+    assert sizes(plan_for(cluster(*larger, late))) == {"late": 6}
+    assert quiet(plan_for(cluster(*larger, joined, late)))
+
+
+def test_a_job_is_not_stopped_if_the_pods_that_it_follows_have_moved() -> None:
+    near = ruled(affinity=(PodAffinityTerm("host", of_app("cache")),))
+    late = restarting("n1", "n1", "n1", shape=near)
+    new = worker("new", 1, 1, queued=-10, shape=shape(2, node_selector=(("host", "n1"),)))
+    state = cluster(host("n1", 4), busy(host("n2", 4), room(4)), late, new)
+    for there, found in (("n1", {"late": 2}), ("n2", {})):
+        cache = ForeignPods(there, PodConstraints("ns", (("app", "cache"),)), 1)
+        assert sizes(plan_for(replace(state, foreign_pods=(cache,)))) == found
+
+
+def test_a_raise_with_rules_still_takes_extras_of_other_jobs() -> None:
+    apart = ruled(anti_affinity=(PodAffinityTerm("host", of_app("late")),))
+    late = raised("n1", "n2", low=3, shape=apart)
+    nodes = (host("n1", 1), host("n2", 1), host("n3", 2))
+    state = cluster(*nodes, late, worker("el", 1, 2, on=["n3"] * 2))
+    assert sizes(plan_for(state)) == {"el": 1}
+    assert sizes(plan_for(cluster(*nodes, late))) == {"late": 3}
