@@ -4,28 +4,20 @@ The Job controller knows one Job and its present pods. The training job fails as
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import chain
-from typing import Final
 
 from edl.frameworks import interdependent, needs_minimum
-from edl.model import EndCondition, JobEnd, Role, TrainingJob
-
-_ENDING: Final = timedelta(minutes=5)
-"""A service that ends with the training may end before the completion role does."""
+from edl.model import EndCondition, Role, TrainingJob
 
 
 def final_failure(job: TrainingJob) -> EndCondition | None:
-    """Why the training job never completes; None if it may.
-
-    `since` is ahead while a service has just ended.
-    """
+    """Why the training job never completes; None if it may."""
     # Fast path: most training jobs have none of these.
     if not any(map(_may_be_final, job.roles)):
         return None
     if not any(role.spec.is_leader and not role.status.suspended for role in job.live):
         return None
-    return next(chain(_spent_retries(job), _failed_ranks(job), _ended_services(job)), None)
+    return next(chain(_spent_retries(job), _failed_ranks(job)), None)
 
 
 def has_spent_retries(role: Role) -> bool:
@@ -39,15 +31,7 @@ def has_spent_retries(role: Role) -> bool:
 
 
 def _may_be_final(role: Role) -> bool:
-    return bool(
-        role.record.earlier_restarts or role.status.failed_indexes or _is_ended_service(role)
-    )
-
-
-def _is_ended_service(role: Role) -> bool:
-    """Whether a replica of a service has ended for good."""
-    ended = role.status.ending is JobEnd.COMPLETE or role.status.finished_indexes
-    return role.spec.is_service and bool(ended) and role.status.size > 0
+    return bool(role.record.earlier_restarts or role.status.failed_indexes)
 
 
 def _spent_retries(job: TrainingJob) -> Iterator[EndCondition]:
@@ -65,12 +49,3 @@ def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
         if failed and spec.max - len(failed) < least:
             text = f"{role.name} {min(failed)} has failed for good, and the others need it"
             yield EndCondition(job.queued_at, "FailedIndexes", text)
-
-
-def _ended_services(job: TrainingJob) -> Iterator[EndCondition]:
-    for role in filter(_is_ended_service, job.roles):
-        condition = role.status.end_condition
-        since = condition.since if condition else role.reported_at
-        if since:
-            text = f"{role.name} has ended, and the training needs it"
-            yield EndCondition(since + _ENDING, "ServiceEnded", text)

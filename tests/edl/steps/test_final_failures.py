@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.contract import CleanUp
+from edl.frameworks import FRAMEWORKS
 from edl.model import EndCondition, JobEnd, Phase, ResizePolicy, Role, TrainingJob
 from edl.model.pods import PodContainers
 from edl.phases import phase
@@ -15,12 +16,12 @@ from edl.steps.running_jobs import upkeep
 from edl.steps.step_collector import DueSteps
 from edl.writes import Json
 from tests.edl.trainings import (
+    LONG_AGO,
     NOW,
     job_patches,
     patches,
     pods,
     role,
-    seconds,
     training,
     written,
 )
@@ -38,13 +39,6 @@ def collective(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of the workers
     workers = role("worker", 1, 2, **(usual | fields))
     chief, evaluator = (role(name, pods=pods(name, [0])) for name in ("chief", "evaluator"))
     return training(chief, workers, evaluator, mode="collective")
-
-
-def with_ps(since: float, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of the chief
-    """Its only parameter server has completed so many seconds ago."""
-    over = EndCondition(NOW - seconds(since))
-    ps = role("ps", ending=JobEnd.COMPLETE, end_condition=over)
-    return training(role("chief", pods=pods("chief", [0]), **fields), ps, role("worker", 1, 2))
 
 
 def failure(due: DueSteps) -> str:
@@ -121,26 +115,15 @@ def test_other_ranks_continue_without_one() -> None:
     assert not failure(upkeep(training(*others, lone, mode="collective"), (), NOW))
 
 
-def test_a_job_fails_five_minutes_after_a_parameter_server_has_completed() -> None:
-    """A server may end with the training, just before the chief does."""
-    assert failure(upkeep(with_ps(299), (), NOW)) == ""
-    assert upkeep(with_ps(299), (), NOW).recheck_after == seconds(1)
-    assert failure(upkeep(with_ps(300), (), NOW)) == (
-        "mnist has failed: ServiceEnded: ps has ended, and the training needs it"
-    )
-
-
-@pytest.mark.parametrize(("since", "fails"), [(299, False), (300, True)])
-def test_one_server_of_several_is_missed_as_well(since: float, fails: bool) -> None:  # noqa: FBT001
-    """Its index is not created again, and the Job controller says when it last counted."""
-    ps = role("ps", 2, pods=pods("ps", [0]), finished_indexes=frozenset({1}))
-    ps = replace(ps, reported_at=NOW - seconds(since))
-    job = training(role("chief", pods=pods("chief", [0])), ps, role("worker", 1, 2))
-    assert bool(failure(upkeep(job, (), NOW))) == fails
-    unknown = replace(job, roles=(job.roles[0], replace(ps, reported_at=None), job.roles[2]))
-    assert not failure(upkeep(unknown, (), NOW))
-
-
-def test_a_job_that_waits_or_has_ended_does_not_fail_for_its_parameter_server() -> None:
-    assert not failure(upkeep(with_ps(900, suspended=True), (), NOW))
-    assert failure(upkeep(with_ps(900, ending=JobEnd.COMPLETE), (), NOW)) == "mnist is done"
+@pytest.mark.parametrize("framework", ["tensorflow", "horovod", "paddle"])
+def test_no_training_job_ends_because_a_service_has_ended(framework: str) -> None:
+    """A chief may still export its model, and Horovod trains on with its other workers."""
+    kinds = FRAMEWORKS[framework].kinds.values()
+    leads = {"tensorflow": "chief", "horovod": "launcher", "paddle": "trainer"}[framework]
+    chief = role(leads, pods=pods(leads, [0]), is_leader=True)
+    for serves in (kind.name for kind in kinds if kind.serves and kind.name != leads):
+        over = {"ending": JobEnd.COMPLETE, "end_condition": EndCondition(LONG_AGO)}
+        part = {"pods": pods(serves, [0]), "finished_indexes": frozenset({1}), "is_service": True}
+        for service in (role(serves, **over, is_service=True), role(serves, 2, **part)):
+            job = training(chief, replace(service, reported_at=LONG_AGO), framework=framework)
+            assert failure(upkeep(job, (), NOW)) == ""
