@@ -116,8 +116,8 @@ _TABLE: Final = f"""
 {keys.STARTED_AT} | RFC 3339 time | when the training job was last started
 {keys.FAILURES_AT_START} | whole number | failed pods at the last start or scale-up: more mean \
     a lost pod
-{keys.EARLIER_RESTARTS} | whole number | restarts of containers in pods that a restart of the \
-    whole job ended: they count for `backoffLimit` beside those of present pods
+{keys.EARLIER_RESTARTS} | whole number | restarts of training containers in pods that a \
+    restart for one of them ended: they count for `backoffLimit` beside those of present pods
 {keys.RAISED_LIMIT} | whole number | the `backoffLimit` that the reconciler last set, once earlier \
     failures and restarts no longer counted
 {keys.DELAYED_UNTIL} | RFC 3339 time | pods were missing when it was stopped or scaled \

@@ -201,6 +201,8 @@ class TrainingRuns(msgspec.Struct, frozen=True):
     failed_at: datetime | None = None
     """The end of the run before; None if the kubelet has never restarted it."""
     failed_run_began: datetime | None = None
+    restarts: int = 0
+    """How often the kubelet has restarted it; 0 once its pod is over."""
 
 
 class PodContainers(msgspec.Struct, frozen=True):

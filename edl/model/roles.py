@@ -141,7 +141,7 @@ class RoleRecord(msgspec.Struct, frozen=True):
     failures_at_start: int = 0
     """`RoleStatus.failures` at the last start or scale-up."""
     earlier_restarts: int = 0
-    """Restarts of containers in pods that a restart of the whole job ended; they count, too."""
+    """Restarts of training containers that ended with a restart of the whole job for them."""
     delayed_until: datetime | None = None
     """Latest end of the Job controller's back-off, if pods were missing as it last shrank."""
     consumed: str = ""

@@ -159,14 +159,15 @@ def _of_containers(pod: PodObject, *, ready: bool) -> PodContainers:
     waits = wait if wait and not wait.usual else None
     restarts = 0 if over else sum(status.restart_count for status in (*initial, *containers))
     training = pod.spec.containers[0].name if pod.spec.containers else ""
-    runs = next((_runs(status) for status in containers if status.name == training), TrainingRuns())
+    status = next((status for status in containers if status.name == training), None)
+    runs = _runs(status, over=over) if status else TrainingRuns()
     if ready and not runs.failed_at:
         runs = TrainingRuns()
     decoded = PodContainers(runs, waits, restarts)
     return _UNREMARKABLE if decoded == _UNREMARKABLE else decoded
 
 
-def _runs(status: ContainerStatus) -> TrainingRuns:
+def _runs(status: ContainerStatus, *, over: bool) -> TrainingRuns:
     """The runs of one container.
 
     A kubelet that no longer knows the end of the run before reports none: it was before this run.
@@ -178,7 +179,8 @@ def _runs(status: ContainerStatus) -> TrainingRuns:
     if ended is None or not ended.exit_code:
         ended = status.last_state.terminated
     failed_at = ended.finished_at if ended and ended.finished_at else began
-    return TrainingRuns(began, failed_at, ended.started_at if ended else None)
+    restarts = 0 if over else status.restart_count
+    return TrainingRuns(began, failed_at, ended.started_at if ended else None, restarts)
 
 
 def container_wait(status: Json) -> ContainerWait | None:

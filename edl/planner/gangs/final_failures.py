@@ -20,14 +20,20 @@ def final_failure(job: TrainingJob) -> EndCondition | None:
     return next(chain(_spent_retries(job), _failed_ranks(job)), None)
 
 
-def has_spent_retries(role: Role) -> bool:
-    """Whether its containers failed as often as `backoffLimit` allows (docs/kubernetes.md 33).
+def _has_spent_retries(role: Role) -> bool:
+    """Whether its training containers failed as often as `backoffLimit` allows.
 
-    The Job controller forgets the restarts of pods that a restart of the whole job has ended.
+    The Job controller forgets those of pods that a restart of the whole job has ended
+    (docs/kubernetes.md 33).
     """
     before = role.record.earlier_restarts
-    restarts = before + sum(pod.containers.restarts for pod in role.status.pods)
+    restarts = before + training_restarts(role)
     return before > 0 and restarts >= max(role.spec.backoff_limit, 1)
+
+
+def training_restarts(role: Role) -> int:
+    """How often the kubelet has restarted the training containers of its present pods."""
+    return sum(pod.containers.runs.restarts for pod in role.status.pods)
 
 
 def _may_be_final(role: Role) -> bool:
@@ -35,7 +41,7 @@ def _may_be_final(role: Role) -> bool:
 
 
 def _spent_retries(job: TrainingJob) -> Iterator[EndCondition]:
-    for role in filter(has_spent_retries, job.live):
+    for role in filter(_has_spent_retries, interdependent(job)):
         text = f"containers of {role.name} were restarted {role.spec.backoff_limit} times"
         yield EndCondition(job.queued_at, "BackoffLimitExceeded", text)
 

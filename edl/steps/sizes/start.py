@@ -6,8 +6,9 @@ from datetime import datetime
 from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, interdependent
 from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
+from edl.planner.gangs.final_failures import training_restarts
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -163,7 +164,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
             last_change_annotations(suspension.reason)
             | ({contract.SCALING: None} if role.request.scaling else {})
             | backoff_annotation(role, now)
-            | _stopped(role, suspension.reason, now),
+            | _stopped(job, role, suspension.reason, now),
         )
         for role in running
     )
@@ -174,20 +175,20 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     return Step(job.key, (*marks, *writes), events, sizes=sizes)
 
 
-def _stopped(role: Role, reason: Reason, now: datetime) -> dict[str, str]:
+def _stopped(job: TrainingJob, role: Role, reason: Reason, now: datetime) -> dict[str, str]:
     message = messages.message(reason)
     entry = HistoryEntry(
         now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, message
     )
     timed = reason.restart is Restart.STOPPED
     since = {contract.RESIZED_AT: timestamp(now)} if timed else {}
-    return job_history.annotation(role, [entry]) | since | _ended_restarts(role, reason)
+    return job_history.annotation(role, [entry]) | since | _ended_restarts(job, role, reason)
 
 
-def _ended_restarts(role: Role, reason: Reason) -> dict[str, str]:
-    """Keeps the restarts of containers that count for `backoffLimit` and end with their pods."""
-    restarts = sum(pod.containers.restarts for pod in role.status.pods)
-    lost = reason.code in (Code.CONTAINER_RESTARTED, Code.POD_LOST)
-    if not (lost and restarts and role.template.restarts_in_place):
+def _ended_restarts(job: TrainingJob, role: Role, reason: Reason) -> dict[str, str]:
+    """Keeps the restarts of training containers that end with their pods, if they are the cause."""
+    restarts = training_restarts(role)
+    caused = reason.code is Code.CONTAINER_RESTARTED and role in interdependent(job)
+    if not (caused and restarts and role.template.restarts_in_place):
         return {}
     return {contract.EARLIER_RESTARTS: str(role.record.earlier_restarts + restarts)}

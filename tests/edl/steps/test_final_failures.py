@@ -9,7 +9,7 @@ from edl import contract
 from edl.contract import CleanUp
 from edl.frameworks import FRAMEWORKS
 from edl.model import EndCondition, JobEnd, Phase, ResizePolicy, Role, TrainingJob
-from edl.model.pods import PodContainers
+from edl.model.pods import PodContainers, TrainingRuns
 from edl.phases import phase
 from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.running_jobs import upkeep
@@ -33,7 +33,8 @@ NOTHING_LEFT: Json = {"parallelism": 0, "completions": 0}
 def collective(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of the workers
     """A chief, two workers and an evaluator; the workers' containers were restarted four times."""
     ranks = tuple(
-        replace(pod, containers=PodContainers(restarts=2)) for pod in pods("worker", range(2))
+        replace(pod, containers=PodContainers(TrainingRuns(restarts=2), restarts=9))
+        for pod in pods("worker", range(2))
     )
     usual = {"size": 2, "pods": ranks, "resizing": ResizePolicy.RESTART, "backoff_limit": 6}
     workers = role("worker", 1, 2, **(usual | fields))
@@ -110,7 +111,11 @@ def test_other_ranks_continue_without_one() -> None:
     workers = role("worker", 2, 3, size=3, failed_indexes=frozenset({2}))
     job = training(role("launcher"), workers, framework="horovod")
     assert not failure(upkeep(job, (), NOW))
-    lone = role("evaluator", failed_indexes=frozenset({0}), pods=pods("evaluator", [0]))
+
+
+@pytest.mark.parametrize("fields", [{"failed_indexes": frozenset({0})}, {"earlier_restarts": 9}])
+def test_others_train_on_without_an_evaluator(fields: dict[str, Any]) -> None:
+    lone = role("evaluator", pods=pods("evaluator", [0]), backoff_limit=6, **fields)
     others = collective().roles[:2]
     assert not failure(upkeep(training(*others, lone, mode="collective"), (), NOW))
 
@@ -122,8 +127,9 @@ def test_no_training_job_ends_because_a_service_has_ended(framework: str) -> Non
     leads = {"tensorflow": "chief", "horovod": "launcher", "paddle": "trainer"}[framework]
     chief = role(leads, pods=pods(leads, [0]), is_leader=True)
     for serves in (kind.name for kind in kinds if kind.serves and kind.name != leads):
-        over = {"ending": JobEnd.COMPLETE, "end_condition": EndCondition(LONG_AGO)}
-        part = {"pods": pods(serves, [0]), "finished_indexes": frozenset({1}), "is_service": True}
-        for service in (role(serves, **over, is_service=True), role(serves, 2, **part)):
-            job = training(chief, replace(service, reported_at=LONG_AGO), framework=framework)
+        over: dict[str, Any] = {"ending": JobEnd.COMPLETE, "end_condition": EndCondition(LONG_AGO)}
+        part: dict[str, Any] = {"pods": pods(serves, [0]), "finished_indexes": frozenset({1})}
+        for service in (role(serves, **over), role(serves, 2, **part)):
+            ended = service.changed(is_service=True, reported_at=LONG_AGO)
+            job = training(chief, ended, framework=framework)
             assert failure(upkeep(job, (), NOW)) == ""

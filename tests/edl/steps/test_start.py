@@ -9,7 +9,7 @@ from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.lost_pods import lost_pods
 from edl.model import Reason, ResizePolicy, Role, ScaleDeadline
-from edl.model.pods import PodContainers
+from edl.model.pods import PodContainers, TrainingRuns
 from edl.planner.plan import Admission, Suspension
 from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.sizes.start import start, stop
@@ -163,16 +163,17 @@ def test_restarts_of_containers_count_on_after_a_restart_of_the_whole_job(
     why: Reason,
     in_place: bool,  # noqa: FBT001
 ) -> None:
-    """Their pods are deleted, and a pause asks for no further try."""
-    ranks = tuple(
-        replace(one, containers=PodContainers(restarts=2)) for one in pods("worker", [0, 1])
-    )
+    """Their pods are deleted. Only those that caused the stop count, and no sidecar."""
+    containers = PodContainers(TrainingRuns(restarts=2), restarts=7)
+    ranks = tuple(replace(one, containers=containers) for one in pods("worker", [0, 1]))
     running = WORKER.changed(suspended=False, pods=ranks, restarts_in_place=in_place)
-    step = stop(training(running.changed(earlier_restarts=3)), Suspension(KEY, why), NOW)
-    (notes,) = map(written, patches(step))
-    counts = in_place and why is not reasons.PAUSED
-    assert notes.get(contract.EARLIER_RESTARTS) == ("7" if counts else None)
-    (patch,) = patches(step)
+    evaluator = role("evaluator", pods=ranks[:1], restarts_in_place=in_place)
+    stopped = training(running.changed(earlier_restarts=3), evaluator, mode="collective")
+    step = stop(stopped, Suspension(KEY, why), NOW)
+    patch, other = patches(step)
+    counts = in_place and why is reasons.CONTAINER_RESTARTED
+    assert written(patch).get(contract.EARLIER_RESTARTS) == ("7" if counts else None)
+    assert contract.EARLIER_RESTARTS not in written(other)
     assert patched_role(running, patch).record.earlier_restarts == (7 if counts else 0)
 
 

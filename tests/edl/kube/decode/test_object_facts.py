@@ -374,14 +374,16 @@ def test_a_training_container_that_failed_is_noticed_and_no_sidecar() -> None:
     before = (timestamp(failed), timestamp(started))
     again: Json = {"running": {"startedAt": began}}
     assert runs(restartCount=1, state=again, lastState=end) == TrainingRuns(
-        timestamp(began), *before
+        timestamp(began), *before, restarts=1
     )
     waits: Json = {"waiting": {"reason": "CrashLoopBackOff"}}
-    assert runs(restartCount=2, state=waits, lastState=end) == TrainingRuns(None, *before)
-    assert runs(restartCount=2, state=end, lastState={}) == TrainingRuns(None, *before)
+    assert runs(restartCount=2, state=waits, lastState=end) == TrainingRuns(None, *before, 2)
+    assert runs(restartCount=2, state=end, lastState={}) == TrainingRuns(None, *before, 2)
     done: Json = {"terminated": {"exitCode": 0, "finishedAt": minute(9)}}
-    assert runs(restartCount=1, state=done, lastState=end) == TrainingRuns(None, *before)
-    assert runs(restartCount=1, state=again) == TrainingRuns(*[timestamp(began)] * 2)
+    assert runs(restartCount=1, state=done, lastState=end) == TrainingRuns(None, *before, 1)
+    assert runs(restartCount=1, state=again) == TrainingRuns(
+        timestamp(began), timestamp(began), restarts=1
+    )
 
 
 def test_the_restarts_of_all_containers_of_a_pod_count_until_it_has_ended() -> None:

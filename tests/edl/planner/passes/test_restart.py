@@ -277,7 +277,7 @@ def test_a_replacement_of_a_pod_whose_loss_is_never_counted_restarts_them_all() 
 
 def with_a_failed_container(failed: float = -31, **fields: Any) -> TrainingJob:  # noqa: ANN401
     """Two workers that have trained since 12:00 minus 50 minutes, the second with a restart."""
-    runs = TrainingRuns(at(failed + 1), at(failed), at(-2990))
+    runs = TrainingRuns(at(failed + 1), at(failed), at(-2990), restarts=1)
     pods = (pod(0, "a", ready_since=at(-2990)), pod(1, "a", runs=runs, restarts=1))
     return restarting("mnist", 1, 2, suspended=False, size=2, pods=pods, **fields)
 
