@@ -113,12 +113,16 @@ def test_containers_that_fail_at_each_start_use_up_the_limit_of_their_job(
 
 
 def test_a_rank_that_failed_for_good_fails_the_job_of_those_that_wait_for_it(
-    installed: Stage,
+    installed: Stage, rounds: Rounds
 ) -> None:
+    """They have an hour, as they may save their model."""
     installed.apply(pair(backoffLimitPerIndex=0))
-    installed.until_runs("pair", 2)
+    rounds.until_runs("pair", 2)
     installed.complete("pair", 1, 1)
-    installed.until(lambda: has_failed(installed, "pair"), "it has failed")
+    installed.until(lambda: "failedIndexes" in installed.job("pair")["status"], "it is counted")
+    rounds.perform(AHEAD)
+    assert "activeDeadlineSeconds" not in installed.job("pair")["spec"]
+    rounds.until(lambda: has_failed(installed, "pair"), "it has failed", timedelta(hours=1))
     assert installed.message("pair") == (
         "pair has failed: FailedIndexes: worker 1 has failed for good, and the others need it"
     )

@@ -4,14 +4,19 @@ The Job controller knows one Job and its present pods. The training job fails as
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import chain
+from typing import Final
 
 from edl.frameworks import interdependent, needs_minimum
 from edl.model import EndCondition, Role, TrainingJob
 
+_SAVING: Final = timedelta(hours=1)
+"""The other ranks may have ended their training, and save the model."""
+
 
 def final_failure(job: TrainingJob) -> EndCondition | None:
-    """Why the training job never completes; None if it may."""
+    """Why the training job never completes; None if it may. It may be due later (`since`)."""
     # Fast path: most training jobs have none of these.
     if not any(map(_may_be_final, job.roles)):
         return None
@@ -54,4 +59,5 @@ def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
         least = spec.min if needs_minimum(job) else spec.max
         if failed and spec.max - len(failed) < least:
             text = f"{role.name} {min(failed)} has failed for good, and the others need it"
-            yield EndCondition(job.queued_at, "FailedIndexes", text)
+            since = role.reported_at or job.started_at or job.queued_at
+            yield EndCondition(since + _SAVING, "FailedIndexes", text)

@@ -22,6 +22,7 @@ from tests.edl.trainings import (
     patches,
     pods,
     role,
+    seconds,
     training,
     written,
 )
@@ -59,7 +60,7 @@ def failure(due: DueSteps) -> str:
             "BackoffLimitExceeded: containers of worker were restarted 6 times",
         ),
         (
-            {"failed_indexes": frozenset({1})},
+            {"failed_indexes": frozenset({1}), "reported_at": LONG_AGO},
             "FailedIndexes: worker 1 has failed for good, and the others need it",
         ),
     ],
@@ -82,7 +83,7 @@ def test_its_completion_role_fails_and_the_others_end() -> None:
 
 def test_the_failure_is_shown_once_the_job_has_ended() -> None:
     """Its Job's own condition names the deadline by which it was ended."""
-    job = collective(failed_indexes=frozenset({1}))
+    job = collective(failed_indexes=frozenset({1}), reported_at=LONG_AGO)
     (step,), _ = upkeep(job, (), NOW)
     by_job = {patch.target.name: patch for patch in patches(step)}
     deadline = EndCondition(NOW, "DeadlineExceeded", "Job was active longer than specified")
@@ -98,24 +99,38 @@ def test_the_failure_is_shown_once_the_job_has_ended() -> None:
     assert str(job.failure) == "FailedIndexes: worker 1 has failed for good, and the others need it"
 
 
+def test_the_others_have_an_hour_after_a_rank_has_failed_for_good() -> None:
+    """It may have failed as it ended, while another one saves the model."""
+    for since, fails in ((3599, False), (3600, True)):
+        job = collective(failed_indexes=frozenset({1}), reported_at=NOW - seconds(since))
+        assert bool(failure(upkeep(job, (), NOW))) == fails
+        waits = replace(job, roles=(job.roles[0].changed(suspended=True), *job.roles[1:]))
+        assert not failure(upkeep(waits, (), NOW))
+    job = collective(failed_indexes=frozenset({1}), reported_at=NOW - seconds(3599))
+    assert upkeep(job, (), NOW).recheck_after == seconds(1)
+
+
 @pytest.mark.parametrize(("low", "fails"), [(1, False), (2, False), (3, True)])
 def test_torchrun_needs_its_minimum_alone(low: int, fails: bool) -> None:  # noqa: FBT001
     """It grows to its max for a rank that has failed for good."""
     ranks = pods("worker", range(2))
     workers = role("worker", low, 3, size=3, pods=ranks, failed_indexes=frozenset({2}))
+    workers = workers.changed(reported_at=LONG_AGO)
     job = training(workers.changed(is_leader=True), framework="pytorch")
     assert bool(failure(upkeep(job, (), NOW))) == fails
 
 
 def test_other_ranks_continue_without_one() -> None:
-    workers = role("worker", 2, 3, size=3, failed_indexes=frozenset({2}))
+    workers = role("worker", 2, 3, size=3, failed_indexes=frozenset({2}), reported_at=LONG_AGO)
     job = training(role("launcher"), workers, framework="horovod")
     assert not failure(upkeep(job, (), NOW))
 
 
 @pytest.mark.parametrize("fields", [{"failed_indexes": frozenset({0})}, {"earlier_restarts": 9}])
 def test_others_train_on_without_an_evaluator(fields: dict[str, Any]) -> None:
-    lone = role("evaluator", pods=pods("evaluator", [0]), backoff_limit=6, **fields)
+    lone = role(
+        "evaluator", pods=pods("evaluator", [0]), backoff_limit=6, reported_at=LONG_AGO, **fields
+    )
     others = collective().roles[:2]
     assert not failure(upkeep(training(*others, lone, mode="collective"), (), NOW))
 
