@@ -299,6 +299,43 @@ def test_a_job_whose_containers_fail_at_every_start_restarts_less_and_less_often
         assert len(plan_for(cluster(node("a", 2), mine)).suspensions) == late
 
 
+@pytest.mark.parametrize("calm", [599, 600])
+def test_a_container_that_has_not_failed_again_for_long_has_joined_the_others(calm: int) -> None:
+    mine = with_a_failed_container(-calm, started_at=at(-9999))
+    assert len(plan_for(cluster(node("a", 2), mine)).suspensions) == (calm < 600)
+
+
+@pytest.mark.parametrize("failed", [45, 90, 200])
+def test_a_failure_before_the_group_has_formed_ends_in_a_start_that_lasts(failed: int) -> None:
+    """Programs may load data for minutes before they connect; the kubelet restarts one of them."""
+    why, stops = None, 0
+    for _ in range(9):
+        stop = _stop_in_two_hours(failed, why)
+        if stop is None:
+            break
+        stops, why = stops + 1, stop
+    assert 0 < stops <= 3
+
+
+def _stop_in_two_hours(failed: int, last: Reason | None) -> Reason | None:
+    """Why a job is stopped whose last stop was for this reason, and that fails so early."""
+    rank = pod(0, "a", created_at=at(1), ready_since=at(10))
+    runs = TrainingRuns(at(failed + 10), at(failed), at(10), 1)
+    second = pod(1, "a", created_at=at(1), ready_since=at(failed + 10), runs=runs)
+    ranks = {"size": 2, "pods": (rank, second), "started_at": at(0), "resized_at": at(0)}
+    mine = restarting("mnist", 1, 2, suspended=False, last=last, **ranks)
+    for seconds in range(failed + 10, 7200, 10):
+        if found := plan_for(cluster(node("a", 2), mine, seconds=seconds)).suspensions:
+            return _started_after(found[0].reason)
+    return None
+
+
+def _started_after(why: Reason) -> Reason:
+    """The reason that the start after this stop records."""
+    (admission,) = plan_for(cluster(node("a", 9), stopped(size=2, last=why))).admissions
+    return admission.reason
+
+
 @pytest.mark.parametrize(("limit", "stops"), [(6, 0), (7, 1)])
 def test_a_job_without_retries_is_not_restarted(limit: int, stops: int) -> None:
     """It fails instead (tests/edl/steps/test_final_failures.py)."""
