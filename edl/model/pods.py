@@ -194,7 +194,7 @@ class ContainerWait(msgspec.Struct, frozen=True):
 
 
 class TrainingRuns(msgspec.Struct, frozen=True):
-    """The runs of a pod's training container, its first one: sidecars do not train."""
+    """The runs of a pod's training container, mostly its first one: sidecars do not train."""
 
     began: datetime | None = None
     """The start of its present run; None while it does not run."""

@@ -118,6 +118,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     confirmed_at: str = msgspec.field(name=contract.CONFIRMED_AT, default="")
     assigned: str = msgspec.field(name=contract.ASSIGNED_NODE, default="")
     placed_at: str = msgspec.field(name=contract.PLACED_AT, default="")
+    container: str = msgspec.field(name=contract.DEFAULT_CONTAINER, default="")
     gpus: str = msgspec.field(name=contract.SHARED_GPU_UUID, default="")
     gpu_memory: str = msgspec.field(name=contract.SHARED_GPU_MEMORY, default="")
     do_not_disrupt: str | None = msgspec.field(name=contract.DO_NOT_DISRUPT, default=None)

@@ -158,13 +158,20 @@ def _of_containers(pod: PodObject, *, ready: bool) -> PodContainers:
     wait = None if over else _first_wait([*initial, *containers])
     waits = wait if wait and not wait.usual else None
     restarts = 0 if over else sum(status.restart_count for status in (*initial, *containers))
-    training = pod.spec.containers[0].name if pod.spec.containers else ""
+    training = _training_container(pod)
     status = next((status for status in containers if status.name == training), None)
     runs = _runs(status, over=over) if status else TrainingRuns()
     if ready and not runs.failed_at:
         runs = TrainingRuns()
     decoded = PodContainers(runs, waits, restarts)
     return _UNREMARKABLE if decoded == _UNREMARKABLE else decoded
+
+
+def _training_container(pod: PodObject) -> str:
+    """The container that users mean (Istio and Linkerd put theirs before it), else the first."""
+    names = [container.name for container in pod.spec.containers]
+    named = pod.metadata.annotations.container
+    return named if named in names else next(iter(names), "")
 
 
 def _runs(status: ContainerStatus, *, over: bool) -> TrainingRuns:

@@ -350,13 +350,14 @@ def test_a_namespace_that_says_nothing_has_no_policy() -> None:
     assert not found.policy.limits
 
 
-def runs(**status: Json | int) -> TrainingRuns:
+def runs(*, order: str = "main a", named: str = "", **status: Json | int) -> TrainingRuns:
     """Of a pod whose sidecar has failed, too; kubelets sort the statuses by name."""
     sidecar = {"name": "a", "restartCount": 9, "state": {"running": {"startedAt": minute(50)}}}
     sidecar["lastState"] = {"terminated": {"exitCode": 1, "finishedAt": minute(40)}}
     statuses = [sidecar, {"name": "main"} | status]
     body = job_pod("a", 0, "mnist", status={"containerStatuses": statuses})
-    body["spec"]["containers"] = [{"name": "main"}, {"name": "a"}]
+    body["spec"]["containers"] = [{"name": name} for name in order.split()]
+    body["metadata"]["annotations"][contract.DEFAULT_CONTAINER] = named
     found = object_facts.pod(msgspec.json.encode(body), ShapeInterner())
     assert found.pod is not None
     return found.pod.containers.runs
@@ -384,6 +385,16 @@ def test_a_training_container_that_failed_is_noticed_and_no_sidecar() -> None:
     assert runs(restartCount=1, state=again) == TrainingRuns(
         timestamp(began), timestamp(began), restarts=1
     )
+
+
+@pytest.mark.parametrize(
+    ("order", "named", "restarts"),
+    [("a main", "main", 1), ("a main", "", 9), ("main a", "gone", 1), ("main a", "a", 9)],
+)
+def test_a_pod_may_name_its_training_container(order: str, named: str, restarts: int) -> None:
+    """Istio and Linkerd put their proxy first, and name the user's container."""
+    again: Json = {"running": {"startedAt": minute(6)}}
+    assert runs(order=order, named=named, restartCount=1, state=again).restarts == restarts
 
 
 def test_the_restarts_of_all_containers_of_a_pod_count_until_it_has_ended() -> None:
