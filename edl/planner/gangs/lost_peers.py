@@ -44,7 +44,7 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
     failed = [
         pod.failed_at
         for pod in pods
-        if pod.failed_at and _all_ran(_peers(pod, pods), pod.failed_at - _FORMING)
+        if pod.failed_at and _all_ran(_peers(pod, pod.failed_at, pods), pod.failed_at - _FORMING)
     ]
     return LostPeer(reasons.CONTAINER_RESTARTED, max(failed)) if failed else None
 
@@ -58,9 +58,12 @@ def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
             yield pod
 
 
-def _peers(pod: Pod, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The other pods without those that failed in the same run as this pod, or since."""
-    began = pod.containers.runs.failed_run_began or pod.created_at
+def _peers(pod: Pod, failed_at: datetime, pods: Sequence[Pod]) -> Iterator[Pod]:
+    """The other pods without those that failed in the same run as this pod, or since.
+
+    Of a run that its kubelet has forgotten, the last moments count.
+    """
+    began = pod.containers.runs.failed_run_began or failed_at - _FORMING
     return (
         other
         for other in pods

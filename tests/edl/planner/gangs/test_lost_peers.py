@@ -81,6 +81,8 @@ def test_a_container_whose_kubelet_forgot_its_last_run_counts_by_its_present_one
     began = at(START + 900)
     forgot = trains(0, ready_since=began, runs=TrainingRuns(began, began))
     assert lost(forgot, trains(1)) == (Code.CONTAINER_RESTARTED, 900)
+    assert lost(forgot, failed(1, after=25)) == (Code.CONTAINER_RESTARTED, 900), "it had joined"
+    assert lost(forgot, failed(1, after=871)) is None, "in the same run"
 
 
 def with_evaluator(*pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
