@@ -228,8 +228,8 @@ def _owned(all_rules: Iterable[PodConstraints]) -> Iterator[OwnedSelector]:
 def _selecting(index: Selectors, rules: PodConstraints) -> dict[Selector, None]:
     """The selectors that match a pod; its own are among them, however many the index leaves out."""
     labels = dict(rules.labels)
-    own = (one for one in rules.selectors if one.matches(rules.namespace, labels))
-    return dict.fromkeys(chain(index.matching(rules.namespace, rules.labels), own))
+    matching = (one for one in rules.selectors if one.matches(rules.namespace, labels))
+    return dict.fromkeys(chain(index.matching(rules.namespace, rules.labels), matching))
 
 
 def _domains(values: Sequence[str | None]) -> DomainIndex:

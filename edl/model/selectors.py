@@ -159,11 +159,11 @@ def _in_turn(
     for owner, selector in order:
         if selector in present:
             by_owner[owner].append(selector)
-    own = by_owner.pop(place, [])
+    of_place = by_owner.pop(place, [])
     turns = chain.from_iterable(
         zip_longest(*(by_owner[name] for name in sorted(by_owner, key=str)))
     )
-    return dict.fromkeys(selector for selector in chain(own, turns) if selector is not None)
+    return dict.fromkeys(selector for selector in chain(of_place, turns) if selector is not None)
 
 
 def _places(selector: Selector) -> Iterable[str | None]:

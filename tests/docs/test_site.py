@@ -54,7 +54,8 @@ def test_troubleshooting_explains_every_attempt_that_came_to_nothing() -> None:
 def sources() -> str:
     """All that we can say, as one text; figures and names in it are a figure's place."""
     folders = ("edl", "webhook", "reconciler", "kubectl_edl", "certs")
-    files = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files.append(ROOT / "manifests" / "base" / "fence.yaml")
     return re.sub(r'"\n\s*f?"', "", "\n".join(path.read_text() for path in files))
 
 

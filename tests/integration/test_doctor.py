@@ -93,7 +93,7 @@ def test_a_user_of_one_namespace_is_told_what_is_missing(shell: Shell, tmp_path:
     assert "mutatingwebhookconfigurations" in found["installed"]["message"]
     assert "validatingadmissionpolicies" in found["rights"]["message"]
     user = f"system:serviceaccount:{shell.namespace}:ann"
-    assert f'--user="{user}"' in found["your-rights"]["remediation"]
+    assert f"--user={user}" in found["your-rights"]["remediation"]
     assert found["stuck"]["result"] == "ok"
 
 

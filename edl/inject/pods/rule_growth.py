@@ -14,12 +14,12 @@ from edl.writes import Json
 
 def findings(new: Json, old: Json) -> list[Finding]:
     """Each kind of which the pods would have more than before, and than the limit."""
-    before = {(one.path, one.kind): one.number for one in _excess(old)}
+    before = {(count.path, count.kind): count.number for count in _excess(old)}
     above = "" if new.get("kind") == "Pod" else "spec.template."
     return [
-        Finding(f"{above}{one.path}", f"{one.number} {one.kind}", f"at most {one.most}")
-        for one in _excess(new)
-        if one.number > before.get((one.path, one.kind), 0)
+        Finding(f"{above}{count.path}", f"{count.number} {count.kind}", f"at most {count.most}")
+        for count in _excess(new)
+        if count.number > before.get((count.path, count.kind), 0)
     ]
 
 

@@ -55,7 +55,8 @@ def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
     """Ranks that failed for good and that the others need; torchrun needs its minimum alone."""
     needed = job.live if needs_minimum(job) else interdependent(job)
     for role in needed:
-        failed, spec = role.status.failed_indexes, role.spec
+        spec = role.spec
+        failed = [index for index in role.status.failed_indexes if index < spec.max]
         least = spec.min if needs_minimum(job) else spec.max
         if failed and spec.max - len(failed) < least:
             text = f"{role.name} {min(failed)} has failed for good, and the others need it"

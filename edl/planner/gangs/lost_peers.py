@@ -17,9 +17,8 @@ from edl.model import Pod, Reason, Role, TrainingJob
 
 _FORMING: Final = timedelta(seconds=30)
 """A container that fails this soon after its peers began may have failed for lack of them."""
-_BOUND: Final = timedelta(seconds=5)
-"""A gated pod that is created this soon after its peers began may replace one that got no node: all
-pods of a start exist before any of them gets one."""
+_REGROUPED: Final = timedelta(minutes=10)
+"""A peer that failed this long before, and ran on, had joined the others again."""
 
 
 class LostPeer(NamedTuple):
@@ -51,23 +50,23 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
 
 def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
     """The role's pods that were created after all older pods had begun to train."""
-    patience = _BOUND if role.template.gated else _FORMING
     for pod in role.status.pods if role.may_have_replacements else ():
         older = (other for other in pods if other.created_at < pod.created_at)
-        if pod.active and _all_ran(older, pod.created_at - patience):
+        if pod.active and _all_ran(older, pod.created_at - _FORMING):
             yield pod
 
 
 def _peers(pod: Pod, failed_at: datetime, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The other pods without those that failed in the same run as this pod, or since.
+    """The other pods without those that failed shortly before, in the same run, or since.
 
     Of a run that its kubelet has forgotten, the last moments count.
     """
     began = pod.containers.runs.failed_run_began or failed_at - _FORMING
+    since = max(began, failed_at - _REGROUPED)
     return (
         other
         for other in pods
-        if other is not pod and not (other.failed_at and other.failed_at > began)
+        if other is not pod and not (other.failed_at and other.failed_at > since)
     )
 
 

@@ -121,25 +121,19 @@ MAY_REPLACE = ({"ignores": True}, {"failures": 1}, {"last": Reason(Code.PODS_REM
 def test_a_pod_that_was_created_while_the_others_trained_replaces_one(
     fields: dict[str, Any],
 ) -> None:
-    """All pods of a start exist before any has a node; some losses are never counted."""
-    assert lost(trains(0), replacement(1, after=15), **fields) == (Code.POD_LOST, 15)
-    several = (trains(0), replacement(1, after=15), replacement(2, after=40))
-    assert lost(*several, **fields) == (Code.POD_LOST, 40)
-    assert lost(trains(0), replacement(1, after=15)) is None, "the planner chose another node"
+    """Some losses are never counted."""
+    assert lost(trains(0), replacement(1, after=40), **fields) == (Code.POD_LOST, 40)
+    several = (trains(0), replacement(1, after=40), replacement(2, after=75))
+    assert lost(*several, **fields) == (Code.POD_LOST, 75)
+    assert lost(trains(0), replacement(1, after=40)) is None, "the planner chose another node"
 
 
 def test_a_pod_that_was_created_before_the_others_could_train_belongs_to_the_start() -> None:
-    assert lost(trains(0), replacement(1, after=14), ignores=True) is None
+    """A busy Job controller may create a replica above the minimum late."""
+    assert lost(trains(0), replacement(1, after=39), ignores=True) is None
     unready = pod(0, "a", created_at=at(START), ready=False)
     assert lost(unready, replacement(1, after=90), ignores=True) is None
     assert lost(replacement(0, after=90), replacement(1, after=90), ignores=True) is None
-
-
-def test_a_pod_without_a_gate_may_be_created_late_at_a_start() -> None:
-    for after, loss in ((39, None), (40, (Code.POD_LOST, 40))):
-        training = collective(trains(0), replacement(1, after=after), ignores=True)
-        ungated = tuple(part.changed(gated=False) for part in training.roles)
-        assert loss_of(replace(training, roles=ungated)) == loss
 
 
 def test_the_roles_are_looked_at_together() -> None:

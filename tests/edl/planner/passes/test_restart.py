@@ -267,10 +267,10 @@ def test_a_job_with_a_pod_lost_right_after_its_start_is_not_restarted_yet() -> N
 def test_a_replacement_of_a_pod_whose_loss_is_never_counted_restarts_them_all() -> None:
     """An eviction where the podFailurePolicy ignores disruptions, soon after the start."""
     since = {"created_at": at(-31), "ready_since": at(-29)}
-    rank = pod(0, "a", created_at=at(-60), ready_since=at(-50))
+    rank = pod(0, "a", created_at=at(-90), ready_since=at(-80))
     for ranks, stops in (((rank, pod(1, "a", **since)), 1), ((pod(0, "a", **since),), 0)):
         counted = {"suspended": False, "size": len(ranks), "pods": ranks, "ignores": True}
-        mine = restarting("mnist", 1, 2, **counted, started_at=at(-61))
+        mine = restarting("mnist", 1, 2, **counted, started_at=at(-91))
         found = plan_for(cluster(node("a", 2), mine)).suspensions
         assert [stop.reason for stop in found] == [reasons.restart(reasons.POD_LOST)] * stops
 
