@@ -13,6 +13,8 @@ from edl.backoff import Backoff
 from edl.frameworks import needs_minimum
 from edl.model import Code, Pod, PodPhase, Reason, Role, TrainingJob
 
+CALM: Final = timedelta(minutes=10)
+"""Pods that have run this long recovered; the kubelet resets container back-offs after this too."""
 LONGEST_BACKOFF: Final = timedelta(minutes=10)
 _BACKOFF: Final = Backoff(timedelta(seconds=10), LONGEST_BACKOFF)
 """`DefaultJobPodFailureBackOff` and `MaxJobPodFailureBackOff` of kube-controller-manager."""

@@ -5,17 +5,14 @@ a pod exists. It fails beyond `backoffLimit`, which may be raised at any time. A
 every start never runs long enough for that.
 """
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from edl import contract
+from edl.lost_pods import CALM
 from edl.model import Role, TrainingJob
 from edl.spec.allowed_sizes import unended
 from edl.steps.preconditioned_patches import job_patch
 from edl.writes import Patch
-
-CALM: Final = timedelta(minutes=10)
-"""How long all pods must have been ready; the kubelet resets container back-offs after this too."""
 
 
 def raise_backoff_limit(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:

@@ -10,8 +10,8 @@ from edl.errors import Conflict
 from edl.kube.cache.watched_kinds import read_once
 from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
+from edl.lost_pods import CALM
 from edl.planner.plan import Plan
-from edl.steps.backoff_limit import CALM
 from edl.steps.plan_steps import steps
 from edl.writes import Json
 from tests.integration.support.stage import Stage, elastic

@@ -58,7 +58,6 @@ def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
         spec = role.spec
         failed = [index for index in role.status.failed_indexes if index < spec.max]
         least = spec.min if needs_minimum(job) else spec.max
-        if failed and spec.max - len(failed) < least:
+        if failed and spec.max - len(failed) < least and role.reported_at:
             text = f"{role.name} {min(failed)} has failed for good, and the others need it"
-            since = role.reported_at or job.started_at or job.queued_at
-            yield EndCondition(since + _SAVING, "FailedIndexes", text)
+            yield EndCondition(role.reported_at + _SAVING, "FailedIndexes", text)

@@ -6,11 +6,10 @@ exceeded quotas that take capacity back: extras yield for these, minimums stay.
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
 
 from edl import phases, reasons
 from edl.contract import Provision
-from edl.lost_pods import has_lost_any, stands_still
+from edl.lost_pods import CALM, has_lost_any, stands_still
 from edl.model import Code, Pod, Reason, TrainingJob
 from edl.planner.gangs.final_failures import final_failure
 from edl.planner.gangs.lost_peers import lost_peer
@@ -27,9 +26,6 @@ from edl.planner.snapshot.restart_backoff import (
 from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.spec.allowed_sizes import most_replicas, start_pods
-
-_CALM: Final = 2
-"""In cooldowns: a container that has not failed again for this long has joined the others."""
 
 
 def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
@@ -100,7 +96,9 @@ def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
     if lost.reason.code is Code.CONTAINER_RESTARTED:
         # No back-off of the Job controller delays the next start, so this one has to last.
         due = elapsed(job.started_at, restart_cooldown(snapshot, job.live)) and due
-        due = due and not elapsed(lost.at, _CALM * snapshot.limits.restart_cooldown)
+        # Nothing tells when a group has formed: a container that ran on for long has joined it.
+        joined = max(CALM, 2 * snapshot.limits.restart_cooldown)
+        due = due and not elapsed(lost.at, joined)
     return with_attempts(snapshot, job, reasons.restart(lost.reason)) if due else None
 
 

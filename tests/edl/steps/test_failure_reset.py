@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
+from edl.lost_pods import CALM
 from edl.model import Pod, Role
 from edl.model.pods import PodContainers
-from edl.steps.backoff_limit import CALM
 from edl.steps.running_jobs import upkeep
 from edl.writes import Json
 from tests.edl.trainings import (

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
+from edl.lost_pods import CALM
 from edl.model import ClusterState, JobEnd, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
 from edl.planner.plan import Drain, Plan, Resize
-from edl.steps.backoff_limit import CALM
 from edl.steps.dependents import PATIENCE
 from edl.steps.plan_steps import steps
 from edl.steps.unchanged_jobs import UnchangedJobs

@@ -162,3 +162,9 @@ def test_failures_that_are_counted_after_the_start_lose_none_of_its_pods() -> No
 def test_a_job_that_was_never_started_has_lost_nothing() -> None:
     training = replace(collective(trains(0), size=2, failures=1), started_at=None)
     assert lost_peer(training) is None
+
+
+def test_a_process_that_fails_late_has_peers_that_once_failed_for_lack_of_it() -> None:
+    peer = failed(1, after=15)
+    assert lost(failed(0, after=3600), peer) == (Code.CONTAINER_RESTARTED, 3600)
+    assert lost(failed(0, after=60), peer) is None

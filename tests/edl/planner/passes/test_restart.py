@@ -299,10 +299,14 @@ def test_a_job_whose_containers_fail_at_every_start_restarts_less_and_less_often
         assert len(plan_for(cluster(node("a", 2), mine)).suspensions) == late
 
 
-@pytest.mark.parametrize("calm", [599, 600])
-def test_a_container_that_has_not_failed_again_for_long_has_joined_the_others(calm: int) -> None:
-    mine = with_a_failed_container(-calm, started_at=at(-9999))
-    assert len(plan_for(cluster(node("a", 2), mine)).suspensions) == (calm < 600)
+@pytest.mark.parametrize(("cooldown", "calm"), [(1, 600), (300, 600), (900, 1800)])
+def test_a_container_that_has_not_failed_again_for_long_has_joined_the_others(
+    cooldown: int, calm: int
+) -> None:
+    limits = Limits(restart_cooldown=timedelta(seconds=cooldown))
+    for since, stops in ((calm - 1, 1), (calm, 0)):
+        mine = with_a_failed_container(-since, started_at=at(-9999))
+        assert len(plan_for(cluster(node("a", 2), mine), limits=limits).suspensions) == stops
 
 
 @pytest.mark.parametrize("failed", [45, 90, 200])
