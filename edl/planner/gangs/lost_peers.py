@@ -17,6 +17,8 @@ from edl.model import Pod, Reason, Role, TrainingJob
 
 _FORMING: Final = timedelta(seconds=30)
 """A container that fails this soon after its peers began may have failed for lack of them."""
+_BOUND: Final = timedelta(seconds=5)
+"""A gated pod that is created this soon after its peers began may replace one that got no node."""
 _REGROUPED: Final = timedelta(minutes=10)
 """A peer that failed this long before, and ran on, had joined the others again."""
 
@@ -49,10 +51,15 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
 
 
 def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The role's pods that were created after all older pods had begun to train."""
+    """The role's pods that were created after all older pods had begun to train.
+
+    Without a counted failure, a pod of the start may have been created late.
+    """
+    counted = role.template.gated and role.has_new_failures
+    patience = _BOUND if counted else _FORMING
     for pod in role.status.pods if role.may_have_replacements else ():
         older = (other for other in pods if other.created_at < pod.created_at)
-        if pod.active and _all_ran(older, pod.created_at - _FORMING):
+        if pod.active and _all_ran(older, pod.created_at - patience):
             yield pod
 
 

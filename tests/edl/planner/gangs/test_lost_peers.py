@@ -128,6 +128,14 @@ def test_a_pod_that_was_created_while_the_others_trained_replaces_one(
     assert lost(trains(0), replacement(1, after=40)) is None, "the planner chose another node"
 
 
+def test_a_pod_that_follows_a_counted_failure_replaces_one_soon_after_the_start() -> None:
+    assert lost(trains(0), replacement(1, after=15), failures=1) == (Code.POD_LOST, 15)
+    assert lost(trains(0), replacement(1, after=14), failures=1) is None
+    ungated = collective(trains(0), replacement(1, after=15), failures=1)
+    roles = tuple(part.changed(gated=False) for part in ungated.roles)
+    assert loss_of(replace(ungated, roles=roles)) is None
+
+
 def test_a_pod_that_was_created_before_the_others_could_train_belongs_to_the_start() -> None:
     """A busy Job controller may create a replica above the minimum late."""
     assert lost(trains(0), replacement(1, after=39), ignores=True) is None
