@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSteps:
     """One step with the writes to Jobs and pods that are due now."""
     end, failure = phases.ending(job), final_failure(job)
-    if end is None and failure and failure.since <= now:
+    due = failure if failure and failure.since <= now else None
+    if end is None and due:
         end = JobEnd.FAILED
     if end is not None:
-        step = finish(job, end, now, failure)
+        step = finish(job, end, now, due)
         return DueSteps((replace(step, writes=(*resume_unrecorded_ends(job), *step.writes)),))
     roles = {role.name: role for role in job.live}
     resizes = [

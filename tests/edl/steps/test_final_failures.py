@@ -110,6 +110,19 @@ def test_the_others_have_an_hour_after_a_rank_has_failed_for_good() -> None:
     assert upkeep(job, (), NOW).recheck_after == seconds(1)
 
 
+@pytest.mark.parametrize("since", [3599, 3600])
+def test_a_failure_that_is_not_due_yet_explains_no_end_of_another_cause(since: float) -> None:
+    job = collective(failed_indexes=frozenset({1}), reported_at=NOW - seconds(since))
+    *ranks, evaluator = job.roles
+    condition = EndCondition(NOW, "BackoffLimitExceeded", "")
+    ended = evaluator.changed(ending=JobEnd.FAILED, end_condition=condition)
+    job = replace(job, roles=(*ranks, ended))
+    assert ("FailedIndexes" in failure(upkeep(job, (), NOW))) == (since == 3600)
+    keeps = replace(job, roles=tuple(one.changed(clean_up=CleanUp.NONE) for one in job.roles))
+    (step,), _ = upkeep(keeps, (), NOW)
+    assert bool(job_patches(step)) == (since == 3600)
+
+
 @pytest.mark.parametrize(("low", "fails"), [(1, False), (2, False), (3, True)])
 def test_torchrun_needs_its_minimum_alone(low: int, fails: bool) -> None:  # noqa: FBT001
     """It grows to its max for a rank that has failed for good."""
