@@ -266,7 +266,7 @@ def _taught(message: str) -> str:
     path = path.rstrip("`")
     if unknown := _UNKNOWN.fullmatch(what):
         path = f"{path}.{unknown[1]}".lstrip(".")
-        return f"{path}: there is no such value; --set {path}= leaves it out"
+        return f"{path}: unknown value; --set {path}= leaves it out"
     if _is_switch(path.split(".")):
         what = "must be true or false"
     if words := _WORDS.get(path.rpartition(".")[2]):

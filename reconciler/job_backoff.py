@@ -62,7 +62,7 @@ class JobBackoff:
         self._uids = jobs
 
     def due(self, steps: Sequence[Step], now: float) -> tuple[Step, ...]:
-        """The steps without the parts that back off; forgets parts for which there is no step.
+        """The steps without the parts that back off; forgets parts without a step.
 
         A job that backs off has no steps: its parts are not forgotten.
         """

@@ -167,7 +167,7 @@ def _in_turn(
 
 
 def _places(selector: Selector) -> Iterable[str | None]:
-    """The namespaces under which a selector is by_name; None: under each."""
+    """The namespaces under which a selector is indexed; None: under each."""
     if selector.namespaces is None or len(selector.namespaces) > _FEW:
         return (None,)
     return dict.fromkeys(selector.namespaces)

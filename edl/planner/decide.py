@@ -18,7 +18,7 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
-from edl.planner.passes.whole_restarts import settle_restarts, without_return
+from edl.planner.passes.whole_restarts import forbidden_by_rules, settle_restarts
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache
@@ -27,7 +27,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_guarantees import NO_TEAM
 
-_MOST_PASSES: Final = 5
+_MOST_ATTEMPTS: Final = 5
 """How often a decision begins anew at most, each time with more jobs that keep their extras; in
 the last one all keep them whose minimums would have no places, or whose pods have rules."""
 
@@ -53,11 +53,11 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuild
     """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
     considered = _considered(state, limits)
     stuck: frozenset[JobKey] = frozenset()
-    for left in range(_MOST_PASSES - 1, -1, -1):
+    for left in range(_MOST_ATTEMPTS - 1, -1, -1):
         snapshot = take_snapshot(considered, policy, limits, stuck=stuck, moves=left > 0)
         results, ceiling = PassResults(), GrowthCeiling(snapshot)
         more = allocate(snapshot, results, ceiling)
-        if not (more or (more := without_return(snapshot))):
+        if not (more or (more := forbidden_by_rules(snapshot))):
             break
         stuck |= more
     return PlanBuilder(snapshot, ceiling, results)

@@ -191,7 +191,7 @@ def test_given_maps_are_merged_with_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"replicas": 3}, "^replicas: there is no such value; --set replicas= leaves it out$"),
+        ({"replicas": 3}, "^replicas: unknown value; --set replicas= leaves it out$"),
         ({"webhook": {"replicas": 1}}, "webhook.replicas: Expected `int` >= 2"),
         (
             {"reconciler": {"planning": {"policy": "best"}}},

@@ -238,7 +238,7 @@ def _foreign(needed: ObjectRef) -> str:
 
 
 def perform(cluster: Cluster, write: Write) -> Json | None:
-    """Performs one write; None if there is no response.
+    """Performs one write; None if it has no response.
 
     A new object that exists already, or a deleted one that is gone already, is a success.
     """

@@ -12,15 +12,13 @@ from typing import Final, NamedTuple
 
 from edl import reasons
 from edl.frameworks import interdependent
-from edl.lost_pods import missing_pods
+from edl.lost_pods import CALM, missing_pods
 from edl.model import Pod, Reason, Role, TrainingJob
 
 _FORMING: Final = timedelta(seconds=30)
 """A container that fails this soon after its peers began may have failed for lack of them."""
 _BOUND: Final = timedelta(seconds=5)
 """A gated pod that is created this soon after its peers began may replace one that got no node."""
-_REGROUPED: Final = timedelta(minutes=10)
-"""A peer that failed this long before, and ran on, had joined the others again."""
 
 
 class LostPeer(NamedTuple):
@@ -64,12 +62,12 @@ def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
 
 
 def _peers(pod: Pod, failed_at: datetime, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The other pods without those that failed shortly before, in the same run, or since.
+    """The other pods without those that failed in the same run, less than `CALM` before, or since.
 
-    Of a run that its kubelet has forgotten, the last moments count.
+    The begin of a run that its kubelet has forgotten is taken to be `_FORMING` before its end.
     """
     began = pod.containers.runs.failed_run_began or failed_at - _FORMING
-    since = max(began, failed_at - _REGROUPED)
+    since = max(began, failed_at - CALM)
     return (
         other
         for other in pods

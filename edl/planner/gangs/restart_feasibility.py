@@ -25,7 +25,7 @@ def have_rules(roles: Sequence[RoleAllocation]) -> bool:
     return any(role.pod_class.constraints for role in roles)
 
 
-def may_return(snapshot: Snapshot, roles: Sequence[RoleAllocation]) -> bool:
+def may_start_again(snapshot: Snapshot, roles: Sequence[RoleAllocation]) -> bool:
     """Whether the started roles of a job could start anew at their planned sizes.
 
     Beside the pods of others that run now; with all that training jobs use if it grows, as other

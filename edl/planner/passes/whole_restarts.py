@@ -4,14 +4,15 @@ from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, Reason
-from edl.model.causes.scarcity import ResourceNeed, Shortage
+from edl.model.causes.scarcity import Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
-from edl.planner.gangs.rules_of_return import MOST_CHECKED, have_rules, may_return
+from edl.planner.gangs.restart_feasibility import MOST_CHECKED, have_rules, may_start_again
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.placement import first_placement
 from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, Unplaced
+from edl.planner.snapshot.restarts.restart_needs import RestartNeeds
+from edl.planner.snapshot.restarts.stranded_replicas import Unplaced
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 
 
@@ -42,15 +43,8 @@ def why_kept(needs: RestartNeeds, grown: RoleAllocation | None, room: Ints) -> R
             return reasons.no_node(error)
     requests = [group.request for group in unplaced]
     placed = sum(pack_in_best_order(room, requests, FUTURE_IDLE))
-    wants = tuple(
-        ResourceNeed(
-            group.allocation.role.name,
-            group.allocation.size + group.new,
-            group.allocation.pod_class.shape.requests,
-        )
-        for group in unplaced
-    )
-    fitting = placed + sum(group.allocation.size - len(group.stranded) for group in unplaced)
+    wants = tuple(group.need for group in unplaced)
+    fitting = placed + sum(group.placed for group in unplaced)
     return reasons.gang(Shortage(wants, fitting, scarcest(snapshot, room, requests, FUTURE_IDLE)))
 
 
@@ -69,7 +63,7 @@ def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
     return frozenset(needs.roles[0].job.key for needs in unsettled if needs.moves)
 
 
-def without_return(snapshot: Snapshot) -> frozenset[JobKey]:
+def forbidden_by_rules(snapshot: Snapshot) -> frozenset[JobKey]:
     """The jobs that this plan restarts and whose rules between pods would not let them start."""
     resized = {
         allocation.queue_rank
@@ -78,7 +72,7 @@ def without_return(snapshot: Snapshot) -> frozenset[JobKey]:
     }
     restarting = by_job(role for role in snapshot.allocations if role.queue_rank in resized)
     ruled = [roles for roles in restarting if have_rules(roles)]
-    stuck = (roles for roles in ruled[:MOST_CHECKED] if not may_return(snapshot, roles))
+    stuck = (roles for roles in ruled[:MOST_CHECKED] if not may_start_again(snapshot, roles))
     return frozenset(roles[0].job.key for roles in stuck)
 
 

@@ -285,8 +285,8 @@ def default_priorities(context: CheckContext) -> CheckResults:
 def _without_class(facts: NamespaceFacts) -> CheckResult:
     name = facts.policy.default_priority
     return warning(
-        f'namespace {facts.name}: {contract.DEFAULT_PRIORITY} is "{name}", and there is no such '
-        "PriorityClass: its Jobs that name none cannot start",
+        f'namespace {facts.name}: {contract.DEFAULT_PRIORITY} is "{name}", but no PriorityClass '
+        "has that name: its Jobs that name none cannot start",
         FixCommand(f"kubectl create priorityclass {name} --value=VALUE"),
     )
 

@@ -93,7 +93,7 @@ def test_a_default_priority_class_that_does_not_exist_is_a_warning(stage: Stage)
     result, said, fix = only(stage, "default-priority")
     assert (result, fix) == ("warning", "kubectl create priorityclass nosuch --value=VALUE")
     assert said == (
-        'namespace lab: edl.dev/default-priority is "nosuch", and there is no such PriorityClass: '
+        'namespace lab: edl.dev/default-priority is "nosuch", but no PriorityClass has that name: '
         "its Jobs that name none cannot start"
     )
     target = ObjectRef("PriorityClass", "", "nosuch")

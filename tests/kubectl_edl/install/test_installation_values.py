@@ -133,7 +133,7 @@ def test_a_stored_value_of_another_version_is_left_out_on_request() -> None:
     refused = on.run("upgrade", "--no-wait")
     assert (refused.code, refused.err) == (
         1,
-        "error: webhook.oldName: there is no such value; --set webhook.oldName= leaves it out\n",
+        "error: webhook.oldName: unknown value; --set webhook.oldName= leaves it out\n",
     )
     assert on.run("upgrade", "--no-wait", "--set", "webhook.oldName=").code == 0
     assert deployment(on)["spec"]["replicas"] == 3

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
-from edl.model.causes.scarcity import ResourceNeed, Shortage
+from edl.model.causes.scarcity import Shortage
 from edl.planner.fit_errors.fit_error import scarcest
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.placement import reserve_in
@@ -28,7 +28,8 @@ from edl.planner.passes.whole_restarts import why_kept
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
-from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, Unplaced, lacking
+from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, lacking
+from edl.planner.snapshot.restarts.stranded_replicas import Unplaced
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.spec.allowed_sizes import most_replicas, with_work
 
@@ -67,15 +68,8 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
     placed = pack(room, requests, Horizon.EMPTY)
     if placed == [request.pods for request in requests]:
         return None
-    wants = tuple(
-        ResourceNeed(
-            group.allocation.role.name,
-            group.allocation.size + group.new,
-            group.allocation.pod_class.shape.requests,
-        )
-        for group in groups
-    )
-    fitting = sum(placed) + sum(group.allocation.size - len(group.stranded) for group in groups)
+    wants = tuple(group.need for group in groups)
+    fitting = sum(placed) + sum(group.placed for group in groups)
     lack = scarcest(snapshot, room, requests, Horizon.EMPTY)
     return reasons.gang(Shortage(wants, fitting, lack), never=True)
 

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
-from typing import NamedTuple
 
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
@@ -25,22 +24,9 @@ from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch
+from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch, Unplaced
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import with_work
-
-
-class Unplaced(NamedTuple):
-    """Replicas of one role that a restart needs places for."""
-
-    allocation: RoleAllocation
-    stranded: list[int]
-    """Positions of existing replicas, the highest first."""
-    new: int
-
-    @property
-    def request(self) -> PodSetRequest:
-        return PodSetRequest(self.allocation.pod_class, len(self.stranded) + self.new)
 
 
 @dataclass(slots=True, eq=False)

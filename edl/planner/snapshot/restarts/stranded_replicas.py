@@ -2,16 +2,42 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from edl.model import ResizePolicy
+from edl.model.causes.scarcity import ResourceNeed
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
+
+
+class Unplaced(NamedTuple):
+    """Replicas of one role that a restart needs places for."""
+
+    allocation: RoleAllocation
+    stranded: list[int]
+    """Positions of existing replicas, the highest first."""
+    new: int
+
+    @property
+    def request(self) -> PodSetRequest:
+        return PodSetRequest(self.allocation.pod_class, len(self.stranded) + self.new)
+
+    @property
+    def need(self) -> ResourceNeed:
+        """What the whole role requests after the restart."""
+        role, requests = self.allocation.role, self.allocation.pod_class.shape.requests
+        return ResourceNeed(role.name, self.allocation.size + self.new, requests)
+
+    @property
+    def placed(self) -> int:
+        """How many replicas of the role have places already."""
+        return self.allocation.size - len(self.stranded)
 
 
 class StrandedSearch:
