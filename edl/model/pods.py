@@ -260,8 +260,16 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def trains_since(self) -> datetime | None:
-        """Since when it is ready, or if it is not, since when its training container runs."""
-        return self.ready_since or self.containers.runs.began
+        """Since when its training container runs, ready or not; where none tells, since when ready.
+
+        Its readiness may change while it trains.
+        """
+        return self.containers.runs.began or self.ready_since
+
+    @property
+    def first_trained(self) -> datetime | None:
+        """The earliest known start of its training container."""
+        return self.containers.runs.failed_run_began or self.trains_since
 
     @property
     def gated(self) -> bool:

@@ -16,24 +16,18 @@ from edl.writes import Patch
 
 
 def raise_backoff_limit(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch, ...]:
-    """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`.
-
-    Restarts of containers before the last restart of the whole job do not count any longer.
-    """
+    """Raises `backoffLimit` so that all retries are left, once nothing has failed for `CALM`."""
     if is_forgiven(role) or not _is_stable(role, now):
         return ()
-    limit = max(counted_failures(role) + role.spec.retries, role.spec.backoff_limit)
-    annotations: dict[str, str | None] = {contract.RAISED_LIMIT: str(limit)}
-    if role.record.earlier_restarts:
-        annotations[contract.EARLIER_RESTARTS] = None
-    return (job_patch(job.key, role, {"backoffLimit": limit}, annotations),)
+    limit = counted_failures(role) + role.spec.retries
+    noted = {contract.RAISED_LIMIT: str(limit)}
+    return (job_patch(job.key, role, {"backoffLimit": limit}, noted),)
 
 
 def is_forgiven(role: Role) -> bool:
     """Whether all retries that our limit grants are left, or a user set the limit."""
     retries = role.spec.retries
-    left = role.spec.backoff_limit >= counted_failures(role) + retries
-    return not retries or (left and not role.record.earlier_restarts)
+    return not retries or role.spec.backoff_limit >= counted_failures(role) + retries
 
 
 def counted_failures(role: Role) -> int:

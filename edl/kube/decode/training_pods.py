@@ -86,7 +86,7 @@ def pod(obj: PodObject, alone: BarePod | None, devices: tuple[str, ...]) -> Pod:
         planned=_planned(obj, waits=contract.PLACEMENT_GATE in gates),
         scheduling=_scheduling(obj, gates),
         ready_since=ready.last_transition_time if ready else None,
-        containers=_of_containers(obj, ready=ready is not None),
+        containers=_of_containers(obj),
         deletion=_deletion(obj),
         devices=devices,
     )
@@ -150,8 +150,8 @@ def is_refused_by_scheduler(condition: Condition) -> bool:
     return refused and condition.reason != SCHEDULING_GATED
 
 
-def _of_containers(pod: PodObject, *, ready: bool) -> PodContainers:
-    """Its containers; ready pods whose training container never failed share one value."""
+def _of_containers(pod: PodObject) -> PodContainers:
+    """Its containers; pods that have not begun share one value."""
     containers = _containers.decode(pod.status.container_statuses) or []
     over = pod.metadata.deletion_timestamp is not None or pod.status.phase in _DONE
     initial = [] if over else _containers.decode(pod.status.init_container_statuses) or []
@@ -161,8 +161,6 @@ def _of_containers(pod: PodObject, *, ready: bool) -> PodContainers:
     training = _training_container(pod)
     status = next((status for status in containers if status.name == training), None)
     runs = _runs(status, over=over) if status else TrainingRuns()
-    if ready and not runs.failed_at:
-        runs = TrainingRuns()
     decoded = PodContainers(runs, waits, restarts)
     return _UNREMARKABLE if decoded == _UNREMARKABLE else decoded
 

@@ -9,7 +9,9 @@ from itertools import chain
 from typing import Final
 
 from edl.frameworks import interdependent, needs_minimum
+from edl.messages.code_texts import failed_rank, spent_retries
 from edl.model import EndCondition, Role, TrainingJob
+from edl.planner.gangs.lost_peers import fails_often
 
 _SAVING: Final = timedelta(hours=1)
 """The other ranks may have ended their training, and save the model."""
@@ -25,20 +27,13 @@ def final_failure(job: TrainingJob) -> EndCondition | None:
     return next(chain(_spent_retries(job), _failed_ranks(job)), None)
 
 
-def _has_spent_retries(role: Role) -> bool:
-    """Whether its training containers failed as often as `backoffLimit` allows.
+def lasting_restarts(job: TrainingJob, role: Role) -> int:
+    """How often the training containers of its pods were restarted, without those that fail often.
 
-    The Job controller forgets those of pods that a restart of the whole job has ended
-    (docs/kubernetes.md 33).
+    A restart of the whole job may be due to a failure of the start alone, and provoke another one.
     """
-    before = role.record.earlier_restarts
-    restarts = before + training_restarts(role)
-    return before > 0 and restarts >= max(role.spec.backoff_limit, 1)
-
-
-def training_restarts(role: Role) -> int:
-    """How often the kubelet has restarted the training containers of its present pods."""
-    return sum(pod.containers.runs.restarts for pod in role.status.pods)
+    pods = (pod for pod in role.status.pods if not fails_often(job, pod))
+    return sum(pod.containers.runs.restarts for pod in pods)
 
 
 def _may_be_final(role: Role) -> bool:
@@ -46,9 +41,16 @@ def _may_be_final(role: Role) -> bool:
 
 
 def _spent_retries(job: TrainingJob) -> Iterator[EndCondition]:
-    for role in filter(_has_spent_retries, interdependent(job)):
-        text = f"containers of {role.name} were restarted {role.spec.backoff_limit} times"
-        yield EndCondition(job.queued_at, "BackoffLimitExceeded", text)
+    """Roles whose training containers failed as often as the user's `backoffLimit` allows.
+
+    The Job controller forgets those of pods that a restart of the whole job has ended
+    (docs/kubernetes.md 33).
+    """
+    for role in interdependent(job):
+        limit, before = role.spec.backoff_limit, role.record.earlier_restarts
+        if before and before + lasting_restarts(job, role) >= max(limit, 1):
+            text = spent_retries(role.name, limit)
+            yield EndCondition(job.queued_at, "BackoffLimitExceeded", text)
 
 
 def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
@@ -59,5 +61,5 @@ def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
         failed = [index for index in role.status.failed_indexes if index < spec.max]
         least = spec.min if needs_minimum(job) else spec.max
         if failed and spec.max - len(failed) < least and role.reported_at:
-            text = f"{role.name} {min(failed)} has failed for good, and the others need it"
+            text = failed_rank(role.name, min(failed))
             yield EndCondition(role.reported_at + _SAVING, "FailedIndexes", text)

@@ -1,12 +1,13 @@
 """The one rule by which a training job restarts as a whole: pods wait for a peer that is gone.
 
-Pods that need each other (`frameworks.interdependent`) form a group once per start. If one of its
-processes ends, the others wait for it for ever, and whatever takes its place cannot join. A process
-that ends before the group can have formed is not missed: its successor joins. The group can form
-once all peers have run for a while; those that failed in the same run as their peer do not wait.
+Pods that need each other (`frameworks.interdependent`) form a group once all of them run. If one of
+its processes ends, the others wait for it for ever, and whatever takes its place cannot join. A
+process that ends before the group can have formed is not missed: its successor joins. Peers that
+failed during the same run as the process do not wait: they form the next group with its successor.
+Starts of containers and creations of pods tell all this, whenever the reconciler looks.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -22,10 +23,14 @@ _BOUND: Final = timedelta(seconds=5)
 
 
 class LostPeer(NamedTuple):
-    """Why a whole job is to restart, and when that happened."""
+    """Why a whole job is to restart, and when that happened.
+
+    `often`: a container that `fails_often`; those that it left may not have formed a group.
+    """
 
     reason: Reason
     at: datetime
+    often: bool = False
 
 
 def lost_peer(job: TrainingJob) -> LostPeer | None:
@@ -40,12 +45,16 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
     lost = [pod.created_at for role in roles for pod in _replacements(role, pods)]
     if lost or any(role.has_new_failures and missing_pods(role) for role in roles):
         return LostPeer(reasons.POD_LOST, max((started, *lost)))
-    failed = [
-        pod.failed_at
-        for pod in pods
-        if pod.failed_at and _all_ran(_peers(pod, pod.failed_at, pods), pod.failed_at - _FORMING)
-    ]
-    return LostPeer(reasons.CONTAINER_RESTARTED, max(failed)) if failed else None
+    failed = [(pod.failed_at, fails_often(job, pod)) for pod in _failed(pods) if pod.failed_at]
+    return LostPeer(reasons.CONTAINER_RESTARTED, *max(failed)) if failed else None
+
+
+def fails_often(job: TrainingJob, pod: Pod) -> bool:
+    """Whether its container has failed more often than every `CALM` since its job trains."""
+    began, runs = job.trains_since, pod.containers.runs
+    if began is None or runs.failed_at is None:
+        return False
+    return runs.failed_at - began < runs.restarts * CALM
 
 
 def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
@@ -56,26 +65,32 @@ def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
     counted = role.template.gated and role.has_new_failures
     patience = _BOUND if counted else _FORMING
     for pod in role.status.pods if role.may_have_replacements else ():
-        older = (other for other in pods if other.created_at < pod.created_at)
-        if pod.active and _all_ran(older, pod.created_at - patience):
+        older = [other for other in pods if other.created_at < pod.created_at]
+        if pod.active and _still_wait(older, pod.created_at - patience, pod.created_at - CALM):
             yield pod
 
 
-def _peers(pod: Pod, failed_at: datetime, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The other pods without those that failed in the same run, less than `CALM` before, or since.
+def _failed(pods: Sequence[Pod]) -> Iterator[Pod]:
+    """The pods whose container failed while the others trained with it.
 
-    The begin of a run that its kubelet has forgotten is taken to be `_FORMING` before its end.
+    Peers that failed in the same run, less than `CALM` before, or since, do not wait for it.
     """
-    began = pod.containers.runs.failed_run_began or failed_at - _FORMING
-    since = max(began, failed_at - CALM)
-    return (
-        other
-        for other in pods
-        if other is not pod and not (other.failed_at and other.failed_at > since)
+    for pod in pods:
+        if failed_at := pod.failed_at:
+            others = [other for other in pods if other is not pod]
+            began, calm = pod.containers.runs.failed_run_began, failed_at - CALM
+            since = max(began + _FORMING, calm) if began else calm
+            if _still_wait(others, failed_at - _FORMING, since):
+                yield pod
+
+
+def _still_wait(peers: Sequence[Pod], formed: datetime, since: datetime) -> bool:
+    """Whether all peers had begun to train by `formed`, and one runs on that did so.
+
+    Those that failed after `since` wait for no pod that was in their group.
+    """
+    return all(peer.first_trained and peer.first_trained <= formed for peer in peers) and any(
+        peer.trains_since and peer.trains_since <= formed
+        for peer in peers
+        if not (peer.failed_at and peer.failed_at > since)
     )
-
-
-def _all_ran(pods: Iterable[Pod], moment: datetime) -> bool:
-    """Whether there are pods, and all have trained since before this moment."""
-    times = [pod.trains_since for pod in pods]
-    return bool(times) and all(since and since <= moment for since in times)

@@ -6,10 +6,13 @@ exceeded quotas that take capacity back: extras yield for these, minimums stay.
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Final
+
+from msgspec.structs import replace
 
 from edl import phases, reasons
 from edl.contract import Provision
-from edl.lost_pods import CALM, has_lost_any, stands_still
+from edl.lost_pods import has_lost_any, stands_still
 from edl.model import Code, Pod, Reason, TrainingJob
 from edl.planner.gangs.final_failures import final_failure
 from edl.planner.gangs.lost_peers import lost_peer
@@ -19,13 +22,16 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import (
-    restart_cooldown,
     with_attempts,
     with_failed_starts,
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.spec.allowed_sizes import most_replicas, start_pods
+
+_MOST_IN_A_ROW: Final = 3
+"""Restarts of the whole job for containers that fail often. Then Kubernetes restarts these alone,
+and ends the Job as its `backoffLimit` says."""
 
 
 def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
@@ -91,15 +97,23 @@ def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
     lost = lost_peer(job)
     if lost is None or job.problem or has_succeeded_pods(job) or final_failure(job):
         return None
-    elapsed = snapshot.clock.elapsed_or_recheck
-    due = elapsed(lost.at, snapshot.limits.loss_patience)
-    if lost.reason.code is Code.CONTAINER_RESTARTED:
-        # No back-off of the Job controller delays the next start, so this one has to last.
-        due = elapsed(job.started_at, restart_cooldown(snapshot, job.live)) and due
-        # Nothing tells when a group has formed: a container that ran on for long has joined it.
-        joined = max(CALM, 2 * snapshot.limits.restart_cooldown)
-        due = due and not elapsed(lost.at, joined)
-    return with_attempts(snapshot, job, reasons.restart(lost.reason)) if due else None
+    elapsed, limits = snapshot.clock.elapsed_or_recheck, snapshot.limits
+    due = elapsed(lost.at, limits.loss_patience)
+    reason = reasons.restart(lost.reason)
+    if lost.reason.code is Code.POD_LOST:
+        return with_attempts(snapshot, job, reason) if due else None
+    restarts = _restarts_in_a_row(job) if lost.often else 0
+    # No back-off of the Job controller delays the next start, so this one has to last.
+    if restarts == _MOST_IN_A_ROW or not (elapsed(job.started_at, limits.restart_cooldown) and due):
+        return None
+    return replace(with_failed_starts(snapshot, job, reason), attempts=restarts)
+
+
+def _restarts_in_a_row(job: TrainingJob) -> int:
+    """How many restarts for containers led to its present start, without a restart in between."""
+    last = filter(None, (role.record.last for role in job.live))
+    counts = (one.attempts + 1 for one in last if one.code is Code.CONTAINER_RESTARTED)
+    return min(max(counts, default=0), _MOST_IN_A_ROW)
 
 
 def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:

@@ -66,12 +66,7 @@ def usual_cooldown(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     """The flags' cooldown, doubled for each recent restart of a role that restarts to resize."""
     if not allocation.restarts_to_resize:
         return snapshot.limits.growth_cooldown
-    return restart_cooldown(snapshot, (allocation.role,))
-
-
-def restart_cooldown(snapshot: Snapshot, roles: Iterable[Role]) -> timedelta:
-    """The flags' cooldown of restarts, doubled for each recent restart of these roles."""
-    times = min(max(map(_recorded_attempts, roles), default=0), _MOST_WORTHWHILE)
+    times = min(_recorded_attempts(allocation.role), _MOST_WORTHWHILE)
     return snapshot.limits.restart_cooldown * (1 << times)
 
 

@@ -8,7 +8,7 @@ from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.frameworks import FRAMEWORKS, interdependent
 from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
-from edl.planner.gangs.final_failures import training_restarts
+from edl.planner.gangs.final_failures import lasting_restarts
 from edl.planner.plan import Admission, Suspension
 from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
@@ -186,9 +186,9 @@ def _stopped(job: TrainingJob, role: Role, reason: Reason, now: datetime) -> dic
 
 
 def _ended_restarts(job: TrainingJob, role: Role, reason: Reason) -> dict[str, str]:
-    """Keeps the restarts of training containers that end with their pods, if they are the cause."""
-    restarts = training_restarts(role)
+    """Keeps the restarts of training containers that end with their pods, for a user's limit."""
+    restarts = lasting_restarts(job, role) if role.template.restarts_in_place else 0
     caused = reason.code is Code.CONTAINER_RESTARTED and role in interdependent(job)
-    if not (caused and restarts and role.template.restarts_in_place):
+    if role.spec.retries or not (caused and restarts):
         return {}
     return {contract.EARLIER_RESTARTS: str(role.record.earlier_restarts + restarts)}

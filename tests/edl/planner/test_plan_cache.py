@@ -309,18 +309,15 @@ def test_a_node_that_has_just_become_unneeded_is_counted_from_its_record() -> No
     assert decide(later, way.policy, way.limits, memory) == way.plan(later)
 
 
-def test_a_kept_plan_depends_on_readiness_where_a_container_has_failed() -> None:
-    """A peer that became ready after the failure trains with its successor."""
-    peers = [
-        pod(0, "n1", ready=ready, ready_since=at(-40) if ready else None, runs=ALONG)
-        for ready in (True, False)
-    ]
+def test_a_kept_plan_depends_on_starts_of_containers_where_one_has_failed() -> None:
+    """A peer that began shortly before the failure trains with its successor."""
+    peers = [pod(0, "n1", runs=runs) for runs in (TrainingRuns(at(-90)), ALONG)]
     failed = pod(1, "n1", ready_since=at(-59), runs=FAILED, restarts=1)
     fields = {"resizing": ResizePolicy.RESTART, "suspended": False, "size": 2}
-    ready, unready = (
+    late, early = (
         cluster(node("n1", 2), worker("one", 1, 2, pods=(peer, failed), **fields)) for peer in peers
     )
     memory = PlanCache()
-    assert quiet(decide(ready, FAIR, LIMITS, memory))
-    assert memory.get(ready, FAIR, LIMITS)
-    assert decide(unready, FAIR, LIMITS, memory).suspensions
+    assert quiet(decide(late, FAIR, LIMITS, memory))
+    assert memory.get(late, FAIR, LIMITS)
+    assert decide(early, FAIR, LIMITS, memory).suspensions

@@ -82,13 +82,6 @@ def test_restarts_that_no_limit_counts_raise_none() -> None:
     assert limits(chief(pods=restarted(5))) == {"mnist-chief": {"backoffLimit": 10}}
 
 
-def test_restarts_before_the_last_restart_of_the_whole_job_are_forgiven_too() -> None:
-    (step,), _ = upkeep(training(chief(earlier_restarts=3, backoff_limit=10)), (), NOW)
-    (patch,) = patches(step)
-    assert written(patch) == {contract.RAISED_LIMIT: "10", contract.EARLIER_RESTARTS: None}
-    assert limits(chief(earlier_restarts=3, retries=0)) == {}
-
-
 def test_a_rank_that_has_succeeded_keeps_no_failure() -> None:
     """It is never ready again."""
     some = pods("worker", [0, 2], ready_since=SINCE)

@@ -1,5 +1,5 @@
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
 from edl.lost_pods import lost_pods
-from edl.model import Reason, ResizePolicy, Role, ScaleDeadline
+from edl.model import Reason, ResizePolicy, Role, ScaleDeadline, TrainingJob
 from edl.model.pods import PodContainers, TrainingRuns
 from edl.planner.plan import Admission, Suspension
 from edl.simulator.cluster.apply_patches import patched_role
@@ -157,24 +157,46 @@ def test_the_clock_of_a_growth_stops_with_its_job() -> None:
     assert worker[contract.SCALING] is None
 
 
-@pytest.mark.parametrize("why", [reasons.CONTAINER_RESTARTED, reasons.POD_LOST, reasons.PAUSED])
-@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "why", "count"),
+    [
+        ({}, reasons.CONTAINER_RESTARTED, 7),
+        ({}, reasons.POD_LOST, None),
+        ({}, reasons.PAUSED, None),
+        ({"restarts_in_place": False}, reasons.CONTAINER_RESTARTED, None),
+        ({"retries": 6}, reasons.CONTAINER_RESTARTED, None),
+    ],
+    ids=["a user's limit", "a lost pod", "a pause", "no limit counts them", "our limit"],
+)
 def test_restarts_of_containers_count_on_after_a_restart_of_the_whole_job(
-    why: Reason,
-    in_place: bool,  # noqa: FBT001
+    fields: dict[str, Any], why: Reason, count: int | None
 ) -> None:
     """Their pods are deleted. Only those that caused the stop count, and no sidecar."""
-    containers = PodContainers(TrainingRuns(restarts=2), restarts=7)
-    ranks = tuple(replace(one, containers=containers) for one in pods("worker", [0, 1]))
-    running = WORKER.changed(suspended=False, pods=ranks, restarts_in_place=in_place)
-    evaluator = role("evaluator", pods=ranks[:1], restarts_in_place=in_place)
-    stopped = training(running.changed(earlier_restarts=3), evaluator, mode="collective")
-    step = stop(stopped, Suspension(KEY, why), NOW)
-    patch, other = patches(step)
-    counts = in_place and why is reasons.CONTAINER_RESTARTED
-    assert written(patch).get(contract.EARLIER_RESTARTS) == ("7" if counts else None)
+    stopped = with_failures(seconds(1200), **({"restarts_in_place": True} | fields))
+    patch, other = patches(stop(stopped, Suspension(KEY, why), NOW))
+    assert written(patch).get(contract.EARLIER_RESTARTS) == (count and str(count))
     assert contract.EARLIER_RESTARTS not in written(other)
-    assert patched_role(running, patch).record.earlier_restarts == (7 if counts else 0)
+    assert patched_role(stopped.roles[0], patch).record.earlier_restarts == (count or 3)
+
+
+def test_restarts_of_containers_that_fail_often_count_for_the_present_start_alone() -> None:
+    """The next start may provoke the next failure."""
+    often = with_failures(seconds(1199), restarts_in_place=True)
+    patch, _ = patches(stop(often, Suspension(KEY, reasons.CONTAINER_RESTARTED), NOW))
+    assert contract.EARLIER_RESTARTS not in written(patch)
+
+
+def with_failures(last: timedelta, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of the workers
+    """Workers of which one has failed twice, the last time so long after the others began."""
+    twice = TrainingRuns(NOW, NOW - seconds(9), NOW - seconds(60), restarts=2)
+    began = TrainingRuns(NOW - seconds(9) - last)
+    found = (PodContainers(began), PodContainers(twice, restarts=7), PodContainers(twice))
+    ranks = tuple(
+        replace(one, containers=containers)
+        for one, containers in zip(pods("worker", range(3)), found, strict=True)
+    )
+    running = WORKER.changed(suspended=False, pods=ranks, earlier_restarts=3, **fields)
+    return training(running, role("evaluator", pods=ranks[:1]), mode="collective")
 
 
 def test_addresses_wait_until_the_job_controller_has_seen_the_stop() -> None:

@@ -387,6 +387,18 @@ def test_a_training_container_that_failed_is_noticed_and_no_sidecar() -> None:
     )
 
 
+def test_a_ready_pod_trains_since_its_container_runs() -> None:
+    """A readiness probe may fail for a moment, or its node's heartbeat."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": minute(9)}
+    running = {"name": "main", "state": {"running": {"startedAt": minute(1)}}}
+    told = {"phase": "Running", "conditions": [ready], "containerStatuses": [running]}
+    body = job_pod("a", 0, "mnist", status=told)
+    body["spec"]["containers"] = [{"name": "main"}]
+    found = pod_facts(body).pod
+    assert found is not None
+    assert (found.ready_since, found.trains_since) == (timestamp(minute(9)), timestamp(minute(1)))
+
+
 @pytest.mark.parametrize(
     ("order", "named", "restarts"),
     [("a main", "main", 1), ("a main", "", 9), ("main a", "gone", 1), ("main a", "a", 9)],

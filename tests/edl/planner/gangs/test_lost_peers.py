@@ -55,16 +55,25 @@ def test_a_container_that_failed_before_the_others_were_ready_for_long_joins_the
     assert lost(failed(0, after=400), trains(1), pulls) is None
 
 
-def test_an_unready_peer_trains_since_its_container_runs() -> None:
-    """Its readiness may depend on the very rank that failed."""
-    unready = trains(1, ready=False, ready_since=None)
+@pytest.mark.parametrize("since", [None, 35, 200])
+def test_a_peer_trains_since_its_container_runs_ready_or_not(since: float | None) -> None:
+    """Its readiness may depend on the very rank that failed, or on its node's heartbeat."""
+    unready = trains(1, ready=since is not None, ready_since=since and at(START + since))
     assert lost(failed(0, after=40), unready) == (Code.CONTAINER_RESTARTED, 40)
+    assert lost(unready, replacement(0, after=40), ignores=True) == (Code.POD_LOST, 40)
 
 
 def test_containers_that_failed_in_the_same_run_join_each_other() -> None:
     assert lost(failed(0, after=900), failed(1, after=960)) is None
     found = lost(failed(0, after=900), failed(1, after=960), trains(2))
     assert found == (Code.CONTAINER_RESTARTED, 960), "the third one waits for both"
+
+
+def test_a_peer_that_failed_long_before_has_joined_again() -> None:
+    """A restart of the whole job may have been left out, after three in a row."""
+    found = lost(failed(0, after=3600), failed(1, after=3000))
+    assert found == (Code.CONTAINER_RESTARTED, 3600)
+    assert lost(failed(0, after=3600), failed(1, after=3001)) is None
 
 
 def test_a_container_that_failed_after_all_had_joined_again_is_lost() -> None:
@@ -172,7 +181,16 @@ def test_a_job_that_was_never_started_has_lost_nothing() -> None:
     assert lost_peer(training) is None
 
 
-def test_a_process_that_fails_late_has_peers_that_once_failed_for_lack_of_it() -> None:
+@pytest.mark.parametrize("late", [3600, 300, 55])
+def test_a_process_has_peers_that_once_failed_for_lack_of_it(late: float) -> None:
     peer = failed(1, after=15)
-    assert lost(failed(0, after=3600), peer) == (Code.CONTAINER_RESTARTED, 3600)
-    assert lost(failed(0, after=60), peer) is None
+    assert lost(failed(0, after=late), peer) == (Code.CONTAINER_RESTARTED, late)
+    assert lost(failed(0, after=54), peer) is None, "both have only met"
+
+
+@pytest.mark.parametrize("crashed", [1990, 1999, 2012])
+def test_a_peer_waits_for_a_replaced_pod_though_another_one_failed_with_it(crashed: float) -> None:
+    """The reconciler was away when the pod was missing."""
+    found = lost(failed(0, after=crashed), trains(1), replacement(2, after=2015), failures=1)
+    assert found == (Code.POD_LOST, 2015)
+    assert lost(failed(0, after=crashed), replacement(1, after=2015), failures=1) is None
