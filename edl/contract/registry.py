@@ -117,7 +117,8 @@ _TABLE: Final = f"""
 {keys.FAILURES_AT_START} | whole number | failed pods at the last start or scale-up: more mean \
     a lost pod
 {keys.EARLIER_RESTARTS} | whole number | restarts of training containers in pods that a \
-    restart for one of them ended: they count for `backoffLimit` beside those of present pods
+    restart for one of them ended: they count for a `backoffLimit` of the user beside those of \
+    present pods
 {keys.RAISED_LIMIT} | whole number | the `backoffLimit` that the reconciler last set, once earlier \
     failures and restarts no longer counted
 {keys.DELAYED_UNTIL} | RFC 3339 time | pods were missing when it was stopped or scaled \

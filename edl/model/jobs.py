@@ -238,9 +238,9 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def trains_since(self) -> datetime | None:
-        """The earliest known start of a training container of a live role."""
-        times = (pod.first_trained for role in self.live for pod in role.status.pods)
-        return min(filter(None, times), default=None)
+        """The earliest known start of a training container of its active pods."""
+        pods = (pod for role in self.live for pod in role.status.pods if pod.active)
+        return min(filter(None, (pod.first_trained for pod in pods)), default=None)
 
     @cached_property
     def nodes_by_role(self) -> tuple[tuple[str, ...], ...]:
