@@ -9,6 +9,7 @@ Starts of containers and creations of pods tell all this, whenever the reconcile
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from edl import reasons
@@ -25,7 +26,7 @@ _BOUND: Final = timedelta(seconds=5)
 class LostPeer(NamedTuple):
     """Why a whole job is to restart, and when that happened.
 
-    `often`: a container that `fails_often`; those that it left may not have formed a group.
+    `often`: its container `fails_often`, perhaps before the group has formed.
     """
 
     reason: Reason
@@ -42,11 +43,11 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
         return None
     roles = interdependent(job)
     pods = [pod for role in roles for pod in role.status.pods if pod.active]
-    lost = [pod.created_at for role in roles for pod in _replacements(role, pods)]
+    lost = [created_at for role in roles if (created_at := next(_replaced(role, pods), None))]
     if lost or any(role.has_new_failures and missing_pods(role) for role in roles):
         return LostPeer(reasons.POD_LOST, max((started, *lost)))
-    failed = [(pod.failed_at, fails_often(job, pod)) for pod in _failed(pods) if pod.failed_at]
-    return LostPeer(reasons.CONTAINER_RESTARTED, *max(failed)) if failed else None
+    failed = next(_failed(pods), None)
+    return failed and LostPeer(reasons.CONTAINER_RESTARTED, failed[0], fails_often(job, failed[1]))
 
 
 def fails_often(job: TrainingJob, pod: Pod) -> bool:
@@ -57,31 +58,34 @@ def fails_often(job: TrainingJob, pod: Pod) -> bool:
     return runs.failed_at - began < runs.restarts * CALM
 
 
-def _replacements(role: Role, pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The role's pods that were created after all older pods had begun to train.
+def _replaced(role: Role, pods: Sequence[Pod]) -> Iterator[datetime]:
+    """When pods of the role were created after all older pods had begun to train, the last first.
 
     Without a counted failure, a pod of the start may have been created late.
     """
     counted = role.template.gated and role.has_new_failures
     patience = _BOUND if counted else _FORMING
-    for pod in role.status.pods if role.may_have_replacements else ():
-        older = [other for other in pods if other.created_at < pod.created_at]
-        if pod.active and _still_wait(older, pod.created_at - patience, pod.created_at - CALM):
-            yield pod
+    created = {pod.created_at for pod in role.status.pods if pod.active}
+    for at in sorted(created, reverse=True) if role.may_have_replacements else ():
+        older = [other for other in pods if other.created_at < at]
+        if _still_wait(older, at - patience, at - CALM):
+            yield at
 
 
-def _failed(pods: Sequence[Pod]) -> Iterator[Pod]:
-    """The pods whose container failed while the others trained with it.
+def _failed(pods: Sequence[Pod]) -> Iterator[tuple[datetime, Pod]]:
+    """When containers failed while the others trained, and their pods, the last first.
 
-    Peers that failed in the same run, less than `CALM` before, or since, do not wait for it.
+    Peers that failed in the same run, less than `CALM` before, or since, do not wait for them.
     """
-    for pod in pods:
-        if failed_at := pod.failed_at:
-            others = [other for other in pods if other is not pod]
-            began, calm = pod.containers.runs.failed_run_began, failed_at - CALM
-            since = max(began + _FORMING, calm) if began else calm
-            if _still_wait(others, failed_at - _FORMING, since):
-                yield pod
+    # Fast path: after a failure of all of them no container is left that ran before it.
+    first = min(filter(None, (pod.trains_since for pod in pods)), default=None)
+    failed = [(at, pod) for pod in pods if (at := pod.failed_at) and first and first < at]
+    for at, pod in sorted(failed, key=itemgetter(0), reverse=True):
+        others = [other for other in pods if other is not pod]
+        began, calm = pod.containers.runs.failed_run_began, at - CALM
+        since = max(began + _FORMING, calm) if began else calm
+        if _still_wait(others, at - _FORMING, since):
+            yield at, pod
 
 
 def _still_wait(peers: Sequence[Pod], formed: datetime, since: datetime) -> bool:
@@ -89,8 +93,7 @@ def _still_wait(peers: Sequence[Pod], formed: datetime, since: datetime) -> bool
 
     Those that failed after `since` wait for no pod that was in their group.
     """
-    return all(peer.first_trained and peer.first_trained <= formed for peer in peers) and any(
-        peer.trains_since and peer.trains_since <= formed
-        for peer in peers
-        if not (peer.failed_at and peer.failed_at > since)
+    waiting = [peer for peer in peers if peer.trains_since and peer.trains_since <= formed]
+    return any(not (peer.failed_at and peer.failed_at > since) for peer in waiting) and all(
+        peer.first_trained and peer.first_trained <= formed for peer in peers
     )

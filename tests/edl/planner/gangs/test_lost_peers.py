@@ -69,6 +69,13 @@ def test_containers_that_failed_in_the_same_run_join_each_other() -> None:
     assert found == (Code.CONTAINER_RESTARTED, 960), "the third one waits for both"
 
 
+def test_no_container_waits_that_does_not_run() -> None:
+    delayed = TrainingRuns(None, at(START + 900), at(START + 10), restarts=1)
+    pods = [trains(index, ready=False, ready_since=None, runs=delayed) for index in range(2)]
+    assert lost(*pods) is None
+    assert lost(pods[0], trains(1)) == (Code.CONTAINER_RESTARTED, 900)
+
+
 def test_a_peer_that_failed_long_before_has_joined_again() -> None:
     """A restart of the whole job may have been left out, after three in a row."""
     found = lost(failed(0, after=3600), failed(1, after=3000))
