@@ -83,19 +83,11 @@ ATTEMPTS: Final[Mapping[Attempted, str]] = {
     Attempted.COMPLETION: "its remaining roles do not fit beside those that run",
     Attempted.PLACEMENT: "its nodes were removed or taken by other pods",
 }
+SPENT_RETRIES: Final = "containers of {} were restarted {} times"
+FAILED_RANK: Final = "{} {} has failed for good, and the others need it"
 NEVER_CREATED: Final = "pods above its minimum could not be created"
 UNNAMED_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod that the reader may not see."""
-
-
-def spent_retries(role: str, limit: int) -> str:
-    """Why a training job has failed whose containers restarted it as often as its limit allows."""
-    return f"containers of {role} were restarted {limit} times"
-
-
-def failed_rank(role: str, index: int) -> str:
-    """Why a training job has failed whose rank Kubernetes does not recreate."""
-    return f"{role} {index} has failed for good, and the others need it"
 
 
 def unnamed_jobs(team: str, count: int = 1) -> str:

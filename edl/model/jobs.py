@@ -234,7 +234,7 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def has_late_pods(self) -> bool:
         """Whether a pod of a live role was created after another one had begun to train."""
         first, pods = self.trains_since, (pod for role in self.live for pod in role.status.pods)
-        return first is not None and any(pod.created_at > first for pod in pods)
+        return any(first and pod.created_at > first for pod in pods)
 
     @cached_property
     def trains_since(self) -> datetime | None:

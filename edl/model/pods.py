@@ -260,10 +260,7 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def trains_since(self) -> datetime | None:
-        """Since when its training container runs, ready or not; where none tells, since when ready.
-
-        Its readiness may change while it trains.
-        """
+        """Since when its training container runs, ready or not; else since when it is ready."""
         return self.containers.runs.began or self.ready_since
 
     @property

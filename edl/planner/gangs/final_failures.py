@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from edl.frameworks import interdependent, needs_minimum
-from edl.messages.code_texts import failed_rank, spent_retries
+from edl.messages.code_texts import FAILED_RANK, SPENT_RETRIES
 from edl.model import EndCondition, Role, TrainingJob
 from edl.planner.gangs.lost_peers import fails_often
 
@@ -20,7 +20,7 @@ _SAVING: Final = timedelta(hours=1)
 def final_failure(job: TrainingJob) -> EndCondition | None:
     """Why the training job never completes; None if it may. It may be due later (`since`)."""
     # Fast path: most training jobs have none of these.
-    if not any(map(_may_be_final, job.roles)):
+    if not any(role.record.earlier_restarts or role.status.failed_indexes for role in job.roles):
         return None
     if not any(role.spec.is_leader and not role.status.suspended for role in job.live):
         return None
@@ -36,10 +36,6 @@ def lasting_restarts(job: TrainingJob, role: Role) -> int:
     return sum(pod.containers.runs.restarts for pod in pods)
 
 
-def _may_be_final(role: Role) -> bool:
-    return bool(role.record.earlier_restarts or role.status.failed_indexes)
-
-
 def _spent_retries(job: TrainingJob) -> Iterator[EndCondition]:
     """Roles whose training containers failed as often as the user's `backoffLimit` allows.
 
@@ -49,7 +45,7 @@ def _spent_retries(job: TrainingJob) -> Iterator[EndCondition]:
     for role in interdependent(job):
         limit, before = role.spec.backoff_limit, role.record.earlier_restarts
         if before and before + lasting_restarts(job, role) >= max(limit, 1):
-            text = spent_retries(role.name, limit)
+            text = SPENT_RETRIES.format(role.name, limit)
             yield EndCondition(job.queued_at, "BackoffLimitExceeded", text)
 
 
@@ -61,5 +57,5 @@ def _failed_ranks(job: TrainingJob) -> Iterator[EndCondition]:
         failed = [index for index in role.status.failed_indexes if index < spec.max]
         least = spec.min if needs_minimum(job) else spec.max
         if failed and spec.max - len(failed) < least and role.reported_at:
-            text = failed_rank(role.name, min(failed))
+            text = FAILED_RANK.format(role.name, min(failed))
             yield EndCondition(role.reported_at + _SAVING, "FailedIndexes", text)

@@ -24,14 +24,12 @@ _BOUND: Final = timedelta(seconds=5)
 
 
 class LostPeer(NamedTuple):
-    """Why a whole job is to restart, and when that happened.
-
-    `often`: its container `fails_often`, perhaps before the group has formed.
-    """
+    """Why a whole job is to restart, and when that happened."""
 
     reason: Reason
     at: datetime
     often: bool = False
+    """Whether its container `fails_often`, perhaps before the group has formed."""
 
 
 def lost_peer(job: TrainingJob) -> LostPeer | None:
@@ -52,10 +50,8 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
 
 def fails_often(job: TrainingJob, pod: Pod) -> bool:
     """Whether its container has failed more often than every `CALM` since its job trains."""
-    began, runs = job.trains_since, pod.containers.runs
-    if began is None or runs.failed_at is None:
-        return False
-    return runs.failed_at - began < runs.restarts * CALM
+    began, at, restarts = job.trains_since, pod.failed_at, pod.containers.runs.restarts
+    return bool(began and at and at - began < restarts * CALM)
 
 
 def _replaced(role: Role, pods: Sequence[Pod]) -> Iterator[datetime]:

@@ -102,18 +102,13 @@ def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
     reason = reasons.restart(lost.reason)
     if lost.reason.code is Code.POD_LOST:
         return with_attempts(snapshot, job, reason) if due else None
-    restarts = _restarts_in_a_row(job) if lost.often else 0
+    last = [role.record.last for role in job.live if role.record.last]
+    before = [one.attempts + 1 for one in last if lost.often and one.code is lost.reason.code]
     # No back-off of the Job controller delays the next start, so this one has to last.
-    if restarts == _MOST_IN_A_ROW or not (elapsed(job.started_at, limits.restart_cooldown) and due):
+    due = elapsed(job.started_at, limits.restart_cooldown) and due
+    if not due or (restarts := max(before, default=0)) >= _MOST_IN_A_ROW:
         return None
     return replace(with_failed_starts(snapshot, job, reason), attempts=restarts)
-
-
-def _restarts_in_a_row(job: TrainingJob) -> int:
-    """How many restarts for containers led to its present start, without a restart in between."""
-    last = filter(None, (role.record.last for role in job.live))
-    counts = (one.attempts + 1 for one in last if one.code is Code.CONTAINER_RESTARTED)
-    return min(max(counts, default=0), _MOST_IN_A_ROW)
 
 
 def _minimum_pending(snapshot: Snapshot, allocation: RoleAllocation) -> Reason | None:
