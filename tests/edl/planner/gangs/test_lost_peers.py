@@ -23,7 +23,7 @@ def trains(index: int, since: float = 10, **fields: Any) -> Pod:  # noqa: ANN401
 def failed(index: int, after: float, began: float = 10) -> Pod:
     """A rank whose container failed so many seconds after the start, and runs again since."""
     again = at(START + after + 10)
-    runs = TrainingRuns(again, at(START + after), at(START + began))
+    runs = TrainingRuns(again, at(START + after), at(START + began), restarts=1)
     return trains(index, ready_since=again, runs=runs, restarts=1)
 
 
@@ -67,6 +67,22 @@ def test_containers_that_failed_in_the_same_run_join_each_other() -> None:
     assert lost(failed(0, after=900), failed(1, after=960)) is None
     found = lost(failed(0, after=900), failed(1, after=960), trains(2))
     assert found == (Code.CONTAINER_RESTARTED, 960), "the third one waits for both"
+
+
+@pytest.mark.parametrize(
+    ("after", "restarts", "often"), [(609, 1, True), (610, 1, False), (1209, 2, True)]
+)
+def test_a_container_fails_often_by_the_time_that_this_start_has_trained(
+    after: float,
+    restarts: int,
+    often: bool,  # noqa: FBT001
+) -> None:
+    """A pod of the start before may terminate for long."""
+    runs = replace(failed(0, after).containers.runs, restarts=restarts)
+    training = collective(trains(0, runs=runs), trains(1), trains(2, -9000, terminating=True))
+    found = lost_peer(training)
+    assert found is not None
+    assert found.often == often
 
 
 def test_no_container_waits_that_does_not_run() -> None:
