@@ -50,8 +50,8 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
 
 def fails_often(job: TrainingJob, pod: Pod) -> bool:
     """Whether its container has failed more often than every `CALM` since its job trains."""
-    began, at, restarts = job.trains_since, pod.failed_at, pod.containers.runs.restarts
-    return bool(began and at and at - began < restarts * CALM)
+    began, end, restarts = job.trains_since, pod.failed_at, pod.containers.runs.restarts
+    return bool(began and end and end - began < restarts * CALM)
 
 
 def _replaced(role: Role, pods: Sequence[Pod]) -> Iterator[datetime]:
@@ -62,10 +62,10 @@ def _replaced(role: Role, pods: Sequence[Pod]) -> Iterator[datetime]:
     counted = role.template.gated and role.has_new_failures
     patience = _BOUND if counted else _FORMING
     created = {pod.created_at for pod in role.status.pods if pod.active}
-    for at in sorted(created, reverse=True) if role.may_have_replacements else ():
-        older = [other for other in pods if other.created_at < at]
-        if _still_wait(older, at - patience, at - CALM):
-            yield at
+    for moment in sorted(created, reverse=True) if role.may_have_replacements else ():
+        older = [other for other in pods if other.created_at < moment]
+        if _still_wait(older, moment - patience, moment - CALM):
+            yield moment
 
 
 def _failed(pods: Sequence[Pod]) -> Iterator[tuple[datetime, Pod]]:
@@ -75,13 +75,13 @@ def _failed(pods: Sequence[Pod]) -> Iterator[tuple[datetime, Pod]]:
     """
     # Fast path: after a failure of all of them no container is left that ran before it.
     first = min(filter(None, (pod.trains_since for pod in pods)), default=None)
-    failed = [(at, pod) for pod in pods if (at := pod.failed_at) and first and first < at]
-    for at, pod in sorted(failed, key=itemgetter(0), reverse=True):
+    failed = [(end, pod) for pod in pods if (end := pod.failed_at) and first and first < end]
+    for end, pod in sorted(failed, key=itemgetter(0), reverse=True):
         others = [other for other in pods if other is not pod]
-        began, calm = pod.containers.runs.failed_run_began, at - CALM
+        began, calm = pod.containers.runs.failed_run_began, end - CALM
         since = max(began + _FORMING, calm) if began else calm
-        if _still_wait(others, at - _FORMING, since):
-            yield at, pod
+        if _still_wait(others, end - _FORMING, since):
+            yield end, pod
 
 
 def _still_wait(peers: Sequence[Pod], formed: datetime, since: datetime) -> bool:
