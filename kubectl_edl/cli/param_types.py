@@ -7,37 +7,24 @@ from typing import Final
 
 import click
 
-from edl.durations import EXAMPLES, duration_text, parse_duration
+from edl.kube.duration_range import DurationRange
 
 _LONGEST: Final = timedelta(days=365)
 """A limit, because a deadline beyond the calendar's last year cannot be computed."""
 
 
 class Duration(click.ParamType["timedelta"]):
-    """A duration; 0 means to check once, unless `above_zero` forbids it."""
+    """As DurationRange, for options whose value is a timedelta."""
 
-    name = "DURATION"
+    name = DurationRange.name
 
     def __init__(self, *, above_zero: bool = False, longest: timedelta = _LONGEST) -> None:
-        self._above_zero = above_zero
-        self._longest = longest
+        self._range = DurationRange(longest.total_seconds(), above_zero=above_zero)
 
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta:
-        length = parse_duration(value)
-        if length is None or (self._above_zero and not length):
-            bounds = (
-                f"{'above 0 and ' if self._above_zero else ''}up to {duration_text(self._longest)}"
-            )
-            self.fail(
-                f"{value}: write a length of time in d, h, m and s, {bounds}: {EXAMPLES}",
-                param,
-                ctx,
-            )
-        if length > self._longest:
-            self.fail(f"{value}: longer than {duration_text(self._longest)}", param, ctx)
-        return length
+        return timedelta(seconds=self._range.convert(value, param, ctx))
 
 
 def repeated(names: Iterable[str]) -> str:

@@ -609,10 +609,13 @@ def test_a_script_without_a_running_launcher_is_refused_before_a_change(stage: S
     ("arguments", "words"),
     [
         (["--remove", "worker-1", "--auto"], "--remove sets a manual size and --auto clears it"),
-        (["6", "--timeout", "soon"], "soon: write a length of time in d, h, m and s, "),
+        (
+            ["6", "--timeout", "soon"],
+            "'soon' is not a duration, 0 or at least 0.001 s: write 60s, ",
+        ),
         (
             ["6", "--timeout", "0"],
-            "0: write a length of time in d, h, m and s, above 0 and up to 365d: 60s, ",
+            "'0': a duration is above 0 and at most 365d.",
         ),
         (["--auto", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),
         (["--max", "10", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),

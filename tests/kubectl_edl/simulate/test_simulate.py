@@ -171,10 +171,16 @@ def test_unknown_trace_columns_are_refused_with_the_allowed_ones(
         (("-f", "x.yaml", "--add-nodes", "2"), "add --live"),
         (("--live", "--like", "node-1"), "add --add-nodes"),
         (("-f", "nothing.yaml"), "nothing.yaml cannot be read"),
-        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"), "soon: write a length of time"),
+        (
+            ("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"),
+            "'soon' is not a duration, 0 or at least",
+        ),
         (("-f", str(EXAMPLES / "queue.yaml"), "--plot", "x.gif"), "ends with .png, .svg, .pdf"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--trace", "none.csv"), "none.csv: cannot be read"),
-        (("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"), "99999d: longer than 36500d"),
+        (
+            ("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"),
+            "'99999d': a duration is above 0 and at most 36500d.",
+        ),
         (("-f", "a.yaml", "-f", "b.yaml"), "-f a.yaml -f b.yaml: one scenario"),
         (("-f", "a.yaml", "-n", "team"), "-n and -A require --live"),
         (("-f", "a.yaml", "-A"), "-n and -A require --live"),
