@@ -58,13 +58,12 @@ def check(choice: JobSelection, scope: Scope) -> None:
         )
 
 
-def check_whole(key: JobKey, unmatched: Collection[str]) -> None:
-    """Raise Refused if a selector matches some Jobs of this training job, and not these."""
-    if unmatched:
-        raise Refused(
-            f"{key}: -l matches some of its Jobs, and not {', '.join(sorted(unmatched))}; all of "
-            "them would change together: give its name instead; nothing was changed"
-        )
+def partly_matched(key: JobKey, unmatched: Iterable[str]) -> Refused:
+    """The error for a training job of which a selector matches some Jobs, and not these."""
+    return Refused(
+        f"{key}: -l matches some of its Jobs, and not {', '.join(sorted(unmatched))}; all of "
+        "them would change together: give its name instead"
+    )
 
 
 def shown(key: JobKey, scope: Scope) -> str:
@@ -102,12 +101,17 @@ def flags(key: JobKey, scope: Scope) -> str:
     return (scope.within(key.namespace) if scope.all_namespaces else scope).job_flags
 
 
-def each(cli: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
+def each(
+    cli: CliContext,
+    items: Iterable[_Item],
+    do: Callable[[_Item], None],
+    refused: Iterable[EdlError] = (),
+) -> None:
     """Process items one by one, as kubectl does: a failure does not stop the others.
 
-    Raises the last error; earlier ones are printed.
+    Raises the last error; earlier ones are printed, beginning with those `refused` before.
     """
-    errors: list[EdlError] = []
+    errors = list(refused)
     for item in items:
         try:
             do(item)

@@ -1,14 +1,16 @@
-"""Patches that respect `--dry-run`, and a retry from fresh state after a conflict."""
+"""Patches that respect `--dry-run`, a retry after a conflict, and deletions of one very Job."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from msgspec import structs
 
-from edl.errors import Conflict
-from edl.kube.cluster import Cluster
+from edl.errors import Conflict, NotFound
+from edl.kube.cluster import Cluster, PluginCluster, find
 from edl.kube.writer.conditional_patch import patched, still_fits
+from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Refused
@@ -59,3 +61,23 @@ def with_fresh_state(change: Callable[[], _Result], sleep: Callable[[float], Non
         except Conflict:
             sleep(_PAUSE * 2**attempt)
     raise Refused(f"the object changed {_ATTEMPTS} times while it was being written; try again")
+
+
+def delete_job(cluster: PluginCluster, job: Json, *, dry_run: bool = False) -> None:
+    """Delete this Job by its uid: a newer one may have its name. It may be gone already.
+
+    Raises Conflict if an admission webhook answers so, or the API server for another reason.
+    """
+    target, uid = ObjectRef.of("Job", job), job["metadata"]["uid"]
+    with suppress(NotFound):
+        try:
+            cluster.delete(target, uid=uid, dry_run=dry_run)
+        except Conflict:
+            if is_there(cluster, job):  # else it was deleted in the meantime, and created again
+                raise
+
+
+def is_there(cluster: Cluster, job: Json) -> bool:
+    """Whether this very Job still exists."""
+    stored = find(cluster, ObjectRef.of("Job", job))
+    return bool(stored and stored["metadata"]["uid"] == job["metadata"]["uid"])

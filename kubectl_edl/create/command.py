@@ -171,7 +171,7 @@ def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: Creat
         made = rehearse(cli.connect(scope), made)
     elif writing.dry_run == "none":
         connection = cli.connect(scope)
-        made = create_all(cli, connection, made)
+        made = create_all(connection, made)
         now = cli.now()
         needed = hints(connection, made, now)
         for hint in (*unattended(connection, now), *needed, *_by_itself(made)):

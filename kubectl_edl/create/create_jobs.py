@@ -5,8 +5,8 @@ creation fails, the Jobs created before it are deleted; none of them has started
 training job waits for all its roles.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 
 from edl import contract
@@ -17,23 +17,20 @@ from edl.errors import (
     Finding,
     Forbidden,
     Invalid,
-    NotFound,
     Unreachable,
     WebhookAway,
     refuse,
 )
-from edl.kube.cluster import Cluster, ListOptions, find
+from edl.kube.cluster import ListOptions, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
-from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.patcher import with_fresh_state
+from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.patcher import delete_job
 from kubectl_edl.resources.source_manifest import as_applied
 
 
-def create_all(
-    cli: CliContext, connection: ClusterConnection, manifests: Sequence[Json]
-) -> list[Json]:
+def create_all(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
     """The stored Jobs. Raises Denied with every error before any Job is created."""
     rehearse(connection, manifests)
     created: list[Json] = []
@@ -43,46 +40,35 @@ def create_all(
     except (ClusterError, KeyboardInterrupt) as error:
         failed = manifests[len(created)]
         why = str(error) or "interrupted"
-        lost = _unanswered(connection, failed) if _is_unknown(error) else []
-        undone = _roll_back(cli, connection, [*created, *lost])
+        undone = _roll_back(connection, created, _unanswered(connection, failed, error))
         raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
     return created
 
 
-def _is_unknown(error: BaseException) -> bool:
-    """Whether the API server may have stored the Job, as far as its answer says.
+def _unanswered(
+    connection: ClusterConnection, manifest: Json, error: BaseException
+) -> Iterator[str]:
+    """The Job's name, if the API server may have stored it as far as its answer and a look say.
 
-    After a refusal, an equal Job was another client's, such as a second run of this command.
+    It is not deleted: an equal Job may be another client's, such as a second run of this command.
     """
     if isinstance(error, Unreachable):
         refused = error.status == HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, WebhookAway)
-        return not refused
-    return not isinstance(error, ClusterError)
-
-
-def _unanswered(connection: ClusterConnection, manifest: Json) -> list[Json]:
-    """The Job, if it was created and only the response was lost, or if that is unknown."""
-    try:
-        stored = stored_as(connection, manifest)
-    except ClusterError:
-        return [as_applied(manifest, connection.namespace)]
-    return [stored] if stored else []
+    else:
+        refused = isinstance(error, ClusterError)
+    with suppress(ClusterError):
+        if refused or stored_as(connection, manifest) is None:
+            return
+    yield manifest["metadata"]["name"]
 
 
 def stored_as(connection: ClusterConnection, manifest: Json) -> Json | None:
-    """The Job that was created from the manifest, by what was applied. Raises ClusterError."""
+    """The Job that was created from an equal manifest. Raises ClusterError."""
     wanted = as_applied(manifest, connection.namespace)
     target = ObjectRef("Job", connection.namespace, manifest["metadata"]["name"])
     stored = find(connection.cluster, target)
-    return stored if stored and _is_same(stored, wanted) else None
-
-
-def _is_same(stored: Json, created: Json) -> bool:
-    """By uid; by what was applied if the answer with the uid was lost."""
-    if uid := created["metadata"].get("uid"):
-        return bool(stored["metadata"]["uid"] == uid)
-    applied, wanted = (annotations(job).get(contract.LAST_APPLIED) for job in (stored, created))
-    return applied == wanted
+    applied = [annotations(job or {}).get(contract.LAST_APPLIED) for job in (stored, wanted)]
+    return stored if applied[0] == applied[1] else None
 
 
 def rehearse(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
@@ -156,34 +142,19 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
     )
 
 
-def _roll_back(cli: CliContext, connection: ClusterConnection, created: Sequence[Json]) -> str:
+def _roll_back(
+    connection: ClusterConnection, created: Sequence[Json], unknown: Iterable[str]
+) -> str:
     """Delete the created Jobs; returns a sentence about what remains."""
-    standing: list[str] = []
-    gone: list[str] = []
+    gone, standing = list[str](), list[str]()
     for job in created:
-        metadata, delete = job["metadata"], partial(_delete, connection.cluster, job)
         try:
-            if with_fresh_state(delete, cli.sleep) or "uid" in metadata:
-                gone.append(metadata["name"])
-        except (ClusterError, Refused):
-            standing.append(metadata["name"])
-    if standing:
-        names = " ".join(standing)
+            delete_job(connection.cluster, job)
+            gone.append(job["metadata"]["name"])
+        except ClusterError:
+            standing.append(job["metadata"]["name"])
+    parts = [f"what was created is deleted again: {', '.join(gone)}"] if gone else []
+    if names := " ".join((*standing, *unknown)):
         there = connection.scope.within(connection.namespace).flags
-        return f"may still be there: kubectl delete job {names}{there} --ignore-not-found"
-    if not gone:
-        return "nothing was created"
-    return f"what was created is deleted again: {', '.join(gone)}"
-
-
-def _delete(cluster: Cluster, created: Json) -> bool:
-    """Delete this object, and return whether it was there; another one of the name is kept."""
-    target = ObjectRef.of("Job", created)
-    stored = find(cluster, target)
-    if stored is None or not _is_same(stored, created):
-        return False
-    try:
-        cluster.delete(target, version=stored["metadata"]["resourceVersion"])
-    except NotFound:
-        return False
-    return True
+        parts.append(f"may still be there: kubectl delete job {names}{there} --ignore-not-found")
+    return "; ".join(parts) or "nothing was created"

@@ -7,8 +7,8 @@ import click
 
 from edl import contract
 from edl.durations import duration_text
-from edl.errors import Conflict, NotFound
-from edl.kube.cluster import ListOptions, PluginCluster, find
+from edl.errors import NotFound
+from edl.kube.cluster import ListOptions
 from edl.kube.option_group import group, option, option_group
 from edl.model import JobKey, ObjectRef
 from edl.writes import Json
@@ -26,15 +26,15 @@ from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
     check,
-    check_whole,
     each,
     none_found,
+    partly_matched,
     selection_options,
     shown,
 )
 from kubectl_edl.cli.options import DeletionOptions, all_namespaces_options
 from kubectl_edl.client.job_lookup import left_out, missing
-from kubectl_edl.client.patcher import REMARKS
+from kubectl_edl.client.patcher import REMARKS, delete_job, is_there
 
 
 @option_group
@@ -55,12 +55,13 @@ _Jobs = Mapping[JobKey, Sequence[Json]]
 
 def _selected(
     cli: CliContext, connection: ClusterConnection, choice: JobSelection, how: DeleteOptions
-) -> _Jobs:
+) -> tuple[_Jobs, Sequence[Refused]]:
+    """The selected training jobs, and the errors for those that are selected in part."""
     listed: dict[JobKey, list[Json]] = {}
     for key, manifest in _list(connection, contract.FRAMEWORK):
         listed.setdefault(key, []).append(manifest)
     if choice.everything:
-        return listed
+        return listed, ()
     if choice.selector:
         matching = _list(connection, f"{contract.FRAMEWORK},{choice.selector}")
         uids = {job["metadata"]["uid"] for _, job in matching}
@@ -68,7 +69,7 @@ def _selected(
             if whole in listed and job["metadata"]["name"] in left_out(listed[whole]):
                 flags = connection.scope.within(whole.namespace).flags
                 cli.warn(f"hint: {_alone(job['metadata']['name'], whole.name, flags)}")
-        return {key: jobs for key, jobs in listed.items() if _selects(uids, key, jobs)}
+        return _matched(listed, uids)
     there = {key.name: jobs for key, jobs in listed.items()}
     names = _whole(dict.fromkeys(map(plain, choice.names)), there)
     every = {job["metadata"]["name"] for jobs in there.values() for job in jobs}
@@ -77,22 +78,22 @@ def _selected(
     ]
     if unknown:
         _refuse(unknown[0], there, connection, "; nothing was deleted" if len(names) > 1 else "")
-    return {JobKey(connection.namespace, name): there[name] for name in names if name in there}
+    return {JobKey(connection.namespace, name): there[name] for name in names if name in there}, ()
 
 
-def _selects(uids: Collection[str], key: JobKey, jobs: Sequence[Json]) -> bool:
-    """Whether these uids are of Jobs that still belong to the training job of `jobs`.
-
-    Raises Refused if they are of some of its Jobs only.
-    """
-    others = left_out(jobs)
-    staying = [job for job in jobs if "deletionTimestamp" not in job["metadata"]]
-    members = [job["metadata"] for job in staying or jobs if job["metadata"]["name"] not in others]
-    unmatched = [member["name"] for member in members if member["uid"] not in uids]
-    if len(unmatched) == len(members):
-        return False
-    check_whole(key, unmatched)
-    return True
+def _matched(listed: _Jobs, uids: Collection[str]) -> tuple[_Jobs, Sequence[Refused]]:
+    """By the uids of matching Jobs. A Job that is left out or being deleted does not count."""
+    matched, refused = {}, []
+    for key, jobs in listed.items():
+        others = left_out(jobs)
+        staying = [job for job in jobs if "deletionTimestamp" not in job["metadata"]] or jobs
+        members = [job["metadata"] for job in staying if job["metadata"]["name"] not in others]
+        unmatched = [member["name"] for member in members if member["uid"] not in uids]
+        if members and not unmatched:
+            matched[key] = jobs
+        elif len(unmatched) < len(members):
+            refused.append(partly_matched(key, unmatched))
+    return matched, refused
 
 
 _ByName = Mapping[str, Sequence[Json]]
@@ -154,8 +155,8 @@ def _delete(
     target: tuple[JobKey, Sequence[Json]],
 ) -> None:
     key, jobs = target
-    for job in jobs:
-        _delete_one(connection.cluster, job, how.dry_run)
+    for job in jobs if how.dry_run != "client" else ():
+        delete_job(connection.cluster, job, dry_run=how.dry_run == "server")
     names = [job["metadata"]["name"] for job in jobs]
     if how.output == "name":
         for job_name in names:
@@ -187,28 +188,10 @@ def _active(job: Json) -> int:
     return (job.get("status") or {}).get("active") or 0
 
 
-def _delete_one(cluster: PluginCluster, job: Json, dry_run: str) -> None:
-    """Delete this Job by its uid: a newer one may have its name.
-
-    Raises Conflict if an admission webhook answers so, or the API server for another reason.
-    """
-    if dry_run == "client":
-        return
-    try:
-        cluster.delete(
-            ObjectRef.of("Job", job), uid=job["metadata"]["uid"], dry_run=dry_run == "server"
-        )
-    except NotFound:
-        return
-    except Conflict:
-        if _is_there(cluster, job):  # else it was deleted in the meantime, and created again
-            raise
-
-
 def _wait_until_gone(
     cli: CliContext, connection: ClusterConnection, jobs: Sequence[Json], how: DeleteOptions
 ) -> None:
-    left = waited_gone(cli, jobs, partial(_is_there, connection.cluster), how.timeout)
+    left = waited_gone(cli, jobs, partial(is_there, connection.cluster), how.timeout)
     if not left:
         return
     keys = [JobKey(job["metadata"]["namespace"], job["metadata"]["name"]) for job in left]
@@ -216,11 +199,6 @@ def _wait_until_gone(
     raise TimedOut(
         f"deleted, and after {duration_text(how.timeout)} still there (a finalizer?): {names}"
     )
-
-
-def _is_there(cluster: PluginCluster, job: Json) -> bool:
-    manifest = find(cluster, ObjectRef.of("Job", job))
-    return bool(manifest and manifest["metadata"]["uid"] == job["metadata"]["uid"])
 
 
 _HELP: Final = """Delete training jobs with all of their Jobs and pods.
@@ -254,16 +232,16 @@ _EXIT_CODES: Final = exit_codes(
 @all_namespaces_options
 @click.pass_obj
 def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Scope) -> None:
-    """Raises Missing before anything is deleted, Refused without confirmation, TimedOut."""
+    """Raises Missing before anything is deleted, Refused, TimedOut."""
     check(choice, scope)
     connection = cli.connect(scope)
-    selected = _selected(cli, connection, choice, how)
-    if none_found(cli, connection.namespace, selected):
+    selected, refused = _selected(cli, connection, choice, how)
+    if not refused and none_found(cli, connection.namespace, selected):
         return
     pods = {key: sum(map(_active, jobs)) for key, jobs in selected.items()}
-    confirms = not how.yes and how.dry_run == "none"
+    confirms = selected and not how.yes and how.dry_run == "none"
     if confirms and not agreed(cli, scope, "Delete", pods, sum(map(len, selected.values()))):
-        return
-    each(cli, selected.items(), partial(_delete, cli, connection, how))
+        selected = {}
+    each(cli, selected.items(), partial(_delete, cli, connection, how), refused)
     if how.wait and how.dry_run == "none":
         _wait_until_gone(cli, connection, [job for jobs in selected.values() for job in jobs], how)

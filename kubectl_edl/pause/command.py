@@ -19,10 +19,10 @@ from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
     check,
-    check_whole,
     each,
     flags,
     none_found,
+    partly_matched,
     selection_options,
     shown,
 )
@@ -67,11 +67,11 @@ def flip(
     """
     connection = cli.connect(scope)
     survey = survey_training(connection, "", cli.now())
-    chosen = _chosen(choice, survey, connection)
-    if none_found(cli, connection.namespace, chosen):
+    chosen, refused = _chosen(choice, survey, connection)
+    if not refused and none_found(cli, connection.namespace, chosen):
         return
     if switch.confirms and writing.dry_run == "none" and not _agreed(cli, scope, chosen):
-        return
+        chosen = []
     patcher = Patcher(connection.cluster, writing.dry_run)
     hints = unattended(connection, cli.now(), writing.dry_run)
     if hints:
@@ -81,7 +81,7 @@ def flip(
     warnings = [warning for job in readable if (warning := _warning(job, switch, scope, cli.now()))]
     done: list[tuple[str, list[Json]]] = []
     try:
-        each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
+        each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)), refused)
     finally:
         if done:
             sentences = [sentence for sentence, _ in done]
@@ -91,20 +91,24 @@ def flip(
 
 def _chosen(
     choice: JobSelection, survey: Survey, connection: ClusterConnection
-) -> list[TrainingJob]:
-    """The selected jobs; a selector and `--all` skip jobs that have ended."""
+) -> tuple[list[TrainingJob], Sequence[Refused]]:
+    """The selected jobs, and the errors for those that a selector matches in part.
+
+    A selector and `--all` skip jobs that have ended.
+    """
     if choice.by_name:
-        return _named(choice.names, survey, connection)
+        return _named(choice.names, survey, connection), ()
     jobs = [job for job in survey.jobs if job.roles and (ending(job) is None or job.live)]
     if not choice.selector:
-        return jobs
+        return jobs, ()
     matching = matching_jobs(jobs, connection, choice.selector)
-    keys = {key for key, _ in matching}
-    chosen = [job for job in jobs if job.key in keys]
-    for job in chosen:
-        names = {role.job for role in job.live}
-        check_whole(job.key, {name for name in names if (job.key, name) not in matching})
-    return chosen
+    matched = [job for job in jobs if job.key in {key for key, _ in matching}]
+    others = {
+        job.key: {role.job for role in job.live if (job.key, role.job) not in matching}
+        for job in matched
+    }
+    refused = [partly_matched(key, names) for key, names in others.items() if names]
+    return [job for job in matched if not others[job.key]], refused
 
 
 def _named(

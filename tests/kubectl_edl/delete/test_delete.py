@@ -3,7 +3,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from edl.errors import Conflict, NotFound
-from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
@@ -92,18 +91,34 @@ def test_a_conflict_is_reported_unless_the_job_is_gone(stage: Stage) -> None:
     assert (found.code, found.out, found.err) == (1, "", "error: sweep is protected\n")
 
 
-@pytest.mark.parametrize("command", ["delete", "pause", "resume"])
-def test_a_training_job_of_which_some_jobs_match_is_refused(stage: Stage, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "done"),
+    [("delete", "sweep: deleted"), ("pause", "sweep: paused"), ("resume", "sweep: is not paused")],
+)
+def test_a_training_job_of_which_some_jobs_match_is_refused_alone(
+    stage: Stage, command: str, done: str
+) -> None:
+    for name in ("mnist-ps", "mnist-worker"):
+        stage.patch(name, {"metadata": {"labels": {"keep": "yes"}}})
+    before = [stage.job(name) for name in ("mnist-chief", "mnist-ps", "mnist-worker")]
+    found = stage.run(command, "-l", "!keep", "-y")
+    assert found.code == 1
+    assert found.out.startswith(done)
+    assert found.err.splitlines()[-1] == (
+        "error: default/mnist: -l matches some of its Jobs, and not mnist-ps, mnist-worker; all of "
+        "them would change together: give its name instead"
+    )
+    assert [stage.job(name) for name in ("mnist-chief", "mnist-ps", "mnist-worker")] == before
+
+
+@pytest.mark.parametrize("command", ["delete", "pause"])
+def test_nothing_is_asked_if_all_jobs_are_matched_in_part(stage: Stage, command: str) -> None:
     for name in ("mnist-ps", "mnist-worker", "sweep"):
         stage.patch(name, {"metadata": {"labels": {"keep": "yes"}}})
-    before = stage.cluster.list(ListOptions("Job"))
-    found = stage.run(command, "-l", "!keep", "-y")
+    stage.answers = "y\n"
+    found = stage.run(command, "-l", "!keep")
     assert (found.code, found.out) == (1, "")
-    assert found.err == (
-        "error: default/mnist: -l matches some of its Jobs, and not mnist-ps, mnist-worker; all of "
-        "them would change together: give its name instead; nothing was changed\n"
-    )
-    assert stage.cluster.list(ListOptions("Job")) == before
+    assert found.err.startswith("error: default/mnist: -l matches some of its Jobs")
 
 
 def test_all_are_the_training_jobs_of_the_namespace(stage: Stage) -> None:
