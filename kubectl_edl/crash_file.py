@@ -13,26 +13,30 @@ from typing import Final
 
 _MOST: Final = 10
 """Files that are kept: each further one replaces the oldest."""
-_MEMBER_NAME: Final = (
-    r"(?i:[\w-]{0,40}(?:token|passw(?:or)?d|passphrase|secret|key-?data|(?:api|access)[_-]?key))"
-)
+_WORD: Final = r"[\w-]{0,40}(?:token|passw(?:or)?d|pwd|passphrase|(?:api|access)[_-]?key)"
+_MEMBER_NAME: Final = rf"(?i:{_WORD}|[\w-]{{0,40}}(?:secret|key-?data))"
 _MEMBER: Final = (
-    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]+=)|[.!]\s)\s*"""
-    rf"""{_MEMBER_NAME}\\?['"]?\s*[:=]\s*"""
+    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]{1,80}=)|[.!]\s)[ \t]*"""
+    rf"""{_MEMBER_NAME}\\?['"]?[ \t]*[:=]\s*(?:(?i:bearer|basic|token)[ ])?"""
 )
 _CREDENTIALS: Final = (
     re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
     re.compile(r"((?i:\bauthorization)\\?['\"]?\s*[:=]\s*\\?['\"]?\w+ )[^\s'\"\\]+"),
-    re.compile(r"(://[^\s/@:'\"]*:)[^\s'\"]+(?=@)"),
+    re.compile(r"((?i:\bcookie): ).+"),
+    re.compile(r"(://[^\s/@:'\"]{0,256}:)[^\s'\"]{1,1024}(?=@)"),
     re.compile(r"(://)[^\s/@:'\"]+(?=@)"),
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
-    re.compile(r"(\b)eyJ[\w-]+\.[\w-]+\.[\w-]*"),
+    re.compile(r"((?<![\w-]))eyJ[\w-]+\.[\w-]+\.[\w-]*"),
     re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"),
     re.compile(_MEMBER + r"b?(\\?['\"]))(?:(?!\2)(?:[^\\]|\\.))*", re.MULTILINE),
     re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)(?:[^\s'\"\\,}&)]|\\(?!['\"]))+", re.MULTILINE),
+    re.compile(rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?:(?!\2).)+"),
+    re.compile(rf"((?<![\w-])(?i:{_WORD}) (?:is|was) )(?=\S*[0-9])[^\s'\"]{{8,}}"),
 )
 """Headers, users and passwords in URLs, private keys, JSON web tokens, options, variables of an
-environment, and members of a kubeconfig or of a plugin's answer.
+environment, members of a kubeconfig or of a plugin's answer, and what prose says of them.
+
+Blanks before a name end with its line: a run of line ends would be searched from each of its lines.
 """
 
 

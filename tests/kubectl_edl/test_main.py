@@ -310,6 +310,13 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
         ("expired: eyJhbG.eyJzdWI.c2ln", "expired: [redacted]"),
         ("api_key: abc", "api_key: [redacted]"),
         ("passwd=abc", "passwd=[redacted]"),
+        ("pwd: abc", "pwd: [redacted]"),
+        ("X-Auth: 1, Cookie: session=abc; a=b", "X-Auth: 1, Cookie: [redacted]"),
+        ("the token 'abc' has expired", "the token '[redacted]' has expired"),
+        ("its token is abcdefg1", "its token is [redacted]"),
+        ("its token is unacceptable", "its token is unacceptable"),
+        ('secret "registry" not found', 'secret "registry" not found'),
+        ("Token: Token abc", "Token: Token [redacted]"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN RSA PRIVATE KEY-----[redacted]-----END RSA PRIVATE KEY-----",
@@ -325,6 +332,12 @@ def test_neither_the_line_nor_the_file_has_credentials(
     line = " ".join(shown.split())
     assert line in " ".join(printed_error(cli).split())
     assert path.read_text().endswith(f"ZeroDivisionError: {shown}\n")
+
+
+@pytest.mark.parametrize("text", ["\n", "://a:", "eyJ-"])
+def test_what_a_message_repeats_is_searched_once(text: str) -> None:
+    """Each of them would take minutes if it were searched again from each of its places."""
+    assert crash_file.redacted(text * 60_000) == text * 60_000
 
 
 def test_a_full_disk_is_reported_without_a_traceback(tmp_path: Path) -> None:
