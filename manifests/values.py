@@ -39,8 +39,11 @@ from manifests.value_types import (
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 
-_Toleration: TypeAlias = dict[
-    Literal["key", "operator", "value", "effect", "tolerationSeconds"], str | int
+_TolerationField: TypeAlias = Annotated[
+    str, msgspec.Meta(pattern=r"^(key|operator|value|effect|tolerationSeconds)\Z")
+]
+_Affinity: TypeAlias = Annotated[
+    str, msgspec.Meta(pattern=r"^(nodeAffinity|podAffinity|podAntiAffinity)\Z")
 ]
 
 
@@ -128,9 +131,11 @@ class PodSettings(Part, frozen=True):
     node_selector: Annotated[LabelMap, says("Node selector of the pods.")] = msgspec.field(
         default_factory=lambda: {"kubernetes.io/os": "linux"}
     )
-    tolerations: Annotated[tuple[_Toleration, ...], says("Tolerations of the pods.")] = ()
+    tolerations: Annotated[
+        tuple[dict[_TolerationField, str | int], ...], says("Tolerations of the pods.")
+    ] = ()
     affinity: Annotated[
-        dict[Literal["nodeAffinity", "podAffinity", "podAntiAffinity"], Any],
+        dict[_Affinity, Any],
         says("Affinity of the pods, besides their spread over hosts and zones."),
     ] = msgspec.field(default_factory=dict)
     priority_class_name: Annotated[Subdomain, says("PriorityClass of the pods.")] = (
