@@ -131,10 +131,16 @@ def _misused(error: click.UsageError, cli: CliContext) -> int:
 
 
 def _unexpected(error: Exception, cli: CliContext, command: str, environ: Mapping[str, str]) -> int:
+    from msgspec import ValidationError
+
     from kubectl_edl.crash_file import redacted, write_crash
 
     if isinstance(error, OSError) and error.errno in _FULL:
         cli.warn(f"error: the output cannot be written: {error.strerror}")
+        return Exit.REFUSED
+    if isinstance(error, ValidationError):  # of a list's items, each of which is decoded alone
+        what = "an object of the API server is not as Kubernetes defines it"
+        cli.warn(f"error: {what}: {redacted(str(error))}; check the server's address")
         return Exit.REFUSED
     path = write_crash(error, command, cli.now(), environ)
     where = f"its traceback: {path}" if path else "EDL_DEBUG=1 shows where it comes from"

@@ -27,7 +27,7 @@ from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster
+    from edl.kube.cluster import Cluster, PluginCluster
 
 
 @pytest.fixture
@@ -338,6 +338,19 @@ def test_neither_the_line_nor_the_file_has_credentials(
 def test_what_a_message_repeats_is_searched_once(text: str) -> None:
     """Each of them would take minutes if it were searched again from each of its places."""
     assert crash_file.redacted(text * 60_000) == text * 60_000
+
+
+def test_an_object_of_another_form_is_an_error_of_the_server() -> None:
+    class Odd(ClusterWrapper):
+        def list(self, selection: ListOptions) -> RawList:
+            name = f"{selection.kind.lower()}-1".encode()
+            return RawList((b'{"metadata": {"name": "%s", "uid": null}}' % name,), "1")
+
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Odd(cluster)))
+    found = stage.run("status")
+    assert found.code == 1
+    assert found.err.startswith("error: an object of the API server is not as Kubernetes defines")
+    assert found.err.endswith("; check the server's address\n")
 
 
 def test_a_full_disk_is_reported_without_a_traceback(tmp_path: Path) -> None:
