@@ -26,11 +26,12 @@ from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.dashboard.page_state import job_row
 from kubectl_edl.events.view import events_table
-from kubectl_edl.explain.explained_job import BlockerList, Explained, other_blockers, stop_lists
+from kubectl_edl.explain.explained_job import Explained, other_blockers, stop_lists
 from kubectl_edl.explain.read_explanation import ExplanationInput, published_view, read_explanation
 from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import administrator_facts, domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table
+from kubectl_edl.job_views.job_blockers import blocker_list
 from kubectl_edl.job_views.published_queue import PublishedView, ranked
 from kubectl_edl.job_views.role_history import past
 from kubectl_edl.job_views.training_job_view import pod_status
@@ -202,13 +203,11 @@ def _table(table: Table) -> Json:
 
 
 def _blockers(explained: Explained) -> Iterator[Json]:
-    others = tuple((blocker.what, blocker.remedy) for blocker in other_blockers(explained))
-    more = [BlockerList("Blockers:", others)] if others else []
-    for remedy, lists in (("would help", stop_lists(explained)), ("fix", more)):
-        for section in lists:
+    for section in (*stop_lists(explained), blocker_list(other_blockers(explained))):
+        if section.lines:
             yield {
                 "title": harmless(section.title).removesuffix(":"),
-                "remedy": remedy,
+                "remedy": section.remedy,
                 "lines": [[harmless(what), harmless(helps)] for what, helps in section.lines],
                 "note": section.note,
             }

@@ -35,18 +35,14 @@ from kubectl_edl.output.documents.decision_documents import BlockerDocument, Blo
 NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
 
 
-def stops_document(
-    stops: Blockers | None, job: str, start: StartRemedy = NO_REMEDY
-) -> BlockersDocument | None:
-    """`job`: the arguments of commands on the training job; `start`: as for `remedies`."""
-    if stops is None:
-        return None
-    helps = remedies(stops.blockers, job, start)
+def stops_document(stops: Blockers, job: str, start: StartRemedy = NO_REMEDY) -> BlockersDocument:
+    """`job`: the arguments of commands on the training job; `start`: as for `_remedies`."""
+    helps = _remedies(stops.blockers, job, start)
     blockers = [_with_fields(stop, what) for stop, what in zip(stops.blockers, helps, strict=True)]
     return {"complete": stops.complete, "blockers": blockers}
 
 
-def remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[str]:
+def _remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[str]:
     """What would help against each blocker; a smaller min of `start` helps against a quota.
 
     If `start` counts nodes that may be added, no smaller min for the present ones is proposed.

@@ -1,36 +1,34 @@
 """The explanation of one training job, as far as the user's rights allow, and its texts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
-from edl.messages import cause
 from edl.model import Caveat, Code, Reason, TrainingJob
 from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.phases import filling
-from edl.planner.explain.explanation import Blockers, Explanation
-from edl.planner.explain.start_remedies import NO_REMEDY
+from edl.planner.explain.explanation import Blockers, Explanation, RoleExplanation
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
-from edl.visibility.namespace_queue import PublishedJob, PublishedStops
+from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
-from kubectl_edl.explain.blocker_documents import remedies
-from kubectl_edl.job_views.blocker_facts import JobBlocker
+from kubectl_edl.explain.blocker_documents import published_document, stops_document
+from kubectl_edl.job_views.blocker_facts import BlockerList, JobBlocker
 from kubectl_edl.job_views.job_blockers import incomplete, left_out, recorded_problem
 from kubectl_edl.job_views.job_reasons import Why, why_of
 from kubectl_edl.job_views.published_queue import place_text
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
+from kubectl_edl.output.documents.decision_documents import BlockersDocument
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
-from kubectl_edl.output.safe_text import harmless
 
 _NAMED: Final = 3
 
@@ -73,6 +71,14 @@ class Explained:
         if self.explanation:
             return self.explanation.position or None
         return self.published.position if self.published else None
+
+    @property
+    def start(self) -> BlockersDocument | None:
+        """Why the job does not start, by the decision or as published; None if it may."""
+        plan = self.explanation
+        if plan and plan.start_blockers:
+            return stops_document(plan.start_blockers, self.view.argument, plan.trials.start)
+        return published_document(self.published.start) if self.published else None
 
     @property
     def waits_for(self) -> Reason | None:
@@ -156,69 +162,45 @@ def capacity_document(capacity: JobCapacity | None) -> JobCapacityDocument | Non
     }
 
 
-class BlockerList(NamedTuple):
-    """Blockers in order, as (sentence, remedy); a remedy may be empty."""
-
-    title: str
-    lines: tuple[tuple[str, str], ...]
-    complete: bool = True
-    names_missing: bool = False
-    """Whether a blocker is that Jobs of roles are left out, or do not exist."""
-
-    @property
-    def note(self) -> str:
-        """Empty if there are no more blockers than these."""
-        more = not self.complete and any(helps for _, helps in self.lines)
-        return "Further blockers may follow." if more else ""
-
-    @property
-    def text(self) -> str:
-        lines = [self.title]
-        for number, (what, helps) in enumerate(self.lines, 1):
-            lines.append(f"  {number}. {harmless(what)}")
-            if helps:
-                lines.append(f"     would help: {harmless(helps)}")
-        if self.note:
-            lines.append(f"  {self.note}")
-        return "".join(f"{line}\n" for line in lines)
-
-
 def stop_lists(explained: Explained) -> Iterator[BlockerList]:
-    """Why it does not start or is not scaled up, by the decision or as published."""
-    explanation, published = explained.explanation, explained.published
-    if published and published.start:
-        yield _published_stops(published, published.start)
-    if explanation:
-        yield from _decided_stops(explanation, explained)
+    """Why the job does not start, or why each of the roles to show is not scaled up."""
+    job = explained.view.job
+    if start := explained.start:
+        yield _listed(f"Why {job.key.name} {_does_not_run(job)}:", start)
+    for role, blockers in _not_grown(explained):
+        yield _listed(
+            f"Why not one more {role.role} (now {role.before}, next {role.after}):",
+            stops_document(blockers, explained.view.argument),
+        )
+
+
+def _not_grown(explained: Explained) -> Iterator[tuple[RoleExplanation, Blockers]]:
+    """The roles to show that are not scaled up."""
+    for role in explained.explanation.roles if explained.explanation else ():
+        if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
+            yield role, role.blockers
 
 
 def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
     """Missing Jobs and a problem, if `stop_lists` has none; refused pods; left-out Jobs."""
-    above = [*stop_lists(explained)]
+    above = any(stop_lists(explained))
     if not above:
         yield from incomplete(explained.view)
         yield from recorded_problem(explained.view)
     yield from explained.uncreated
-    missing = any(section.names_missing for section in above)
-    yield from left_out(explained.view, filling(explained.view.job) if missing else None)
+    named = filling(explained.view.job) if _names_missing(explained) else None
+    yield from left_out(explained.view, named)
 
 
-def _decided_stops(explanation: Explanation, explained: Explained) -> Iterator[BlockerList]:
-    """Why the job does not start, or why each of the roles to show does not grow."""
-    job = explained.view.argument
-    if explanation.start_blockers:
-        yield _stops(
-            f"Why {explanation.job.name} {_does_not_run(explained.view.job)}:",
-            explanation.start_blockers,
-            remedies(explanation.start_blockers.blockers, job, explanation.trials.start),
-        )
-    for role in explanation.roles:
-        if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
-            yield _stops(
-                f"Why not one more {role.role} (now {role.before}, next {role.after}):",
-                role.blockers,
-                remedies(role.blockers.blockers, job, NO_REMEDY),
-            )
+def _names_missing(explained: Explained) -> bool:
+    """Whether `stop_lists` say that Jobs of roles are left out, or do not exist."""
+    plan, published = explained.explanation, explained.published
+    if published and published.start:
+        return code_of(published.reason) is Code.INCOMPLETE
+    lists = [blockers for _, blockers in _not_grown(explained)]
+    lists += [plan.start_blockers] if plan and plan.start_blockers else []
+    every = (stop for blockers in lists for stop in blockers.blockers)
+    return any(isinstance(one, OwnCondition) and one.what is JobCondition.MISSING for one in every)
 
 
 def _does_not_run(job: TrainingJob) -> str:
@@ -228,13 +210,6 @@ def _does_not_run(job: TrainingJob) -> str:
     return "does not start as a whole" if not job.suspended else "does not start"
 
 
-def _published_stops(published: PublishedJob, stops: PublishedStops) -> BlockerList:
-    """Why the job does not start, as published by the reconciler."""
-    sentences = [(stop.type, stop.message, stop.remediation) for stop in stops.blockers]
-    section = _listed(f"Why {published.name} does not start:", sentences, complete=stops.complete)
-    return section._replace(names_missing=code_of(published.reason) is Code.INCOMPLETE)
-
-
 def _is_fixed(stops: Blockers) -> bool:
     """Whether the role is fixed, which the table of roles shows, unless only its max keeps it."""
     conditions = [stop.what for stop in stops.blockers if isinstance(stop, OwnCondition)]
@@ -242,24 +217,11 @@ def _is_fixed(stops: Blockers) -> bool:
     return later or JobCondition.FIXED in conditions
 
 
-def _stops(title: str, stops: Blockers, helps: Sequence[str]) -> BlockerList:
-    sentences = [
-        (stop.kind, cause(stop), what) for stop, what in zip(stops.blockers, helps, strict=True)
-    ]
-    conditions = [stop.what for stop in stops.blockers if isinstance(stop, OwnCondition)]
-    section = _listed(title, sentences, complete=stops.complete)
-    return section._replace(names_missing=JobCondition.MISSING in conditions)
-
-
-def _listed(
-    title: str, sentences: Sequence[tuple[str, str, str]], *, complete: bool
-) -> BlockerList:
-    """`sentences`: the type of each blocker, its cause and its remedy.
-
-    All but the first are hypothetical: what a decision without those before them would find.
-    """
+def _listed(title: str, stops: BlockersDocument) -> BlockerList:
+    """All but the first are hypothetical: what a decision without those before them would find."""
     lines = []
-    for number, (kind, what, helps) in enumerate(sentences, 1):
-        then = "plan" if kind == BlockerKind.IN_PROGRESS else "next blocker"
-        lines.append((f"{f'then the {then} would be: ' if number > 1 else ''}{what}", helps))
-    return BlockerList(title, tuple(lines), complete)
+    for number, stop in enumerate(stops["blockers"], 1):
+        then = "plan" if stop["type"] == BlockerKind.IN_PROGRESS else "next blocker"
+        what = f"{f'then the {then} would be: ' if number > 1 else ''}{stop['message']}"
+        lines.append((what, stop["remediation"]))
+    return BlockerList(title, tuple(lines), complete=stops["complete"])

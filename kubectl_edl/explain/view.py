@@ -12,7 +12,7 @@ from edl.model.causes.blockers import BlockerKind
 from edl.model.causes.reason_codes import TIMED_CODES
 from edl.planner.explain.explanation import Explanation
 from kubectl_edl.client.pending_pods import WaitingPod
-from kubectl_edl.explain.blocker_documents import published_document, stops_document
+from kubectl_edl.explain.blocker_documents import stops_document
 from kubectl_edl.explain.explained_job import (
     Explained,
     borrowed_text,
@@ -25,7 +25,7 @@ from kubectl_edl.explain.job_remedies import job_remedies
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
-from kubectl_edl.job_views.job_blockers import blocker_documents, blockers_section
+from kubectl_edl.job_views.job_blockers import blocker_documents, blocker_list
 from kubectl_edl.job_views.published_queue import counts_document
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.start_estimates import document as when_document
@@ -67,7 +67,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             sizes_table(explained),
             domains_table(explained),
             *(section.text for section in stop_lists(explained)),
-            blockers_section(other_blockers(explained)),
+            blocker_list(other_blockers(explained)).text,
             labelled(administrator_facts(explained), _LABEL),
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),
@@ -246,9 +246,7 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
         "observedTime": time_text(explained.as_of),
         "estimate": when_document(explained.estimate) if explained.estimate else None,
         "caveats": [_caveat_document(role, note) for role, note in _caveats(explained)],
-        "start": stops_document(plan.start_blockers, explained.view.argument, plan.trials.start)
-        if plan
-        else published_document(published.start if published else None),
+        "start": explained.start,
         "roles": _role_documents(explained, plan) if plan else [],
         "pendingPods": [
             {
@@ -282,7 +280,9 @@ def _role_documents(explained: Explained, explanation: Explanation) -> list[Expl
             "replicas": change.before,
             "nextReplicas": change.after,
             **why_this_size(explained.view.job, roles[change.role], change).document,
-            "scaleUp": stops_document(change.blockers, explained.view.argument),
+            "scaleUp": stops_document(change.blockers, explained.view.argument)
+            if change.blockers
+            else None,
         }
         for change in explanation.roles
         if change.role in explained.roles

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from edl.model import Node, TrainingJob
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_lease import LeaseView
 from kubectl_edl.job_views.training_job_view import JobView
+from kubectl_edl.output.safe_text import harmless
 
 SOON: Final = timedelta(seconds=30)
 """A wait up to this long is normal: pods are created, and images are pulled."""
@@ -65,3 +66,29 @@ class BlockerFacts:
     def stalled(self) -> str:
         """Why no reconciler works; empty if one does, or if that was not read."""
         return self.lead.why if self.lead and self.lead.stalled else ""
+
+
+class BlockerList(NamedTuple):
+    """Blockers in order, as (sentence, remedy); a remedy may be empty."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    remedy: str = "would help"
+    """The word before each remedy."""
+    complete: bool = True
+
+    @property
+    def note(self) -> str:
+        """Empty if there are no more blockers than these."""
+        more = not self.complete and any(helps for _, helps in self.lines)
+        return "Further blockers may follow." if more else ""
+
+    @property
+    def text(self) -> str:
+        """Empty without blockers."""
+        lines = [self.title] if self.lines else []
+        for number, (what, helps) in enumerate(self.lines, 1):
+            lines.append(f"  {number}. {harmless(what)}")
+            lines += [f"     {self.remedy}: {harmless(helps)}"] if helps else []
+        lines += [f"  {self.note}"] if self.note else []
+        return "".join(f"{line}\n" for line in lines)

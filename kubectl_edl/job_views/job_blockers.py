@@ -12,14 +12,20 @@ from edl.model import Code, ConflictingJob, Phase
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.phases import below_minimum, blocked, ending, why_below_minimum
 from kubectl_edl.job_views import pod_blockers
-from kubectl_edl.job_views.blocker_facts import SLOW, SOON, BlockerFacts, JobBlocker, Urgency
+from kubectl_edl.job_views.blocker_facts import (
+    SLOW,
+    SOON,
+    BlockerFacts,
+    BlockerList,
+    JobBlocker,
+    Urgency,
+)
 from kubectl_edl.job_views.creation_failures import missing_class_remedy
 from kubectl_edl.job_views.job_reasons import conflicts
 from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.age import ago, duration
 from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.training_job_documents import JobBlockerDocument
-from kubectl_edl.output.safe_text import harmless
 
 _NOTICED: Final = timedelta(minutes=1)
 _ROLES: Final = timedelta(minutes=2)
@@ -47,14 +53,10 @@ def job_blockers(facts: BlockerFacts) -> Iterator[JobBlocker]:
     yield from islice(symptoms, 0 if explained else 1)
 
 
-def blockers_section(blockers: Iterable[JobBlocker]) -> str:
-    """The section `Blockers:` of a report; empty for none."""
-    lines = [
-        f"  {number}. {harmless(blocker.what)}\n"
-        + (f"     fix: {harmless(blocker.remedy)}\n" if blocker.remedy else "")
-        for number, blocker in enumerate(blockers, 1)
-    ]
-    return "".join(("Blockers:\n", *lines)) if lines else ""
+def blocker_list(blockers: Iterable[JobBlocker]) -> BlockerList:
+    """The section `Blockers:` of a report."""
+    lines = tuple((blocker.what, blocker.remedy) for blocker in blockers)
+    return BlockerList("Blockers:", lines, remedy="fix")
 
 
 def blocker_documents(blockers: Iterable[JobBlocker]) -> list[JobBlockerDocument]:

@@ -203,3 +203,10 @@ def test_doctor_reports_the_job_of_a_missing_role_once(recreated: Stage) -> None
     assert [one["message"] for one in checked(recreated, "-n", "default")["stuck"]] == [
         f"default/mnist: {LACKING}"
     ]
+
+
+def test_the_job_of_a_missing_role_is_named_beside_a_pause(recreated: Stage) -> None:
+    recreated.run("pause", "mnist")
+    found = recreated.run("explain", "mnist").out
+    assert "is to be stopped:\n  1. paused\n" in found
+    assert f"  1. {LACKING}\n" in found.partition("Blockers:\n")[2]
