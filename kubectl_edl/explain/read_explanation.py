@@ -25,7 +25,7 @@ from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, runs_outside, unattended
 from kubectl_edl.explain.explained_job import Explained
 from kubectl_edl.job_views.blocker_facts import BlockerFacts
-from kubectl_edl.job_views.creation_failures import failures_of_job
+from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.node_blockers import node_blockers
 from kubectl_edl.job_views.pod_blockers import failures, lacks_nodes, unprocessed
 from kubectl_edl.job_views.published_queue import PublishedView, estimate_of, read_published
@@ -62,7 +62,8 @@ def read_explanation(
 ) -> tuple[Explained, Hints]:
     job, now = given.job, given.now
     shown = view(job, connection.scope)
-    refused, hints = failures_of_job(connection.cluster, shown, now)
+    uncreated, hints = creation_failures(connection.cluster, [shown], now)
+    refused = uncreated.get(job.key, ())
     waiting = waiting_pods(connection.cluster, job.key.namespace, given.pods)
     facts = BlockerFacts(shown, now, waiting=waiting, failed=failed_pods(given.pods))
     explained = Explained(

@@ -14,8 +14,8 @@ from edl.model import JobKey, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
 from edl.planner.snapshot.last_resizes import pods_were_not_created
-from kubectl_edl.client.event_reader import events_about, jobs_of, warnings_by_job
-from kubectl_edl.client.optional_reads import Hints, read_if_allowed
+from kubectl_edl.client.event_reader import jobs_of, warnings_by_job
+from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.job_views.blocker_facts import JobBlocker
 from kubectl_edl.job_views.job_reasons import refused_pods
 from kubectl_edl.job_views.training_job_view import JobView, RoleView
@@ -23,7 +23,6 @@ from kubectl_edl.job_views.training_job_view import JobView, RoleView
 _LATELY: Final = timedelta(minutes=10)
 _REFUSED: Final = "FailedCreate"
 """The reason of the Job controller's Events about pods that it cannot create."""
-_UNKNOWN: Final = "why pods cannot be created is missing"
 
 
 def creation_failures(
@@ -35,22 +34,12 @@ def creation_failures(
     """
     lacking = [view for view in views if any(map(_lacks_pods, view.roles))]
     warnings, errors = warnings_by_job(cluster, jobs_of(view.job for view in lacking))
-    hints = tuple(f"hint: {_UNKNOWN}: {error}" for error in errors[:1])
+    hints = tuple(f"hint: why pods cannot be created is missing: {error}" for error in errors[:1])
     by_job: dict[JobKey, tuple[JobBlocker, ...]] = {}
     for view in lacking:
         events = [warned for job in jobs_of([view.job]) for warned in warnings.get(job, ())]
         by_job[view.job.key] = tuple(uncreated_pods(view, events, now))
     return by_job, hints
-
-
-def failures_of_job(
-    cluster: Cluster, view: JobView, now: datetime
-) -> tuple[tuple[JobBlocker, ...], Hints]:
-    """As `creation_failures`, for one training job, from Events about its Jobs alone."""
-    if not any(map(_lacks_pods, view.roles)):
-        return (), ()
-    changes, hints = read_if_allowed(lambda: events_about(cluster, view.job, ()), _UNKNOWN)
-    return tuple(uncreated_pods(view, changes, now)), hints
 
 
 def _lacks_pods(shown: RoleView) -> bool:
