@@ -8,7 +8,7 @@ from typing import Final
 from edl import contract
 from edl.errors import ClusterError, EdlError
 from edl.messages import message
-from edl.model import ObjectRef, Phase, TrainingJob
+from edl.model import ObjectRef, Phase
 from edl.phases import phase
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
@@ -21,11 +21,11 @@ from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
 from kubectl_edl.scale import resize_script, worker_removal
 from kubectl_edl.scale.limit_hints import NO_LIMITS, SizeLimits, size_limits
-from kubectl_edl.scale.resizable_roles import chosen_role
 from kubectl_edl.scale.resize_outcome import wait
 from kubectl_edl.scale.resize_script import Hook
-from kubectl_edl.scale.resize_target import SizeRequest
-from kubectl_edl.scale.size_change import Scaling, next_step, scaling
+from kubectl_edl.scale.resize_target import ResizeTarget, SizeRequest, resolved
+from kubectl_edl.scale.size_change import next_step, patch, sentence
+from kubectl_edl.scale.size_validation import check
 
 _NO_DRY_RUN: Final = "none"
 _NO_LIMIT: Final = "{}: it is {}, and --timeout limits the scale-up of a running job: leave it out,"
@@ -48,27 +48,26 @@ class ResizeTask:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    job: TrainingJob
-    scaling: Scaling
+    target: ResizeTarget
     at: datetime
     limits: SizeLimits = NO_LIMITS
 
     @property
     def joining(self) -> list[str]:
         """`host:slots` of the workers that a scale-up adds."""
-        size = self.scaling.size or 0
-        return self._hosts(list(range(self.scaling.role.status.size, size)))
+        size = self.target.manual_size or 0
+        return self._hosts(list(range(self.target.role.status.size, size)))
 
     @property
     def leaving(self) -> list[str]:
         """Hosts of pods that end: the named ones, and the highest indexes, which a Job drops."""
-        size = self.scaling.role.status.size
-        remaining = size if self.scaling.size is None else self.scaling.size
-        named = {pod.index for pod in self.scaling.removed}
+        size, manual = self.target.role.status.size, self.target.manual_size
+        remaining = size if manual is None else manual
+        named = {pod.index for pod in self.target.removed}
         return self._hosts(sorted(named | set(range(remaining, size))))
 
     def _hosts(self, indexes: list[int]) -> list[str]:
-        return worker_removal.hosts(self.job, self.scaling.role, indexes)
+        return worker_removal.hosts(self.target.job, self.target.role, indexes)
 
 
 def carry_out(task: ResizeTask) -> None:
@@ -81,14 +80,12 @@ def carry_out(task: ResizeTask) -> None:
     _check_timeout(decided, task)
     script = task.script if task.writing.dry_run == _NO_DRY_RUN else None
     if script:
-        resize_script.check(decided.job)
+        resize_script.check(decided.target.job)
     decided = _write(task, decided.limits, script)
     if task.writing.dry_run != _NO_DRY_RUN or not (script or task.wait):
         return
     _check_reachable(decided, task)
-    outcome = wait(
-        task.cli, task.connection, decided.job.key, decided.scaling, task.request.timeout
-    )
+    outcome = wait(task.cli, task.connection, decided.target, task.request.timeout)
     # Stdout may be for documents.
     (task.cli.warn if task.writing.output else task.cli.say)(outcome)
     if script and decided.joining:
@@ -101,40 +98,41 @@ def _check_timeout(decided: _Decided, task: ResizeTask) -> None:
     A size that is reached met its limit. The reconciler reverts only what runs: a job that starts
     with a size has no previous one, and it leaves jobs with problems alone.
     """
-    scaling = decided.scaling
+    target, job = decided.target, decided.target.job
     if not task.request.timeout:
         return
-    name, flags = decided.job.key.name, task.request.scope.job_flags
-    if problem := decided.job.problem or decided.limits.problem:
+    name, flags = job.key.name, task.request.scope.job_flags
+    if problem := job.problem or decided.limits.problem:
         raise Refused(
             f"{name}: --timeout has no effect before its problem is fixed: {message(problem)}"
         )
-    if decided.job.paused:
+    if job.paused:
         raise Refused(f"{_NO_LIMIT.format(name, 'paused')} or kubectl edl resume {name}{flags}")
-    if scaling.role.status.suspended:
-        state = "queued" if phase(decided.job) is Phase.QUEUED else "not running"
+    if target.role.status.suspended:
+        state = "queued" if phase(job) is Phase.QUEUED else "not running"
         wait_for_start = f"kubectl edl status {name}{flags} --for Running"
         raise Refused(f"{_NO_LIMIT.format(name, state)} and wait with {wait_for_start}")
-    if scaling.limited or task.wait or task.script:
+    if target.limited or task.wait or task.script:
         return
-    if scaling.size == scaling.role.status.size:
+    if target.manual_size == target.role.status.size:
         return
     raise Misused(
-        f"{decided.job.key.name}: --timeout limits a scale-up or a wait, and this is neither: "
+        f"{name}: --timeout limits a scale-up or a wait, and this is neither: "
         "add --wait, or leave out --timeout"
     )
 
 
 def _check_reachable(decided: _Decided, task: ResizeTask) -> None:
     """Raise Refused if the wait would have no end: paused, with a problem, or over a quota."""
-    why = "it is paused" if decided.job.paused else ""
-    if problem := decided.job.problem or decided.limits.problem:
+    job, role = decided.target.job, decided.target.role
+    why = "it is paused" if job.paused else ""
+    if problem := job.problem or decided.limits.problem:
         why = message(problem)
     if why:
-        raise Refused(f"{decided.job.key.name}: not waiting for {decided.scaling.role.name}: {why}")
+        raise Refused(f"{job.key.name}: not waiting for {role.name}: {why}")
     if decided.limits.never and task.request.timeout is None:
         raise Refused(
-            f"{decided.job.key.name}: not waiting for {decided.scaling.role.name}, for which only "
+            f"{job.key.name}: not waiting for {role.name}, for which only "
             f"this makes room: {decided.limits.never}; with --timeout the command waits for that"
         )
 
@@ -146,7 +144,7 @@ def _write(task: ResizeTask, limits: SizeLimits, script: Hook | None) -> _Decide
 
     def change() -> tuple[_Decided, Json]:
         decided = replace(_announced(task, script, announced), limits=limits)
-        return decided, patcher.patch(decided.scaling.patch)
+        return decided, patcher.patch(patch(decided.target))
 
     try:
         decided, manifest = with_fresh_state(change, task.cli.sleep)
@@ -157,12 +155,12 @@ def _write(task: ResizeTask, limits: SizeLimits, script: Hook | None) -> _Decide
         raise
     now = task.cli.now()
     hints = unattended(task.connection, now, task.writing.dry_run)
-    then = next_step(decided.job, decided.scaling, attended=not hints)
-    hints = (*hints, *_same_node_hint(decided.scaling, task.request), *decided.limits.hints)
-    command = "resume" if decided.job.paused and not decided.job.problem else "status"
-    where = f"kubectl edl {command} {decided.job.key.name}{task.request.scope.job_flags}"
-    sentence = f"{decided.scaling.sentence}; {then}: {where}{patcher.remark}"
-    print_changed(task.cli, task.writing.output, [sentence], [manifest], hints)
+    job, then = decided.target.job, next_step(decided.target, attended=not hints)
+    hints = (*hints, *_same_node_hint(decided.target), *decided.limits.hints)
+    command = "resume" if job.paused and not job.problem else "status"
+    where = f"kubectl edl {command} {job.key.name}{task.request.scope.job_flags}"
+    said = f"{sentence(decided.target)}; {then}: {where}{patcher.remark}"
+    print_changed(task.cli, task.writing.output, [said], [manifest], hints)
     return decided
 
 
@@ -176,13 +174,13 @@ def _announced(task: ResizeTask, script: Hook | None, announced: list[str]) -> _
         new = [host for host in decided.leaving if host not in announced]
         if not (script and new):
             return decided
-        resize_script.run(task.cli, task.connection, decided.job, script, new)
+        resize_script.run(task.cli, task.connection, decided.target.job, script, new)
         announced += new
 
 
-def _same_node_hint(change: Scaling, request: SizeRequest) -> tuple[str, ...]:
-    again = worker_removal.replaced(change.role, change.removed, change.size)
-    return worker_removal.same_node_hint(change.role, again, request.scope.cluster_flags)
+def _same_node_hint(target: ResizeTarget) -> tuple[str, ...]:
+    again = worker_removal.replaced(target.role, target.removed, target.manual_size)
+    return worker_removal.same_node_hint(target.role, again, target.request.scope.cluster_flags)
 
 
 def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:
@@ -190,13 +188,13 @@ def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:
 
     They are beside the change, so a failure to read them is not an error.
     """
-    role = decided.scaling.role
-    size = decided.scaling.size or task.request.min or role.spec.min
+    role, manual = decided.target.role, decided.target.manual_size
+    size = manual or task.request.min or role.spec.min
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
             survey = survey_charged(task.connection, decided.at)
-            claims = role.status.suspended or decided.scaling.size is None
-            return size_limits(survey, decided.job, role.name, size, claims=claims)
+            claims = role.status.suspended or manual is None
+            return size_limits(survey, decided.target.job, role.name, size, claims=claims)
     return NO_LIMITS
 
 
@@ -209,13 +207,15 @@ def _decide(task: ResizeTask) -> _Decided:
     job = training_job(task.job, survey, connection)
     # The name of a role's own Job selects that role.
     request = replace(task.request, role=task.request.role or named_role(task.job, job))
-    target = ObjectRef("Job", job.key.namespace, chosen_role(job, request.role).job)
-    return _Decided(job, scaling(job, request, connection.cluster.get(target)), now)
+    target = resolved(job, request)
+    named = ObjectRef("Job", job.key.namespace, target.role.job)
+    check(target, connection.cluster.get(named))
+    return _Decided(target, now)
 
 
 def _run_after(task: ResizeTask, decided: _Decided, script: Hook) -> None:
     """Run the script after a scale-up, in the current launcher; revert the scale-up if it fails."""
-    job = _decide(task).job
+    job = _decide(task).target.job
     try:
         resize_script.run(task.cli, task.connection, job, script, decided.joining)
     except Refused as error:
@@ -231,19 +231,19 @@ def _revert(task: ResizeTask, decided: _Decided) -> str:
 
     Automatic scaling would keep the added replicas, so a manual size removes them first.
     """
-    resize = decided.scaling
+    resize = decided.target
     before = resize.role.status.size
     manual = before if resize.fallback is None else resize.fallback
-    _replace_size(task, decided, resize.size, manual)
+    _replace_size(task, decided, resize.manual_size, manual)
     if resize.fallback is not None:
         return f"reverted to {manual}"
-    shrink = replace(resize, size=before, limited=False, removed=())
+    shrink = replace(resize, request=SizeRequest(), size=before, removed=())
     try:
-        wait(task.cli, task.connection, decided.job.key, shrink, _REVERT_LIMIT)
+        wait(task.cli, task.connection, shrink, _REVERT_LIMIT)
         _replace_size(task, decided, before, None)
     except (EdlError, KeyboardInterrupt):
         role = f" --role {resize.role.name} --auto"
-        command = f"kubectl edl scale {decided.job.key.name}{task.request.scope.job_flags}{role}"
+        command = f"kubectl edl scale {resize.job.key.name}{task.request.scope.job_flags}{role}"
         return f"set to {before}; back to automatic scaling: {command}"
     return f"reverted to {before}, and to automatic scaling"
 
@@ -252,8 +252,8 @@ def _replace_size(
     task: ResizeTask, decided: _Decided, current: int | None, size: int | None
 ) -> None:
     """Replace the manual size. Raises Refused if another client has replaced `current`."""
-    cluster, role = task.connection.cluster, decided.scaling.role
-    target = ObjectRef("Job", decided.job.key.namespace, role.job)
+    cluster, role = task.connection.cluster, decided.target.role
+    target = ObjectRef("Job", decided.target.job.key.namespace, role.job)
     labels = {
         contract.MIN: None if task.request.min is None else str(role.spec.min),
         contract.MAX: None if task.request.max is None else str(role.spec.max),

@@ -18,7 +18,7 @@ from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.client.cluster_view import survey_training
 from kubectl_edl.client.reconciler_lease import Lead, leadership
-from kubectl_edl.scale.size_change import Scaling
+from kubectl_edl.scale.resize_target import ResizeTarget
 
 _GRACE: Final = timedelta(seconds=15)
 """Wait after the timeout, in which the reconciler reverts the scale-up.
@@ -33,16 +33,15 @@ _REVERTS: Final = (Code.SCALE_FAILED, Code.UNSCHEDULABLE, None)
 def wait(
     cli: CliContext,
     connection: ClusterConnection,
-    job: JobKey,
-    resize: Scaling,
+    resize: ResizeTarget,
     timeout: timedelta | None,
 ) -> str:
     """Wait until the role has the new size with all pods ready, and removed pods are gone.
 
     Returns a sentence on the outcome. Raises Reverted, TimedOut, Missing, Refused.
     """
-    begun = cli.now()
-    limit = _TimeLimit(cli, connection, f"{job.name}: {resize.role.name}", resize, timeout)
+    begun, job = cli.now(), resize.job.key
+    limit = _TimeLimit(cli, connection, resize, timeout)
     selection = ListOptions("Job", job.namespace, contract.FRAMEWORK)
     changes = cli.changes(connection.cluster, selection, limit.deadlines)
     for _ in chain((None,), changes):
@@ -56,9 +55,9 @@ def wait(
     raise TimedOut(f"{job.name}: no longer followed")
 
 
-def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
+def _outcome(job: TrainingJob, resize: ResizeTarget, scope: Scope) -> str | None:
     """The sentence on the outcome; None while the resize is in progress."""
-    name, role_name = job.key.name, resize.role.name
+    name, role_name, wanted = job.key.name, resize.role.name, resize.manual_size
     role = job.role(role_name)
     if role is None:
         raise Missing(f"the Job of {role_name} was deleted meanwhile")
@@ -67,23 +66,23 @@ def _outcome(job: TrainingJob, resize: Scaling, scope: Scope) -> str | None:
         raise Reverted(f"{name}: {role_name}: {failed.message}{stays}")
     if ending(job) is not None:
         raise Refused(f"{name} has ended meanwhile")
-    if role.request.replicas != resize.size:
+    if role.request.replicas != wanted:
         manual = role.request.replicas
         now = "sized automatically" if manual is None else f"set to {manual}"
         raise Refused(f"{name}: another client has changed it: {role_name} is {now}")
     size = with_work(role, role.status.size)
     if role.queue_closed:  # its Job counts a removed pod later than the list of pods
         size = min(size, sum(pod.active for pod in role.status.pods))
-    if role.queue_closed and size != resize.size and not resize.removed:
-        raise Refused(f"{name}: {role_name} has {size}, not {resize.size}: {QUEUE_CLOSED}")
+    if role.queue_closed and size != wanted and not resize.removed:
+        raise Refused(f"{name}: {role_name} has {size}, not {wanted}: {QUEUE_CLOSED}")
     leaving = {pod.name for pod in role.status.pods} & {pod.name for pod in resize.removed}
-    if role.request.removing or leaving or not (role.queue_closed or _has_size(role, resize.size)):
+    if role.request.removing or leaving or not (role.queue_closed or _has_size(role, wanted)):
         return None
     state = QUEUE_CLOSED if role.queue_closed else "all of them ready"
     return f"{name}: {role_name} has {size}, {state}"
 
 
-def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
+def _failed(role: Role, resize: ResizeTarget) -> HistoryEntry | None:
     """The history entry that reverts this scale-up; entries known before concern others."""
     if not resize.limited:
         return None
@@ -93,13 +92,13 @@ def _failed(role: Role, resize: Scaling) -> HistoryEntry | None:
         entry
         for entry in new
         if entry.operation is Operation.FAILED
-        and entry.before == resize.size
+        and entry.before == resize.manual_size
         and entry.code in _REVERTS
     )
     return next(back, None)
 
 
-def _earlier_size(job: JobKey, resize: Scaling, failed: HistoryEntry, scope: Scope) -> str:
+def _earlier_size(job: JobKey, resize: ResizeTarget, failed: HistoryEntry, scope: Scope) -> str:
     """The end of a sentence: an earlier manual size, also not reached, is requested again."""
     if resize.fallback in (None, failed.after):
         return ""
@@ -133,8 +132,7 @@ class _TimeLimit:
 
     cli: CliContext
     connection: ClusterConnection
-    what: str
-    resize: Scaling
+    resize: ResizeTarget
     timeout: timedelta | None
     extended: bool = False
 
@@ -150,7 +148,9 @@ class _TimeLimit:
         timeout = self.timeout
         if timeout is None or waited < timeout:
             return
-        late = f"{self.what} is not at {self.resize.size} after {duration_text(timeout)}"
+        late = (
+            f"{self.resize.name} is not at {self.resize.manual_size} after {duration_text(timeout)}"
+        )
         if not self.resize.limited:
             raise TimedOut(late)
         if waited >= timeout + _GRACE or _is_lost(self.connection, now):

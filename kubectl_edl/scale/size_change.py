@@ -1,60 +1,19 @@
-"""The patch of a size request, once it is valid, and the sentences on it and on what follows."""
+"""The patch of a valid size request, and the sentences on it and on what follows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from edl import contract
 from edl.durations import duration_text
 from edl.messages import QUEUE_CLOSED, message
-from edl.model import Code, ObjectRef, Phase, Pod, Reason, ResizePolicy, Role, TrainingJob
+from edl.model import Code, ObjectRef, Phase, Pod, ResizePolicy, Role
 from edl.phases import phase
-from edl.writes import Json, Patch
-from kubectl_edl.scale.resize_target import ResizeTarget, SizeRequest, resolved
-from kubectl_edl.scale.size_validation import check
+from edl.writes import Patch
+from kubectl_edl.scale.resize_target import ResizeTarget, SizeRequest
 from kubectl_edl.scale.worker_removal import removal_sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """The patch of one role's Job, and a sentence that describes it."""
-
-    patch: Patch
-    sentence: str
-    role: Role
-    size: int | None = None
-    """The manual size; None for automatic scaling."""
-    fallback: int | None = None
-    """The manual size to which a failure reverts it; None for automatic scaling."""
-    limited: bool = False
-    """It is a scale-up that is reverted when the timeout passes."""
-    removed: tuple[Pod, ...] = ()
-    shrinks: bool = False
-    """A running role loses replicas."""
-    problem: Reason | None = None
-    """What stops all sizing of the training job until it is mended."""
-    stays: bool = False
-    """Only the bounds change, and they neither exclude the current size nor allow more."""
-
-
-def scaling(job: TrainingJob, request: SizeRequest, manifest: Json) -> Scaling:
-    """Validate the request. `manifest` is the role's Job. Raises Refused with bounds and remedy."""
-    target = resolved(job, request)
-    check(target, manifest)
-    return Scaling(
-        patch=_patch(target),
-        sentence=_sentence(target),
-        role=target.role,
-        size=target.manual_size,
-        fallback=target.fallback,
-        limited=target.limited,
-        removed=target.removed,
-        shrinks=target.shrinks,
-        problem=job.problem,
-        stays=target.stays,
-    )
-
-
-def _patch(target: ResizeTarget) -> Patch:
+def patch(target: ResizeTarget) -> Patch:
+    """The patch of the role's Job."""
     role = target.role
     notes = _size_notes(target) | _removal_note(role, target.removed)
     if target.request.auto or target.size is not None:
@@ -92,7 +51,8 @@ def _new_bounds(request: SizeRequest) -> dict[str, str]:
     return {label: str(bound) for label, bound in bounds.items() if bound is not None}
 
 
-def _sentence(target: ResizeTarget) -> str:
+def sentence(target: ResizeTarget) -> str:
+    """What the patch changes."""
     role, request, low, high = target.role, target.request, target.low, target.high
     parts = []
     if request.min is not None or request.max is not None:
@@ -106,42 +66,41 @@ def _sentence(target: ResizeTarget) -> str:
         parts.append(f"reverted to {role.status.size} if not ready within {limit}")
     if request.auto:
         parts.append(f"returned to automatic scaling (min {low}, max {high})")
-    sentence = f"{target.name} {', '.join(parts)}"
-    if target.removed:
-        sentence += f": {removal_sentence(role, target.removed, target.size)}"
-    return sentence
+    removed = removal_sentence(role, target.removed, target.size) if target.removed else ""
+    return f"{target.name} {', '.join(parts)}" + (f": {removed}" if removed else "")
 
 
-def next_step(job: TrainingJob, scaling: Scaling, *, attended: bool) -> str:
+def next_step(target: ResizeTarget, *, attended: bool) -> str:
     """A sentence on what follows the patch; `attended`: a reconciler leads, as far as is known.
 
     Only a scale-up waits for capacity; a size that is already reached does not change.
     """
-    if later := _later(job, scaling):
+    if later := _later(target):
         return later
-    role = scaling.role
-    if scaling.size == role.status.size and not (scaling.removed or role.status.suspended):
+    role, size = target.role, target.manual_size
+    if size == role.status.size and not (target.removed or role.status.suspended):
         return "it has that size now"
-    if scaling.stays:
+    if target.stays:
         return f"it keeps its size, {role.status.size}"
-    if role.queue_closed and not scaling.removed:
+    if role.queue_closed and not target.removed:
         return f"it keeps the pods that run, until they end: {QUEUE_CLOSED}"
-    when = "" if scaling.shrinks else "when capacity is free"
+    when = "" if target.shrinks else "when capacity is free"
     if role.spec.resizing is ResizePolicy.RESTART:
         what = f"the whole job restarts from its checkpoint {when}".strip()
         return what if attended else f"once a reconciler runs, {what}"
     what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
-    return what if scaling.shrinks else f"{what}; scale-up waits for free capacity"
+    return what if target.shrinks else f"{what}; scale-up waits for free capacity"
 
 
-def _later(job: TrainingJob, scaling: Scaling) -> str:
+def _later(target: ResizeTarget) -> str:
     """What the change of a job waits for that is not scaled now; empty if it is."""
-    if scaling.problem:
-        return f"nothing is resized before its problem is fixed: {message(scaling.problem)}"
+    job, size = target.job, target.manual_size
+    if job.problem:
+        return f"nothing is resized before its problem is fixed: {message(job.problem)}"
     if job.paused:
         return "it is paused, and this applies once it is resumed"
     if phase(job) is not Phase.QUEUED:
         return ""
-    if scaling.size is None:
+    if size is None:
         return "it is queued, and this applies when it starts"
-    return f"it is queued, and starts with {scaling.size} when capacity is free"
+    return f"it is queued, and starts with {size} when capacity is free"
