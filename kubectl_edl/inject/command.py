@@ -89,15 +89,10 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
     from kubectl_edl.resources.yaml_rewriter import hints
 
     files = sources(asked.filenames, cli.stdin)
-    warned: list[str] = []
-
-    def warn(warning: str) -> None:
-        warned.append(warning)
+    stream = injector.inject(files, injector.InjectionContext(asked.namespace, asked.image))
+    for warning in stream.warnings:
         cli.warn(f"warning: {warning}")
-
-    setting = injector.InjectionContext(asked.namespace, asked.image)
-    stream = injector.inject(files, setting, warn)
-    if not (stream.injections or warned or stream.findings):
+    if not (stream.injections or stream.warnings or stream.findings):
         cli.warn(_NOTHING)
     for hint in hints(stream.documents) if asked.form == _YAML else ():
         cli.warn(hint)

@@ -3,7 +3,7 @@
 A namespace's defaults and limits apply if its Namespace is among the manifests.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -33,10 +33,11 @@ from kubectl_edl.resources.manifest_items import (
 )
 from kubectl_edl.resources.manifest_sources import ManifestSource
 from kubectl_edl.resources.yaml_reader import Document, documents
-from kubectl_edl.resources.yaml_rewriter import Rewritten, rewritten
+from kubectl_edl.resources.yaml_rewriter import rewritten
 
 if TYPE_CHECKING:
     from edl.errors import Finding
+    from kubectl_edl.resources.yaml_rewriter import Rewritten
 
 _USER: Final = "kubectl-edl inject"
 _UNUSED_IMAGE: Final = "kubectl-edl"
@@ -67,76 +68,61 @@ class Injection:
         return titled(self.before)
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedStream:
-    """All documents of some files, in order.
-
-    `injections` are the documents and List items that changed, and the Jobs of `cron_jobs`; a
-    CronJob itself does not change. Manifests with `findings` are in none of them.
-    """
-
-    documents: tuple[Rewritten, ...]
-    injections: tuple[Injection, ...]
-    cron_jobs: tuple[str, ...]
-    findings: tuple["Finding", ...] = ()
-
-    @property
-    def values(self) -> tuple[Json, ...]:
-        return tuple(document.value for document in self.documents)
-
-
-def inject(
-    sources: Sequence[ManifestSource],
-    setting: InjectionContext,
-    warn: Callable[[str], None] = lambda _: None,
-) -> InjectedStream:
-    """Apply the webhook's function; `warn` receives its warnings, also on refused manifests.
+def inject(sources: Sequence[ManifestSource], setting: InjectionContext) -> "InjectedStream":
+    """Apply the webhook's function.
 
     Raises Unreadable for a file that does not contain manifests.
     """
     given = [document for source in sources for document in documents(source)]
-    injector = _Injector(setting, _policies(given))
-    documented = tuple(new for document in given if (new := injector.document(document)))
-    for warning in injector.warnings:
-        warn(warning)
-    return InjectedStream(
-        documented,
-        tuple(injector.injections),
-        tuple(injector.cron_jobs),
-        tuple(injector.findings),
-    )
+    stream = InjectedStream(setting, _policies(given))
+    for document in given:
+        stream.add(document)
+    return stream
 
 
 def refused_jobs(cron_job: Json, where: str, policy: NamespacePolicy) -> Sequence["Finding"]:
     """What the webhook refuses in the Jobs of a stored CronJob; the paths start with `where`."""
     setting = InjectionContext(policy.namespace, _UNUSED_IMAGE)
-    injector = _Injector(setting, {policy.namespace: policy})
-    injector.creates_jobs(cron_job, where)
-    return injector.findings
+    stream = InjectedStream(setting, {policy.namespace: policy})
+    stream.creates_jobs(cron_job, where)
+    return stream.findings
 
 
-class _Injector:
-    """Injects into manifests one by one, and collects all findings."""
+class InjectedStream:
+    """All documents of some files, in order; they are added one by one.
+
+    `injections` are the documents and List items that changed, and the Jobs of `cron_jobs`; a
+    CronJob itself does not change. Manifests with `findings` are in none of them.
+    """
 
     def __init__(self, setting: InjectionContext, policies: Mapping[str, NamespacePolicy]) -> None:
         self._namespace = setting.namespace
         self._policies = policies
         self._context = Context(frozenset(), setting.image)
+        self.documents: list[Rewritten] = []
         self.injections: list[Injection] = []
         self.cron_jobs: list[str] = []
         self.findings: list[Finding] = []
         self.warnings: list[str] = []
+        """Those of the webhook, also on refused manifests."""
         self._refused: set[int] = set()
         """Manifests with findings, by id()."""
 
-    def document(self, document: Document) -> Rewritten | None:
-        """The document without refused manifests, rewritten only if it changes; None if empty."""
+    @property
+    def values(self) -> list[Json]:
+        return [document.value for document in self.documents]
+
+    def add(self, document: Document) -> None:
+        """Add it without refused manifests, rewritten only if it changes, unless nothing is left.
+
+        Raises Unreadable if it cannot be rewritten.
+        """
         new = changed(document, self._manifest)
         remaining = _without(self._refused, document.value)
-        if remaining is None:
-            return None
-        # In two steps: items without names are matched by position if none is left out.
-        return rewritten(document, remaining, new and _without(self._refused, new))
+        if remaining is not None:
+            # In two steps: items without names are matched by position if none is left out.
+            parts = remaining, new and _without(self._refused, new)
+            self.documents.append(rewritten(document, *parts))
 
     def _manifest(self, manifest: Json, where: str) -> Json | None:
         """The changed manifest; None if it stays unchanged, or is refused."""
