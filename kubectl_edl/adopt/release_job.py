@@ -5,8 +5,6 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Final
 
-import msgspec
-
 from edl import contract
 from edl.contract.manifest_parts import has_our_prefix, labels
 from edl.errors import Forbidden, NotFound
@@ -31,13 +29,12 @@ from kubectl_edl.install.job_restore import (
     cannot_start,
     own_fields,
     start_annotations,
-    start_fields,
+    start_command,
     with_gates,
 )
 from kubectl_edl.resources.source_manifest import has_ended
 
 _PLACES: Final = ("labels", "annotations")
-_START: Final = "kubectl patch job {name}{flags} -p '{body}'"
 
 
 def unlabelled(manifest: Json) -> Json:
@@ -90,11 +87,11 @@ def release_job(
     finally:
         if pairs:
             before, released = [job for job, _ in pairs], [job for _, job in pairs]
-            flags = connection.scope.flags
-            sentences = [f"{_outcome(job, flags)}{patcher.remark}" for job in before]
+            scope = connection.scope
+            sentences = [f"{_outcome(job, scope.cluster_flags)}{patcher.remark}" for job in before]
             print_changed(cli, writing.output, sentences, released)
             budgets = _delete_budgets(connection, released, writing)
-            for hint in (*_hints(before, flags), *budgets):
+            for hint in (*_hints(before, scope.flags), *budgets):
                 cli.warn(hint)
 
 
@@ -163,8 +160,7 @@ def _outcome(job: Json, flags: str) -> str:
     if spec.get("suspend") and (lacking := start_annotations(job)):
         return f"{name}: an ordinary Job again; it {cannot_start(lacking)}"
     if spec.get("suspend"):
-        body = msgspec.json.encode({"spec": start_fields(job)}).decode()
-        start = _START.format(name=name, flags=flags, body=body)
+        start = start_command(job, flags)
         return f"{name}: an ordinary Job again; it stays suspended until: {start}"
     if status.get("succeeded") and "completions" not in spec:
         active = status.get("active", 0)

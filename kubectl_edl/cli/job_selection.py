@@ -31,10 +31,6 @@ class JobSelection:
         "--all", help="Select all training jobs of the namespace; with -A, of all namespaces."
     )
 
-    @property
-    def by_name(self) -> bool:
-        return bool(self.names)
-
 
 selection_options: Final = group(JobSelection, "choice")
 """`JOB... | -l SELECTOR | --all`, as `choice`."""

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from edl import contract
 from edl.contract.manifest_parts import annotations
 from edl.errors import ClusterError, Conflict, Denied, NotFound
@@ -72,6 +74,16 @@ def start_fields(job: Json) -> Json:
         return {"suspend": False}
     completions = {"completions": least} if indexed else {}
     return {"parallelism": least, **completions, "suspend": False}
+
+
+def start_command(job: Json, flags: str) -> str:
+    """The command that starts a suspended Job by hand."""
+    return patch_command(job, start_fields(job), flags)
+
+
+def patch_command(job: Json, spec: Json, flags: str, kind: str = "") -> str:
+    named, body = job["metadata"], msgspec.json.encode({"spec": spec}).decode()
+    return f"kubectl patch job {named['name']} -n {named['namespace']}{kind} -p '{body}'{flags}"
 
 
 def start_annotations(job: Json) -> list[str]:

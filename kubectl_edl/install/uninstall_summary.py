@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import msgspec
-
 from edl import contract
 from edl.contract.manifest_parts import annotations, labels
 from edl.inject import ttl_after_finished
@@ -63,7 +61,7 @@ def start_commands(jobs: Iterable[Json], flags: str) -> Iterator[str]:
         if lacking := job_restore.start_annotations(job):
             yield f"# {_name(job)} {job_restore.cannot_start(lacking)}"
         else:
-            yield _patch(job, _spec(job_restore.start_fields(job)), flags) + remark
+            yield job_restore.start_command(job, flags) + remark
 
 
 def start_script(jobs: Iterable[Json], flags: str) -> Iterator[str]:
@@ -93,7 +91,8 @@ def unrestored(job: Json, why: str, flags: str) -> str:
     names = " and ".join(_FIELDS[field] for field in fields)
     sentences = [f"{_name(job)} keeps {names}: {why}"]
     if original:
-        sentences.append(f"By hand: {_patch(job, _spec(original), flags, ' --type=merge')}")
+        patch = job_restore.patch_command(job, original, flags, " --type=merge")
+        sentences.append(f"By hand: {patch}")
     if fields.keys() - original.keys():
         sentences.append(f"{_BEHIND.capitalize()}: {_remove_gates(job, flags)}")
     return ". ".join(sentences)
@@ -123,15 +122,6 @@ def namespace_stays(cluster: PluginCluster, flags: str) -> Iterator[str]:
 
 def _names(jobs: Sequence[Json]) -> str:
     return listed(list(map(_name, jobs)), most=_SHOWN)
-
-
-def _spec(fields: Json) -> str:
-    return msgspec.json.encode({"spec": fields}).decode()
-
-
-def _patch(job: Json, body: str, flags: str, kind: str = "") -> str:
-    named = job["metadata"]
-    return f"kubectl patch job {named['name']} -n {named['namespace']}{kind} -p '{body}'{flags}"
 
 
 def _name(job: Json) -> str:

@@ -47,8 +47,6 @@ class Switch:
     """What it means for the job during the Job controller's back-off after lost pods."""
     queued: str = ""
     """Instead of `done` for a job without pods; empty to use `done`."""
-    confirms: bool = False
-    """Whether it asks for confirmation."""
 
 
 @option_group
@@ -59,18 +57,19 @@ class PauseOptions(WriteOptions):
 
 
 def flip(
-    cli: CliContext, choice: JobSelection, scope: Scope, writing: WriteOptions, switch: Switch
+    cli: CliContext, choice: JobSelection, scope: Scope, writing: PauseOptions, switch: Switch
 ) -> None:
     """Set the annotation on each Job where it differs, and print one message per training job.
 
-    Raises Missing before anything is written.
+    A pause by selector or of all asks for confirmation. Raises Missing before anything is written.
     """
     connection = cli.connect(scope)
     survey = survey_training(connection, "", cli.now())
     chosen, refused = _chosen(choice, survey, connection)
     if not refused and none_found(cli, connection.namespace, chosen):
         return
-    if switch.confirms and writing.dry_run == "none" and not _agreed(cli, scope, chosen):
+    confirms = switch.paused and not (choice.names or writing.yes) and writing.dry_run == "none"
+    if confirms and not _agreed(cli, scope, chosen):
         chosen = []
     patcher = Patcher(connection.cluster, writing.dry_run)
     hints = unattended(connection, cli.now(), writing.dry_run)
@@ -96,7 +95,7 @@ def _chosen(
 
     A selector and `--all` skip jobs that have ended.
     """
-    if choice.by_name:
+    if choice.names:
         return _named(choice.names, survey, connection), ()
     jobs = [job for job in survey.jobs if job.roles and (ending(job) is None or job.live)]
     if not choice.selector:
@@ -237,7 +236,7 @@ _RESUME: Final = Switch(
 def pause(cli: CliContext, choice: JobSelection, scope: Scope, how: PauseOptions) -> None:
     """Raises Refused without confirmation."""
     check(choice, scope)
-    flip(cli, choice, scope, how, replace(_PAUSE, confirms=not (choice.by_name or how.yes)))
+    flip(cli, choice, scope, how, _PAUSE)
 
 
 @click.command("resume", help=_RESUME_HELP, epilog=EXIT_CODES_NAMED_HELP)
