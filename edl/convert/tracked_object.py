@@ -103,7 +103,7 @@ class Fields:
         items = self._typed(name, list, "a list") or []
         for index, item in enumerate(items):
             if not isinstance(item, dict):
-                self.wrong_at((*self.place, name, index), f"{item!r}", "an object")
+                self.wrong((name, index), f"{item!r}", "an object")
         return [
             Fields(item, (*self.place, name, index), self._report)
             for index, item in enumerate(items)
@@ -119,29 +119,17 @@ class Fields:
             text = what or f"{_shown(value)} is not carried"
             self._report.dropped.append(Remark((*self.place, name), text, instead))
 
-    def lose(self, name: str, what: str, instead: str) -> None:
-        """Report a field that was taken and is not carried over as it is."""
-        self.lose_at((name,) if name else (), what, instead)
+    def lose(self, field: str | FieldPath, what: str, instead: str) -> None:
+        """Report a field, or a part of one, that was taken and is not carried over as it is."""
+        self._report.dropped.append(Remark(self._path(field), what, instead))
 
-    def lose_at(self, steps: FieldPath, what: str, instead: str) -> None:
-        """The same for a part of a field."""
-        self._report.dropped.append(Remark((*self.place, *steps), what, instead))
-
-    def note(self, name: str, what: str, instead: str = "") -> None:
+    def note(self, field: str | FieldPath, what: str, instead: str = "") -> None:
         """Report a note that loses nothing; an empty name is the object itself."""
-        self.note_at((name,) if name else (), what, instead)
+        self._report.notes.append(Remark(self._path(field), what, instead))
 
-    def note_at(self, steps: FieldPath, what: str, instead: str = "") -> None:
-        """The same on a part of a field."""
-        self._report.notes.append(Remark((*self.place, *steps), what, instead))
-
-    def wrong(self, name: str, what: str, allowed: str) -> None:
+    def wrong(self, field: str | FieldPath, what: str, allowed: str) -> None:
         """Report an error: the document cannot be converted."""
-        self._report.wrong.append(Remark(self._at(name), what, allowed))
-
-    def wrong_at(self, place: FieldPath, what: str, allowed: str) -> None:
-        """The same with a path from the document's root."""
-        self._report.wrong.append(Remark(place, what, allowed))
+        self._report.wrong.append(Remark(self._path(field), what, allowed))
 
     @property
     def is_wrong(self) -> bool:
@@ -154,8 +142,10 @@ class Fields:
             for name in self._left
         )
 
-    def _at(self, name: str) -> FieldPath:
-        return (*self.place, name) if name else self.place
+    def _path(self, field: str | FieldPath) -> FieldPath:
+        """The path from the document's root of a field here, or of a part of one."""
+        steps = (field,) if isinstance(field, str) and field else field
+        return (*self.place, *steps)
 
     def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 - JSON
         self._left.pop(name, None)

@@ -134,6 +134,6 @@ def _checked(
 ) -> Mapping[str, str]:
     """Texts by name, after reporting what the API server would refuse."""
     texts = {name: fields.text(name) for name in fields.names()}
-    for remark in rule(texts, fields.place):
-        fields.wrong_at(remark.place, remark.what, remark.instead)
+    for remark in rule(texts, ()):
+        fields.wrong(remark.place, remark.what, remark.instead)
     return texts

@@ -51,14 +51,14 @@ def report(fields: Fields, name: str, template: Json) -> None:
     for place, label in _labels(template.get("spec"), (name, "spec")):
         if label not in reported and label not in existing:
             what = f'the operator set the label "{label}", and pods do not have it here'
-            fields.lose_at(place, what, _OPERATORS[label])
+            fields.lose(place, what, _OPERATORS[label])
         reported.add(label)
     for setting in other_schedulers.of_template(template, (name,)):
         place, what, instead = setting.remark.place, setting.remark.what, setting.remark.instead
         if setting.is_lost:
-            fields.lose_at(place, what, instead)
+            fields.lose(place, what, instead)
         else:
-            fields.note_at(place, what, instead)
+            fields.note(place, what, instead)
 
 
 def _labels(part: Any, place: FieldPath) -> Iterator[tuple[FieldPath, str]]:  # noqa: ANN401 - JSON

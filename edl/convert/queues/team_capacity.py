@@ -53,7 +53,7 @@ def _stated(queue: QueueFacts, below: QueueAmounts) -> QueueAmounts:
         elif amount:
             what = f"it is below the {amount_text(name, below[name])} of the queues below it"
             instead = "their sum is guaranteed: lower theirs, or raise it"
-            queue.fields.lose_at(("spec", "resources", _kai_name(name), "quota"), what, instead)
+            queue.fields.lose(("spec", "resources", _kai_name(name), "quota"), what, instead)
     return {name: amount for name, amount in stated.items() if amount}
 
 
@@ -86,7 +86,7 @@ def _limit(queue: QueueFacts, owed: QueueAmounts) -> QueueAmounts:
 def _report_low_limit(queue: QueueFacts, resource: str, owed: int) -> None:
     what = f"it is below the {amount_text(resource, owed)} that the team is guaranteed"
     instead = f"raise it to {quantity_text(resource, owed)}, or lower the guarantees"
-    queue.fields.lose_at(("spec", "resources", _kai_name(resource), "limit"), what, instead)
+    queue.fields.lose(("spec", "resources", _kai_name(resource), "limit"), what, instead)
 
 
 def report_islands(queues: Sequence[QueueFacts]) -> None:

@@ -52,14 +52,14 @@ def _claimed(claims: Iterable[NamespaceClaim], cluster_queues: set[str]) -> Mapp
     for claim in claims:
         if claim.queue not in cluster_queues:
             what = f'no ClusterQueue is named "{claim.queue[:63]}"'
-            claim.fields.lose_at(("spec", "clusterQueue"), what, "convert both together")
+            claim.fields.lose(("spec", "clusterQueue"), what, "convert both together")
         elif not claim.namespace:
-            claim.fields.lose_at(("metadata",), "has no namespace", "set metadata.namespace")
+            claim.fields.lose(("metadata",), "has no namespace", "set metadata.namespace")
         elif not is_dns_label(claim.namespace):
-            claim.fields.wrong_at(("metadata", "namespace"), f'"{claim.namespace[:63]}"', _NAME)
+            claim.fields.wrong(("metadata", "namespace"), f'"{claim.namespace[:63]}"', _NAME)
         elif owners.setdefault(claim.namespace, claim.queue) != claim.queue:
             what = f"{claim.namespace} uses the ClusterQueue {owners[claim.namespace]}, too"
-            claim.fields.lose_at(("spec", "clusterQueue"), what, _ONE_TEAM)
+            claim.fields.lose(("spec", "clusterQueue"), what, _ONE_TEAM)
     return owners
 
 
@@ -82,7 +82,7 @@ def _selected(
         twice = taken & set(names) if names else queue.selector in selectors
         if twice:
             what = "another team has these namespaces"
-            queue.fields.lose_at(("spec", "namespaceSelector"), what, f"{_ONE_TEAM}; or {_SET}")
+            queue.fields.lose(("spec", "namespaceSelector"), what, f"{_ONE_TEAM}; or {_SET}")
             continue
         taken |= set(names)
         selectors.add(queue.selector)

@@ -24,7 +24,7 @@ def with_named_cohorts(queues: Sequence[QueueFacts]) -> tuple[QueueFacts, ...]:
             added.setdefault(key, QueueFacts(COHORT, queue.parent, queue.fields))
         else:
             what = f'no Queue is named "{queue.parent[:63]}"'
-            queue.fields.wrong_at(queue.parent_place, what, "convert it together with its parent")
+            queue.fields.wrong(queue.parent_place, what, "convert it together with its parent")
     return (*queues, *added.values())
 
 
@@ -51,7 +51,7 @@ def _circle(path: Mapping[QueueKey, None], first: QueueKey) -> list[str]:
 def _report(queue: QueueFacts, circle: list[str]) -> None:
     more = ["…"] if len(circle) > _SHOWN else []
     text = " → ".join([*circle[:_SHOWN], *more, circle[0]])
-    queue.fields.wrong_at(queue.parent_place, f"a circle: {text}", "leave one of them out")
+    queue.fields.wrong(queue.parent_place, f"a circle: {text}", "leave one of them out")
 
 
 def named_teams(queues: Sequence[QueueFacts]) -> Mapping[QueueKey, str]:

@@ -109,7 +109,7 @@ def _job(
         document.note("spec", "restartPolicy was Always, a pod's default, and is OnFailure")
     elif policy == "Always":
         what = "restartPolicy Always also starts a pod again that ended well"
-        document.lose_at(("spec", "restartPolicy"), what, "a Job never does: it is OnFailure now")
+        document.lose(("spec", "restartPolicy"), what, "a Job never does: it is OnFailure now")
     part = RoleManifest(
         "worker",
         replica_bounds.exactly(1),

@@ -96,7 +96,7 @@ def _worker(replicas: Sequence[Replica], port: int | None) -> Replica:
         what = "the Worker's template says it otherwise, and Master and Worker are one Job here"
         for place in _differences(other, worker, port):
             way_out = "let the program look at RANK: 0 is the master"
-            other.fields.lose_at(("template", *place), what, way_out)
+            other.fields.lose(("template", *place), what, way_out)
         if other.restart != worker.restart:
             what = f"{other.restart} here and {worker.restart} in Worker"
             other.fields.lose("restartPolicy", what, "both are one Job, which has one policy")
