@@ -7,10 +7,10 @@ totals count everything.
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
-from edl.annotations.job_history import Operation, entries
 from edl.domain_counts import NodeLabels, labels_of, running
 from edl.model import ClusterState, Phase, Role, TrainingJob
 from edl.phases import ENDED, phase, unready
@@ -22,6 +22,7 @@ from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.published_queue import ahead_text
+from kubectl_edl.job_views.size_timeline import steps
 from kubectl_edl.job_views.start_estimates import when
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.cell_quantities import decimal
@@ -41,11 +42,8 @@ MOST_TEAMS: Final = 100
 """The most teams that are shown, from the top of the tree."""
 _MOST_RESOURCES: Final = 4
 _RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
-_STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
 _NO_COSTS: Final = "hint: --price shows no costs: they need the nodes and pods of the whole cluster"
-_NO_SIZE: Final = frozenset({Operation.REMOVED})
-"""Operations that set no size: a removal of named pods records its size by a resize of its own."""
 
 
 SPACING: Final = 10
@@ -145,9 +143,14 @@ def job_row(job: TrainingJob) -> Json:
         "wanted": role.request.replicas,
         "imaginable": shown.phase not in ENDED and not unready(job),
         **shown.why.document,
-        "line": [[_second(time), size] for time, size in line(role, job.started_at, counted.size)],
+        "line": [[_second(time), size] for time, size in _sizes(job, role)],
         "ended": _second(end.since) if (end := role.status.end_condition) else None,
     }
+
+
+def _sizes(job: TrainingJob, role: Role) -> list[tuple[datetime, int]]:
+    """The role's sizes over time, (time, size) per change."""
+    return [next(equal) for _, equal in groupby(steps(job, role).points, key=itemgetter(1))]
 
 
 def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
@@ -240,20 +243,6 @@ def _shares(title: str, shares: NodeShares) -> Json:
         "parts": [round(100 * part / shares.total, 1) if shares.total else 0 for part in amounts],
         **{name: decimal(amount) for name, amount in zip(columns, amounts, strict=True)},
     }
-
-
-def line(role: Role, started: datetime | None, size: int) -> list[tuple[datetime, int]]:
-    """The role's sizes over time, (time, size) per change, from its Job's history.
-
-    Without a history, its current size since the start.
-    """
-    history = [entry for entry in entries(role.record.history) if entry.operation not in _NO_SIZE]
-    points = [(entry.at, 0 if entry.operation in _STOPS else entry.after) for entry in history]
-    if not points and started and size:
-        points = [(started, size)]
-    return [
-        new for last, new in pairwise([None, *points]) if new and (not last or last[1] != new[1])
-    ]
 
 
 def _waiting(entry: WaitingJob, now: datetime) -> Json:

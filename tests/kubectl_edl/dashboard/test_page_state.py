@@ -16,7 +16,7 @@ from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_state import MOST_JOBS, MOST_TEAMS, line, page, sample
+from kubectl_edl.dashboard.page_state import MOST_JOBS, MOST_TEAMS, page, sample
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
@@ -71,8 +71,8 @@ def test_sizes_over_time_come_from_the_history() -> None:
     told = [
         f"{NOW - timedelta(minutes=9):%Y-%m-%dT%H:%M:%SZ} Started 0 2 room",
         f"{NOW - timedelta(minutes=6):%Y-%m-%dT%H:%M:%SZ} ScaledUp 2 6 idle capacity",
-        f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ} PodsRemoved 6 6 named",
-        f"{NOW - timedelta(minutes=3):%Y-%m-%dT%H:%M:%SZ} Suspended 6 0 paused",
+        f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ} PodsRemoved 6 5 named",
+        f"{NOW - timedelta(minutes=3):%Y-%m-%dT%H:%M:%SZ} Suspended 5 0 paused",
         f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ} Resumed 0 4 room",
     ]
     notes = {contract.HISTORY: "\n".join(told)}
@@ -81,16 +81,15 @@ def test_sizes_over_time_come_from_the_history() -> None:
     assert row["line"] == [
         [SECOND - 540, 2],
         [SECOND - 360, 6],
+        [SECOND - 300, 5],
         [SECOND - 180, 0],
         [SECOND - 60, 4],
     ]
 
 
 def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None:
-    (found,) = read_once(trained()).jobs
-    worker = next(role for role in found.roles if role.name == "worker")
-    assert line(worker, NOW, 4) == [(NOW, 4)]
-    assert line(worker, None, 0) == []
+    (row,) = page(read_once(trained()), ())["jobs"]["rows"]
+    assert [size for _, size in row["line"]] == [4]
 
 
 def test_a_queued_job_has_requests_jobs_ahead_and_estimate() -> None:
