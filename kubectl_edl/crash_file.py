@@ -23,20 +23,21 @@ _CREDENTIALS: Final = (
     re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
     re.compile(r"((?i:\bauthorization)\\?['\"]?\s*[:=]\s*\\?['\"]?\w+ )[^\s'\"\\]+"),
     re.compile(r"((?i:\bcookie): ).+"),
-    re.compile(r"(://[^\s/@:'\"]{0,256}:)[^\s'\"]{1,1024}(?=@)"),
+    re.compile(r"(://[^\s/@:'\"]*:)(?:(?!://)[^\s'\"])+(?=@)"),
     re.compile(r"(://)[^\s/@:'\"]+(?=@)"),
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
     re.compile(r"((?<![\w-]))eyJ[\w-]+\.[\w-]+\.[\w-]*"),
     re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"),
     re.compile(_MEMBER + r"b?(\\?['\"]))(?:(?!\2)(?:[^\\]|\\.))*", re.MULTILINE),
     re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)(?:[^\s'\"\\,}&)]|\\(?!['\"]))+", re.MULTILINE),
-    re.compile(rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?:(?!\2).)+"),
+    re.compile(rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?:(?!\2).){{3,}}"),
     re.compile(rf"((?<![\w-])(?i:{_WORD}) (?:is|was) )(?=\S*[0-9])[^\s'\"]{{8,}}"),
 )
 """Headers, users and passwords in URLs, private keys, JSON web tokens, options, variables of an
 environment, members of a kubeconfig or of a plugin's answer, and what prose says of them.
 
-Blanks before a name end with its line: a run of line ends would be searched from each of its lines.
+None is searched for again from each place in a run of line ends, blanks or URLs: a message that
+repeats them would take the square of its length.
 """
 
 

@@ -2,7 +2,7 @@
 
 A server dry run of all comes first, so that most errors occur before anything is created. If one
 creation fails, the Jobs created before it are deleted; none of them has started, because a
-training job waits for all its roles.
+training job waits for all its roles. A Job whose creation got no answer is named, for its user.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
