@@ -12,7 +12,7 @@ from edl.model.jobs import queue_order
 from edl.planner.decision_limits import GrowthMode, Limits
 from edl.planner.policies import POLICIES
 from edl.simulator import Elastic, Plain
-from kubectl_edl.cli.command_errors import Misused, Refused
+from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions
 from kubectl_edl.cli.watch_report import show
@@ -122,18 +122,10 @@ def _changed(
     for setting in asked.set:
         state = what_if.with_setting(state, setting, connection.namespace or "default")
     if asked.add_nodes:
-        _check_like(asked.like)
         state = what_if.with_nodes(
             state, asked.add_nodes, asked.like, connection.scope.cluster_flags
         )
     return state
-
-
-def _check_like(like: str) -> None:
-    amounts = [part.partition("=")[2].strip() for part in like.split(",")]
-    below = next((amount for amount in amounts if amount.startswith("-")), None)
-    if below:
-        raise Misused(f"--like {like}: {below} is below 0; such as cpu=16,memory=64Gi")
 
 
 def _answer(cli: CliContext, asked: SimulateOptions, runs: Sequence[Run], report: Report) -> None:

@@ -18,6 +18,7 @@ from edl.similar_names import did_you_mean
 from edl.simulator import Scenario, from_state
 from kubectl_edl.cli.command_errors import Missing, Misused, Refused
 from kubectl_edl.cli.param_types import repeated
+from kubectl_edl.simulate.scenario.field_reader import amount
 
 _COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
 """Resources that every node has."""
@@ -69,9 +70,10 @@ def _node_of(text: str, state: ClusterState) -> Node:
     amounts = _amounts(text)
     _check_names(text, amounts, state)
     try:
-        capacity = Resources.parse(amounts)
+        capacity = sum((amount(*pair) for pair in amounts.items()), Resources())
     except ValueError as error:
-        raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
+        what = str(error).partition("; ")[0]
+        raise Misused(f"--like {text}: {what}; such as cpu=16,memory=64Gi") from error
     usual = {PODS: _MOST_PODS} if PODS not in amounts else {}
     capacity += Resources.of({**usual, **_largest(amounts, state)})
     return Node("what-if", capacity, Resources(), Resources(), labels={})
