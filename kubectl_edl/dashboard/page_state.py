@@ -21,7 +21,7 @@ from edl.writes import Json
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.job_views import topology_view
-from kubectl_edl.job_views.published_queue import ahead_text
+from kubectl_edl.job_views.published_queue import ahead_text, first_ahead
 from kubectl_edl.job_views.size_timeline import steps
 from kubectl_edl.job_views.start_estimates import when
 from kubectl_edl.job_views.training_job_view import view
@@ -246,8 +246,8 @@ def _shares(title: str, shares: NodeShares) -> Json:
 
 
 def _waiting(entry: WaitingJob, now: datetime) -> Json:
-    ahead = [str(key) for key in entry.ahead[:3]]
-    unnamed = max(len(entry.ahead), (entry.position or 1) - 1) - len(ahead)
+    first, unnamed = first_ahead(entry.ahead, entry.position)
+    ahead = list(map(str, first))
     if entry.counted:
         ahead, unnamed = [ahead_text(entry.counted)], 0
     return {

@@ -23,14 +23,12 @@ from kubectl_edl.explain.blocker_documents import published_document, stops_docu
 from kubectl_edl.job_views.blocker_facts import BlockerList, JobBlocker
 from kubectl_edl.job_views.job_blockers import incomplete, left_out, recorded_problem
 from kubectl_edl.job_views.job_reasons import Why, why_of
-from kubectl_edl.job_views.published_queue import place_text
+from kubectl_edl.job_views.published_queue import ahead_text, first_ahead, place_text
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
 from kubectl_edl.output.documents.decision_documents import BlockersDocument
 from kubectl_edl.output.documents.team_documents import JobCapacityDocument
-
-_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +110,12 @@ class Explained:
 
     @property
     def place(self) -> str:
-        """The position as users read it: `position 3, behind a, b`."""
-        if self.explanation:
-            return _place(self.explanation)
-        return place_text(self.published) if self.published else ""
-
-
-def _place(explanation: Explanation) -> str:
-    if not explanation.position:
-        return ""
-    if explanation.position == 1:
-        return "first in the queue"
-    names = ", ".join(map(str, explanation.ahead[:_NAMED]))
-    unnamed = explanation.position - 1 - len(explanation.ahead[:_NAMED])
-    rest = f" and {unnamed} more" if unnamed else ""
-    return f"position {explanation.position}, behind {names}{rest}"
+        """The position as users read it: `position 3, behind a, b and 1 more`."""
+        plan, published = self.explanation, self.published
+        first, unnamed = first_ahead(plan.ahead if plan else (), self.position)
+        names = ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
+        ahead = ahead_text(published.ahead) if published and not plan else names
+        return place_text(self.position, ahead)
 
 
 _TEAMS_NAMED: Final = 8

@@ -34,6 +34,7 @@ from kubectl_edl.output.cell_quantities import counted
 from kubectl_edl.output.documents.shared_documents import TeamCountDocument
 from kubectl_edl.output.safe_text import harmless
 
+_NAMED: Final = 3
 _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
@@ -161,13 +162,17 @@ def ahead_text(counts: Sequence[TeamCount]) -> str:
     return ", ".join(parts) + (f" and {rest} other{'s' * (rest > 1)}" if rest else "")
 
 
-def place_text(job: PublishedJob) -> str:
+def first_ahead(ahead: Sequence[JobKey], position: int | None) -> tuple[Sequence[JobKey], int]:
+    """The first jobs ahead of one, and the number of the others; a plan names only a few."""
+    first = ahead[:_NAMED]
+    return first, max(len(ahead), (position or 1) - 1) - len(first)
+
+
+def place_text(position: int | None, ahead: str) -> str:
     """`position 3, behind 2 jobs of team vision`; empty without a position."""
-    if job.position is None:
+    if not position:
         return ""
-    if job.position == 1:
-        return "first in the queue"
-    return f"position {job.position}, behind {ahead_text(job.ahead)}"
+    return "first in the queue" if position == 1 else f"position {position}, behind {ahead}"
 
 
 def counts_document(counts: Sequence[TeamCount]) -> list[TeamCountDocument]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from edl.forecast.estimate import Estimate
 from edl.model import JobKey, Reason, TrainingJob
@@ -12,7 +11,7 @@ from edl.spec.allowed_sizes import start_pods, start_size
 from edl.visibility.namespace_queue import TeamCount
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.job_reasons import Why
-from kubectl_edl.job_views.published_queue import counts_document
+from kubectl_edl.job_views.published_queue import counts_document, first_ahead
 from kubectl_edl.job_views.start_estimates import document as when_document
 from kubectl_edl.job_views.start_estimates import short
 from kubectl_edl.job_views.training_job_view import job_names, time_text
@@ -21,8 +20,6 @@ from kubectl_edl.output.cell_quantities import fine_percent, quantities
 from kubectl_edl.output.documents.training_job_documents import QueuedTrainingJobDocument
 from kubectl_edl.output.report import Report, documents
 from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
-
-_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +120,8 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
         return UNKNOWN
     if waiting.counted:
         return ",".join(f"{count.team}+{count.jobs}" for count in waiting.counted)
-    ahead = waiting.ahead[:_NAMED]
-    names = [key.name if key.namespace == namespace else str(key) for key in ahead]
-    unnamed = max(len(waiting.ahead), (waiting.position or 1) - 1) - len(ahead)
+    first, unnamed = first_ahead(waiting.ahead, waiting.position)
+    names = [key.name if key.namespace == namespace else str(key) for key in first]
     return ",".join([*names, *([f"+{unnamed}"] if unnamed else [])])
 
 

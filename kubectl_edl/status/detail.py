@@ -34,6 +34,7 @@ from kubectl_edl.job_views.job_blockers import job_blockers, left_out
 from kubectl_edl.job_views.node_blockers import node_blockers
 from kubectl_edl.job_views.published_queue import (
     PublishedView,
+    ahead_text,
     estimate_of,
     place_text,
     read_published,
@@ -202,7 +203,7 @@ def _place(job: PublishedJob, now: datetime) -> str:
     """The published queue position and start; empty if neither is published."""
     estimate = estimate_of(job)
     begins = starts(estimate, now) if estimate else ""
-    return "; ".join(filter(None, (place_text(job), begins)))
+    return "; ".join(filter(None, (place_text(job.position, ahead_text(job.ahead)), begins)))
 
 
 def _nodes(shown: JobView, connection: ClusterConnection) -> tuple[Sequence[Node], Hints]:
