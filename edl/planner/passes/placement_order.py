@@ -14,7 +14,6 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
-from typing import NamedTuple
 
 from edl import reasons
 from edl.model import JobKey, Reason
@@ -37,19 +36,6 @@ from edl.planner.snapshot.unbound_pods import (
 )
 
 
-class _Demand(NamedTuple):
-    """What a plan creates or reserves, as kube-scheduler is about to see it."""
-
-    growing: Sequence[RoleAllocation]
-    """Ungated roles that scale up."""
-    starts: Sequence[Start]
-    """Starts of ungated jobs, in order."""
-    ahead: Counter[PodClass]
-    """Ungated pods that exist already and are not bound, by class."""
-    gated: Counter[PodClass]
-    """Gated pods on idle capacity that are not bound, by class."""
-
-
 @dataclass(slots=True)
 class PlacementOrder:
     """Checks the plan's starts and growth in order, once every replica has its placement."""
@@ -59,6 +45,8 @@ class PlacementOrder:
     _displacement: Displacement = field(init=False)
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods, by class, that kube-scheduler has yet to bind."""
+    _gated: Counter[PodClass] = field(default_factory=Counter)
+    """Gated pods on idle capacity that are not bound, by class."""
     _jobs_ahead: JobsAhead = field(init=False)
     _deferred: list[PipelinedPods] = field(default_factory=list)
     """Deferred starts, with the capacity that stays reserved for them."""
@@ -96,45 +84,38 @@ class PlacementOrder:
         """Defer the starts, then the growth, that could take what is reserved for others."""
         wait_together(self.snapshot)
         self._restarts = planned_restarts(self.snapshot)
-        demand = self._demand()
-        if demand is None:
+        growing = growing_ungated(self.snapshot)
+        starts = self.results.starts
+        ungated = [start for start in starts if not start.is_gated]
+        if not self._may_defer(creates=bool(growing or ungated)):
             return
-        self._ahead = demand.ahead
-        allocations = self.snapshot.allocations
-        begun = (role for role in allocations if role.starts and role.role.template.gated)
-        self._jobs_ahead.add_roles(chain(self._unsettled(demand.ahead + demand.gated), begun))
-        waited_for, under_way = self._claims()
-        for start in self.results.starts if demand.starts else ():
+        begun = (
+            role for role in self.snapshot.allocations if role.starts and role.role.template.gated
+        )
+        self._jobs_ahead.add_roles(chain(self._unsettled(self._ahead + self._gated), begun))
+        for start in starts if ungated else ():
             for pod_class in start.pods if start.is_gated else ():
                 self._gated_starts[pod_class].append(start)
-        self._start(demand.starts, demand.gated, waited_for)
-        self._defer_restarts(demand.gated)
-        self._grow(demand.growing, demand.gated, under_way)
-
-    def _demand(self) -> _Demand | None:
-        """None if nothing can be deferred: no ungated pod is, or may soon be, without a node."""
-        growing = growing_ungated(self.snapshot)
-        starts = [start for start in self.results.starts if not start.is_gated]
-        creates = bool(growing or starts)
-        clears = any(claim.clears for claim in self.results.pipelined)
-        if not (creates or clears or self._restarts):
-            return None
-        ahead, gated = pending_ungated_pods(self.snapshot), pending_gated_pods(self.snapshot)
-        waits = ahead or (self._restarts and self.results.waiting)
-        return _Demand(growing, starts, ahead, gated) if creates or waits else None
-
-    def _claims(self) -> tuple[Sequence[PipelinedPods], Sequence[PipelinedPods]]:
-        """The claims whose capacity starts leave alone, and those whose capacity growth does."""
-        claims = self.results.pipelined
+        claims, preempts = self.results.pipelined, self.snapshot.limits.preempt
         under_way = claims if claims and is_on_its_way(self.snapshot, self.results) else []
         # Other owners' pods that come too late claim again: only with preemption a job loses work.
-        all_claims = claims if self.snapshot.limits.preempt else under_way
-        waited_for = [claim for claim in all_claims if claim.key or self.snapshot.limits.preempt]
-        return waited_for, under_way
+        self._start(ungated, claims if preempts else [one for one in under_way if one.key])
+        self._defer_restarts()
+        self._grow(growing, under_way)
 
-    def _start(
-        self, starts: Sequence[Start], gated: Counter[PodClass], claims: Sequence[PipelinedPods]
-    ) -> None:
+    def _may_defer(self, *, creates: bool) -> bool:
+        """Whether an ungated pod is, or may soon be, without a node: reads the unbound pods.
+
+        `creates`: whether the plan creates ungated pods.
+        """
+        clears = any(claim.clears for claim in self.results.pipelined)
+        if not (creates or clears or self._restarts):
+            return False
+        self._ahead = pending_ungated_pods(self.snapshot)
+        self._gated = pending_gated_pods(self.snapshot)
+        return bool(creates or self._ahead or (self._restarts and self.results.waiting))
+
+    def _start(self, starts: Sequence[Start], claims: Sequence[PipelinedPods]) -> None:
         """Check starts and claims in the order in which they were served.
 
         Later starts leave the capacity of a deferred one to it, as that of a claim.
@@ -142,7 +123,7 @@ class PlacementOrder:
         reserved, left = [*claims], deque(enumerate(claims))
         forced = [restart for restart in self._restarts if not restart.may_wait]
         self._jobs_ahead.add_roles(chain.from_iterable(restart.gated for restart in forced))
-        precedence = self._precedence(reserved, gated, forced)
+        precedence = self._precedence(reserved, self._gated, forced)
         for start in starts:
             while left and left[0][1].admitted_before <= start.number:
                 self._claim(precedence, *left.popleft())
@@ -175,13 +156,13 @@ class PlacementOrder:
         leaving = frozenset(chain.from_iterable(restart.gated for restart in restarts))
         return Precedence(self.snapshot, reserved, gated, self._displacement.cost, leaving)
 
-    def _defer_restarts(self, gated: Counter[PodClass]) -> None:
+    def _defer_restarts(self) -> None:
         """Defer restarts for growth whose nodes pods ahead could take while the job is stopped."""
         may_wait = [restart for restart in self._restarts if restart.may_wait]
         ahead = self._ahead + self.results.waiting
         if not (may_wait and ahead):
             return
-        precedence = self._precedence([], gated, self._restarts)
+        precedence = self._precedence([], self._gated, self._restarts)
         displaced = frozenset(precedence.displaced(ahead, {}))
         for restart in may_wait:
             if not displaced.isdisjoint(restart.pods):
@@ -223,19 +204,14 @@ class PlacementOrder:
             self.results.defer(claim.key, self._jobs_ahead.why_behind(classes))
         self._jobs_ahead.add(claim.key, classes)
 
-    def _grow(
-        self,
-        growing: Sequence[RoleAllocation],
-        gated: Counter[PodClass],
-        claims: Sequence[PipelinedPods],
-    ) -> None:
+    def _grow(self, growing: Sequence[RoleAllocation], claims: Sequence[PipelinedPods]) -> None:
         if not growing:
             return
         late = late_minimum_pods(self.snapshot)
         restarting = chain.from_iterable(restart.gated for restart in self._restarts)
         self._jobs_ahead.add_roles(chain(self._unsettled(late), restarting))
         reserved = [*claims, *self._deferred]
-        precedence = self._precedence(reserved, gated + late, self._restarts)
+        precedence = self._precedence(reserved, self._gated + late, self._restarts)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
         for allocation in self._displacement.in_turn(growing, self._ahead):
