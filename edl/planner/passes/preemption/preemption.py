@@ -24,10 +24,10 @@ from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.victims import (
-    FreedCapacity,
-    TriedCapacity,
+    Trial,
     Victim,
     select_victims,
+    trial_by_amounts,
     victim_candidates,
 )
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
@@ -106,7 +106,7 @@ class Preemption:
         if pack(self._most(preemptor, victims), preemptor.requests, Horizon.EMPTY) != pods:
             return None
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
-        chosen = select_victims(victims, FreedCapacity(room, preemptor.requests))
+        chosen = select_victims(victims, trial_by_amounts(room, preemptor.requests))
         reservation = self._made_room(chosen, preemptor)
         if reservation or (preemptor.scope.right is None and self._in_vain > _MOST_IN_VAIN):
             return reservation
@@ -138,7 +138,7 @@ class Preemption:
             if not (victims and suffice(victims)):
                 self._in_vain += pods
                 return []
-        chosen = select_victims(victims, TriedCapacity(self._evict, self._restore, suffices))
+        chosen = select_victims(victims, Trial(self._evict, self._restore, [suffices]))
         self._restore(*chosen)
         return chosen
 

@@ -11,9 +11,9 @@ from edl.model import ClusterState
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.passes.preemption.victims import (
-    FreedCapacity,
     Victim,
     select_victims,
+    trial_by_amounts,
     victim_candidates,
 )
 from edl.planner.policies import POLICIES
@@ -75,7 +75,7 @@ def test_the_same_gangs_make_room_as_if_room_were_counted_anew_for_each_of_them(
     found = list(victim_candidates(snapshot.allocations, frozenset()))
     requests = [PodSetRequest(snapshot.pod_class(shape(cpu)), pods) for cpu, pods in asked]
     assume(is_enough(snapshot, found, requests) and not is_enough(snapshot, (), requests))
-    chosen = select_victims(found, FreedCapacity(snapshot.capacity.future_idle.copy(), requests))
+    chosen = select_victims(found, trial_by_amounts(snapshot.capacity.future_idle.copy(), requests))
     event(f"{len(chosen)} of {len(found)}")
     assert is_enough(snapshot, chosen, requests)
     assert [one.job.key for one in chosen] == [
