@@ -48,9 +48,11 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     counts = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
-    alone, extras = _capacity_alone(snapshot, gang.job.key), kept_extras(sources, gang, room)
+    alone = _beside_own(snapshot, gang.job.key, snapshot.capacity.allocatable)
+    beside_others = _beside_own(snapshot, gang.job.key, snapshot.capacity_without_training_jobs)
+    extras = kept_extras(sources, gang, room)
     alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
-    beside = pack_in_best_order(_beside_others(snapshot, gang), gang.requests, Horizon.EMPTY)
+    beside = pack_in_best_order(beside_others, gang.requests, Horizon.EMPTY)
     wanted = list(zip(gang.roles, gang.requests, counts, alone_fit, beside, strict=True))
     errors = [unlabelled or no_node_error(snapshot, request.pod_class) for request in gang.requests]
     for (role, request, *_), error in zip(wanted, errors, strict=True):
@@ -79,7 +81,8 @@ def growth_shortage(
     over = ceiling.exceeded(pod_class, capacity.total_future_idle)
     if over and pod_class.future_idle.find() != NO_NODE:
         return _ceiling(snapshot, allocation, over)
-    improvable = pod_class.pods_by_resources(_capacity_alone(snapshot, allocation.job.key)) > 0
+    alone = _beside_own(snapshot, allocation.job.key, capacity.allocatable)
+    improvable = pod_class.pods_by_resources(alone) > 0
     request = PodSetRequest(pod_class, 1)
     unplaced = _Unplaced(allocation.role, request, 0, 0, not improvable.any(), improvable)
     return _room(snapshot, capacity.future_idle, unplaced)
@@ -112,24 +115,13 @@ class _Unplaced(NamedTuple):
     """Teams whose guarantee covers extras that it would otherwise take."""
 
 
-def _capacity_alone(snapshot: Snapshot, key: JobKey) -> Ints:
-    """What the nodes could offer a job beside its own replicas; int64[resources, nodes]."""
-    room = snapshot.capacity.allocatable.copy()
-    _reserve_own(snapshot, key, room)
-    return room
-
-
-def _reserve_own(snapshot: Snapshot, key: JobKey, room: Ints) -> None:
+def _beside_own(snapshot: Snapshot, key: JobKey, room: Ints) -> Ints:
+    """What a job's own replicas leave of `room`; both int64[resources, nodes]."""
+    left = room.copy()
     for allocation in snapshot.allocations:
         if allocation.job.key == key:
-            reserve_in(allocation.pod_class, room, allocation.placements)
-
-
-def _beside_others(snapshot: Snapshot, gang: Gang) -> Ints:
-    """What pods of other owners and the job's started roles leave; int64[resources, nodes]."""
-    room = snapshot.capacity_without_training_jobs.copy()
-    _reserve_own(snapshot, gang.job.key, room)
-    return room
+            reserve_in(allocation.pod_class, left, allocation.placements)
+    return left
 
 
 def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) -> QuotaExceeded:

@@ -1,6 +1,6 @@
 """Claims of gangs: each starts on idle capacity, reserves future idle capacity, or waits."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -92,7 +92,8 @@ class GangClaims:
         if refused:
             self._pass_over(gang, refused)
             return
-        self._start(gang)
+        patient = self.nodes.is_patient(gang)
+        self._start(gang, partial(self.reserve, patient=patient), waits=patient)
 
     def _serve_behind(self, head: Gang, gang: Gang) -> None:
         """Enqueue a gang that would delay a head, unless it starts on what jobs just yielded."""
@@ -102,33 +103,27 @@ class GangClaims:
             return
         self.results.enqueue(gang.job.key, reasons.goes_first(head.job.key))
 
-    def _start(self, gang: Gang) -> None:
-        """Start or reserve; the gang may use the capacity that its provisional pods hold."""
+    def _start(self, gang: Gang, reserve: Callable[[Gang], bool], *, waits: bool = False) -> bool:
+        """Start a gang, unless it waits, or reserve; whether that was possible.
+
+        It may use the capacity that its provisional pods hold.
+        """
         self.nodes.provisioner.release_held(gang)
-        patient = self.nodes.is_patient(gang)
-        waits = patient or has_previous_pods(self.snapshot, gang)
+        waits = waits or has_previous_pods(self.snapshot, gang)
         if not waits and (placed := self.placed(gang)):
             self.admit(*placed, gang.reason)
-        elif not self.reserve(gang, patient=patient):
+        elif not reserve(gang):
             self.nodes.provisioner.reserve_held(gang)
+            return False
+        return True
 
     def _start_on_yielded(self, gang: Gang) -> bool:
         """Start a gang, or reserve what becomes idle soon; no further job yields to it.
 
         False if it fits neither.
         """
-        if gang.quota_request.head or gang_backoff(self.snapshot, gang.job):
-            return False
-        self.nodes.provisioner.release_held(gang)
-        previous = has_previous_pods(self.snapshot, gang)
-        if not previous and (placed := self.placed(gang)):
-            self.admit(*placed, gang.reason)
-        elif reservation := self.sources.reserve(gang, NONE_IN_REACH):
-            self._pipeline(gang, reservation)
-        else:
-            self.nodes.provisioner.reserve_held(gang)
-            return False
-        return True
+        held_back = gang.quota_request.head or gang_backoff(self.snapshot, gang.job)
+        return not held_back and self._start(gang, self._reserve_idle)
 
     def placed(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
         """Reserve idle capacity for a gang. None, and no change, if it does not fit."""

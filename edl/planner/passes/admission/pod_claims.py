@@ -1,7 +1,7 @@
 """Claims of single pods: other owners' pods, and minimum pods of started roles without a node."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 from typing import Final
@@ -32,6 +32,7 @@ from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restart_backoff import with_failed_starts
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
+from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _STARTS: Final = timedelta(seconds=30)
 """Within this time after a start, a new pod belongs to the start and replaces no lost pod."""
@@ -109,15 +110,11 @@ def _claim_for_minimum(
             role.min_replicas = min(role.min_replicas + 1, role.size)
     if not positions:
         return
-    job, quotas = lacking[0][0].job, sources.snapshot.quotas
+    job = lacking[0][0].job
     roles = sorted(
         positions, key=lambda role: (role.pod_class.follows_others, -role.cluster_fraction)
     )
-    requests = tuple(PodSetRequest(role.pod_class, len(positions[role])) for role in roles)
-    charge = quotas.request_of(
-        job, [(allocation.role, len(positions[allocation])) for allocation in roles]
-    ).team
-    scope = sources.scope(minimum_priority(job.priority), charge, requests, 0)
+    requests, scope = _minimum_claim(sources, {role: len(positions[role]) for role in roles})
     preemptor = Preemptor(requests, scope, reasons.room_for_minimum(job.key))
     reservation = preemptor.reservation(sources.snapshot, preempts=False)
     if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
@@ -134,6 +131,17 @@ def _claim_for_minimum(
     sources.drop_suspended()
 
 
+def _minimum_claim(
+    sources: ClaimSources, pods: Mapping[RoleAllocation, int]
+) -> tuple[tuple[PodSetRequest, ...], ReclaimScope]:
+    """The requests of these pods of one job's minimum, and what may be taken for them."""
+    job = next(iter(pods)).job
+    counts = [(allocation.role, count) for allocation, count in pods.items()]
+    charge = sources.snapshot.quotas.request_of(job, counts).team
+    requests = tuple(PodSetRequest(role.pod_class, count) for role, count in pods.items())
+    return requests, sources.scope(minimum_priority(job.priority), charge, requests, 0)
+
+
 def _why_unplaced(
     sources: ClaimSources, lacking: Sequence[tuple[RoleAllocation, Unscheduled]]
 ) -> Reason | None:
@@ -146,11 +154,7 @@ def _why_unplaced(
     if not left:
         return None
     snapshot, job, pods = sources.snapshot, left[0][0].job, Counter(role for role, _ in left)
-    requests = [PodSetRequest(role.pod_class, count) for role, count in pods.items()]
-    charge = snapshot.quotas.request_of(
-        job, [(allocation.role, pods[allocation]) for allocation in pods]
-    ).team
-    scope = sources.scope(minimum_priority(job.priority), charge, requests, 0)
+    requests, scope = _minimum_claim(sources, pods)
     room = sources.reclaimable.capacity.with_idle(scope)
     lacks = minimum_fit_error(
         snapshot, [allocation.role.name for allocation in pods], requests, room
