@@ -20,9 +20,8 @@ from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence
-from edl.planner.passes.displacement import Displacement
+from edl.planner.passes.displacement import Displacement, JobsAhead
 from edl.planner.passes.growth import wait_together
-from edl.planner.passes.jobs_ahead import JobsAhead
 from edl.planner.passes.quiet_period import is_on_its_way
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
