@@ -13,9 +13,8 @@ import msgspec
 
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.quantities import Resources
-from edl.visibility.held_devices import HeldDevices
 from edl.visibility.team_lending import apportion
-from edl.visibility.usage_by_team import lending, running_pods, team_balance
+from edl.visibility.usage_by_team import HeldDevices, lending, running_pods, team_balance
 
 _NONE: Final = Resources()
 

@@ -1,7 +1,7 @@
 """Extras of other teams that a gang's claim does not get because a guarantee covers them."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.pack_order import pack_in_best_order
-from edl.planner.packing.placement import release_in, reserve_in
+from edl.planner.packing.placement import Placement, release_in, reserve_in
+from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
@@ -42,8 +43,12 @@ def kept_extras(sources: ClaimSources, gang: Gang, room: Ints) -> KeptExtras:
     def fitting(offered: Ints) -> int:
         return sum(pack_in_best_order(offered, gang.requests, FUTURE_IDLE))
 
+    def change(by: Callable[[PodClass, Ints, Iterable[Placement]], None], team: int) -> None:
+        for role in extras[team]:
+            by(role.pod_class, idle, role.placements[role.min_replicas :])
+
     for team in extras.keys() - lent:
-        _release(extras[team], idle)
+        change(release_in, team)
     needed, most = list[int](), fitting(np.maximum(idle, room))
     if most <= fitting(room):
         return KeptExtras()
@@ -51,9 +56,9 @@ def kept_extras(sources: ClaimSources, gang: Gang, room: Ints) -> KeptExtras:
     for team in sorted(
         filter(guarantors.get, extras), key=lambda lender: (lender in lent, -lender)
     ):
-        _reserve(extras[team], idle)
+        change(reserve_in, team)
         if fitting(np.maximum(idle, room)) < most:  # `room` has what a borrower yields
-            _release(extras[team], idle)
+            change(release_in, team)
             needed.insert(0, team)
     named = dict.fromkeys(chain.from_iterable(guarantors[team] for team in needed))
     return KeptExtras(
@@ -71,16 +76,6 @@ def _extras(sources: ClaimSources, scope: ReclaimScope) -> Mapping[int, list[Rol
         ):
             by_team[allocation.team].append(allocation)
     return by_team
-
-
-def _release(roles: Iterable[RoleAllocation], room: Ints) -> None:
-    for role in roles:
-        release_in(role.pod_class, room, role.placements[role.min_replicas :])
-
-
-def _reserve(roles: Iterable[RoleAllocation], room: Ints) -> None:
-    for role in roles:
-        reserve_in(role.pod_class, room, role.placements[role.min_replicas :])
 
 
 def _guarantors(

@@ -64,21 +64,12 @@ def drains(snapshot: Snapshot, results: PassResults, busy: frozenset[JobKey]) ->
     if not results.leaving:
         return ()
     going = nodes_that_go(snapshot.state.nodes).going
-    leaving = {
-        allocation: pods
-        for allocation, pods in results.leaving.items()
-        if allocation.job.key not in busy
-    }
-    may = [
-        allocation
-        for allocation, pods in leaving.items()
-        if pods[0].node not in going and is_whole(allocation, pods[0])
-    ]
-    moved = _in_turn(snapshot, may)
+    may_move = [role for role in _may_move(snapshot, results) if role.job.key not in busy]
+    moved = _in_turn(snapshot, may_move)
     return tuple(
         _moved(allocation, pods, going)
-        for allocation, pods in sorted(leaving.items(), key=lambda item: item[0].rank)
-        if pods[0].node in going or allocation in moved
+        for allocation, pods in sorted(results.leaving.items(), key=lambda item: item[0].rank)
+        if allocation in moved or (pods[0].node in going and allocation.job.key not in busy)
     )
 
 
@@ -88,7 +79,9 @@ def let_moves_go_first(snapshot: Snapshot, results: PassResults) -> None:
     A role does not grow while its own pod moves, nor do ungated roles beside a gated pod: else they
     take the capacity that extras have just freed for the move, and yield it again without end.
     """
-    if not (moves := _minimum_moves(snapshot, results)):
+    leaving = results.leaving
+    may_move = _may_move(snapshot, results)
+    if not (moves := [role for role in may_move if leaving[role][0].index < role.min_replicas]):
         return
     gated = [allocation.pod_class for allocation in moves if allocation.role.template.gated]
     for allocation in snapshot.allocations:
@@ -98,15 +91,13 @@ def let_moves_go_first(snapshot: Snapshot, results: PassResults) -> None:
                 defer_growth(allocation)
 
 
-def _minimum_moves(snapshot: Snapshot, results: PassResults) -> list[RoleAllocation]:
-    """Roles of which a pod of the minimum may leave its cordoned node now."""
+def _may_move(snapshot: Snapshot, results: PassResults) -> list[RoleAllocation]:
+    """Roles of which a pod may leave its cordoned node now."""
     going = nodes_that_go(snapshot.state.nodes).going if results.leaving else {}
     return [
         allocation
         for allocation, (pod, *_) in results.leaving.items()
-        if pod.index < allocation.min_replicas
-        and pod.node not in going
-        and is_whole(allocation, pod)
+        if pod.node not in going and is_whole(allocation, pod)
     ]
 
 
