@@ -21,6 +21,7 @@ class DomainIndex(NamedTuple):
     size: int
 
 
+@dataclass(slots=True, eq=False)
 class ConstraintCount:
     """Pods that one constraint counts, by domain: now, and once terminating ones are gone.
 
@@ -29,28 +30,19 @@ class ConstraintCount:
     `eased` on fewer pods or a higher minimum, `joined` on pods in a new domain.
     """
 
-    __slots__ = (
-        "_least",
-        "_tally",
-        "domains",
-        "eased",
-        "fixed",
-        "future_pods",
-        "joined",
-        "of",
-        "pods",
-    )
+    domains: DomainIndex
+    of: list[int] = field(init=False)
+    pods: dict[int, int] = field(default_factory=dict)
+    future_pods: dict[int, int] = field(default_factory=dict)
+    fixed: set[int] = field(default_factory=set)
+    eased: int = 0
+    joined: int = 0
+    _least: int = 0
+    _tally: Counter[int] = field(default_factory=Counter)
+    """The number of domains by their number of pods; empty until `least` is read."""
 
-    def __init__(self, domains: DomainIndex) -> None:
-        self.domains = domains
-        self.of = domains.of
-        self.pods: dict[int, int] = {}
-        self.future_pods: dict[int, int] = {}
-        self.fixed: set[int] = set()
-        self.eased = self.joined = 0
-        self._least = 0
-        self._tally: Counter[int] = Counter()
-        """The number of domains by their number of pods; empty until `least` is read."""
+    def __post_init__(self) -> None:
+        self.of = self.domains.of
 
     def add_existing(self, node: int, pods: int, leaving: int, *, others: bool) -> None:
         """Count pods that exist before the decision; `leaving` of them are terminating."""
