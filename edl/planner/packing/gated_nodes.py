@@ -84,10 +84,7 @@ class GatedNodes:
     def _count(self, pod_class: PodClass) -> "Ints":
         nodes, given = pod_class.nodes, self.given.get(pod_class, ())
         pod_class.release_in(self.room, given)
-        if pod_class.share_allocator is not None:
-            fitting = pod_class.pods_by_capacity(self.room, Horizon.EMPTY)[nodes]
-        else:
-            fitting = pod_class.pods_by_resources(self.room[:, nodes], nodes)
+        fitting: Ints = pod_class.pods_by_capacity(self.room, Horizon.EMPTY)[nodes]
         pod_class.reserve_in(self.room, given)
         return fitting
 

@@ -134,11 +134,10 @@ class Rebalance:
         Otherwise kube-scheduler might bind the donors' pods to the capacity freed for recipients,
         and the moves would repeat.
         """
-        allocations = (
-            allocation for allocation in self.snapshot.allocations if not allocation.starts
-        )
         growing = [
-            allocation for allocation in allocations if allocation.changed and allocation.growth > 0
+            allocation
+            for allocation in self.snapshot.allocations
+            if allocation.changed and allocation.growth > 0 and not allocation.starts
         ]
         gives = self.snapshot.policy.rebalance_code
         gave = [
