@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final, TypeAlias
 
+from edl import reasons
 from edl.annotations import cleared_nodes
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
+from edl.lost_pods import has_lost_any
 from edl.model import TrainingJob
 from edl.planner.packing.placement import Placement, first_placement
+from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -51,6 +54,26 @@ def assign_lost_pods(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     """Reserve capacity for the lost pods of a role that was outranked."""
     lost = [(role, replica) for role, replica in _waiting([allocation]) if is_lost(replica)]
     _place(snapshot, lost, _anywhere)
+
+
+def give_up_lost_extras(snapshot: Snapshot, results: PassResults) -> None:
+    """Scale down for lost extras without room, while claims or restarting jobs wait for theirs.
+
+    The Job controller would create them later, on what is kept for the others. As always the
+    highest indexes are removed; other lost pods then get the capacity of these.
+    """
+    for allocation in snapshot.unsettled if results.pipelined else ():
+        if not has_lost_any(allocation.role) or allocation.restarts_to_resize:
+            continue
+        unplaced = sum(
+            is_lost(replica) and replica.position >= allocation.min_replicas
+            for _, replica in _waiting([allocation])
+        )
+        if unplaced and allocation.extras:
+            record_eviction([allocation], reasons.UNSCHEDULABLE)
+            for _ in range(min(unplaced, allocation.extras)):
+                allocation.evict()
+            assign_lost_pods(snapshot, allocation)
 
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[tuple[RoleAllocation, Unscheduled]]:

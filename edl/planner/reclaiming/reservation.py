@@ -119,10 +119,10 @@ class Reservation:
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
             def is_useful(allocation: RoleAllocation) -> bool:
-                if any_may_leave(allocation):
-                    return _on(allocation, least(allocation), frees)
                 node = allocation.placements[-1].node
-                return node != NO_NODE and frees[node]
+                if node == NO_NODE or any_may_leave(allocation):  # missing pods leave first
+                    return _on(allocation, least(allocation), frees)
+                return frees[node]
 
             search = NodeSearch(reclaimable, scope, is_useful, nodes, self._first_missing)
             self._pass(search, self.complete, RemovalChoice(self.capacity, reclaimable, scope))
