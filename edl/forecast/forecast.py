@@ -28,6 +28,8 @@ from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
 
 _NAMED: Final = 2
+_SOON: Final = 60
+"""Seconds; a sooner start is as good."""
 _PASSING: Final = TIMED_CODES | PROMISING_CODES
 _Reasons: TypeAlias = dict[JobKey, Reason]
 _TRIED: Final = 20
@@ -89,7 +91,8 @@ def forecast(
     """The forecast of the jobs `asked`. `enough` ends the simulation early: the rest is unknown.
 
     `plan`: that of `state`, if it is known. The simulation's first one requests no nodes, so with
-    an autoscaler the reasons of jobs that lack nodes are read from this plan.
+    an autoscaler the reasons of jobs that lack nodes are read from this plan, and so are always the
+    jobs that wait for pods ahead of them.
     """
     jobs = {job.key: job for job in state.jobs if job.live and ending(job) is None}
     keys = [key for key in asked if key in jobs]
@@ -104,7 +107,12 @@ def forecast(
     never = {key: never_by_plan[key] for key in unseen if key in never_by_plan}
     rest = [jobs[key] for key in unseen if key not in never]
     never |= _never_in_empty_cluster(state, settings, rest, enough)
-    estimates = _Estimates(state.observed_at, jobs, remaining, contention, seen, short, never)
+    held = plan.held if plan else ()
+    behind = [entry.job for entry in held if entry.reason.code is Code.PLACEMENT_ORDER]
+    ordered = dict.fromkeys(behind, settings.limits.pending_limit)
+    estimates = _Estimates(
+        state.observed_at, jobs, remaining, contention, seen, short, never, ordered
+    )
     return Forecast(
         starts={key: estimates.estimate(key, seen.start) for key in keys if key in waiting},
         grows={key: estimates.estimate(key, seen.growth) for key in keys if key not in waiting},
@@ -186,6 +194,8 @@ class _Estimates(msgspec.Struct, frozen=True):
     short: Mapping[JobKey, Reason]
     """Why jobs wait that the present nodes and quotas cannot hold."""
     never: Mapping[JobKey, Reason]
+    ordered: Mapping[JobKey, timedelta]
+    """How long jobs may wait for pods ahead of them, which the simulation binds at once."""
 
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
@@ -193,8 +203,12 @@ class _Estimates(msgspec.Struct, frozen=True):
             return Estimate(Certainty.UNKNOWN, reason=obstacle)
         if after is None:
             return self._without_time(key)
-        codes = self.seen.codes[key]
-        timed = codes and codes <= TIMED_CODES  # no other job's end shortens a back-off
+        codes, ordered = self.seen.codes[key], self.ordered.get(key, timedelta())
+        if timedelta(seconds=after) < ordered:
+            time = rounded(self.now, ordered, up=True)
+            return Estimate(Certainty.LATEST, time, "sooner if pods ahead of it get nodes earlier")
+        # No other job's end shortens a back-off, and none matters for a wait of seconds.
+        timed = after < _SOON or (codes and codes <= TIMED_CODES)
         endless = [] if timed else self._endless(key, after)
         if not after:
             return Estimate(Certainty.NOW, self.now)

@@ -79,8 +79,13 @@ def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> N
 def missing(name: str, names: Sequence[str], connection: ClusterConnection) -> Missing:
     """The error for a name that no training job has, with the closest of `names`.
 
-    For a CronJob whose Jobs are training jobs, it names the latest of these.
+    For a CronJob whose Jobs are training jobs, it names the latest of these; for a pod with our
+    labels, its training job, or what to use for a bare pod.
     """
+    with suppress(Forbidden):
+        pod = _find("Pod", name, connection)
+        if pod and contract.FRAMEWORK in labels(pod):
+            return _of_pod(name, pod, connection)
     with suppress(Forbidden):
         cron_job = _find("CronJob", name, connection)
         if cron_job and (error := _of_cron_job(name, cron_job, connection)):
@@ -98,6 +103,19 @@ def _find(kind: str, name: str, connection: ClusterConnection) -> Json | None:
     if not connection.namespace:
         return None
     return find(connection.cluster, ObjectRef(kind, connection.namespace, name))
+
+
+def _of_pod(name: str, pod: Json, connection: ClusterConnection) -> Missing:
+    """The error for a labelled pod: of a training job, or a bare one, which no command manages."""
+    scope, job = connection.scope, labels(pod).get(contract.JOB)
+    if job and pod["metadata"].get("ownerReferences"):
+        return Missing(
+            f'"{name}" is a pod of training job {job}: kubectl edl explain {job}{scope.job_flags}'
+        )
+    return Missing(
+        f'"{name}" is a bare pod, which is neither queued nor resized: kubectl describe pod '
+        f"{name}{scope.flags}; only Jobs are training jobs"
+    )
 
 
 def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Missing | None:

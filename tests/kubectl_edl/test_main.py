@@ -126,6 +126,27 @@ def test_all_namespaces_are_only_suggested_to_users_who_may_list_their_jobs(stag
     )
 
 
+@pytest.mark.parametrize("command", [("explain",), ("scale", "2"), ("status",)])
+def test_a_labelled_pod_is_named_with_what_to_use(stage: Stage, command: tuple[str, ...]) -> None:
+    verb, *size = command
+    bare = {"labels": {"edl.dev/framework": "none", "edl.dev/job": "bare"}}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "mnist", "uid": "uid-mnist"}
+    owned = {"labels": {"edl.dev/framework": "none", "edl.dev/job": "mnist"}}
+    for name, meta in (("bare", bare), ("mnist-x", owned | {"ownerReferences": [owner]})):
+        stage.cluster.create(
+            ObjectRef("Pod", "default", name), {"metadata": meta, "spec": {"containers": []}}
+        )
+    found = stage.run(verb, "bare", *size)
+    assert found.code == 3
+    assert found.err == (
+        'error: "bare" is a bare pod, which is neither queued nor resized: '
+        "kubectl describe pod bare; only Jobs are training jobs\n"
+    )
+    assert stage.run(verb, "mnist-x", *size).err == (
+        'error: "mnist-x" is a pod of training job mnist: kubectl edl explain mnist\n'
+    )
+
+
 def _cron_job(stage: Stage, **labels: str) -> Json:
     spec = {"schedule": "@daily", "jobTemplate": job("", **labels)}
     return stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec})

@@ -26,6 +26,7 @@ from edl.model import (
     Topology,
     TrainingJob,
 )
+from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.plan import Held, Plan
 from edl.planner.published_settings import Settings
@@ -87,6 +88,23 @@ def test_a_job_with_an_unknown_end_can_only_make_the_start_sooner() -> None:
     found = start(full(runs("first", 2), runs("second", 2, duration=20 * MINUTE)))
     assert found.certainty is Certainty.LATEST
     assert found.reason == "sooner if ns/first ends"
+
+
+def test_no_job_is_named_for_a_wait_of_seconds() -> None:
+    ending = runs("second", 2, duration=605 * timedelta(seconds=1))
+    found = start(full(runs("first", 2), ending))
+    assert (found.certainty, found.reason) == (Certainty.ABOUT, "")
+
+
+def test_a_start_behind_pods_that_no_scheduler_binds_may_wait_for_the_pending_limit() -> None:
+    pods = tuple(pod(index, created_at=at(-5)) for index in range(2))
+    fields = {"suspended": False, "size": 2, "pods": pods, "started_at": at(-5)}
+    ahead, waits = worker("ahead", 2, 2, **fields), worker("waits", 1, 1, shape=shape(2))
+    state, settings = cluster(node("a", 3), node("b", 2), ahead, waits), Settings()
+    plan = decide(state, settings.policy_to_apply(), settings.limits)
+    found = forecast(state, settings, [WAITS], plan=plan).starts[WAITS]
+    assert (found.certainty, found.at) == (Certainty.LATEST, NOON + Limits().pending_limit)
+    assert found.reason == "sooner if pods ahead of it get nodes earlier"
 
 
 def test_the_end_of_a_job_on_nodes_that_it_cannot_use_is_not_named() -> None:
