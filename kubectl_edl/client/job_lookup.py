@@ -108,7 +108,8 @@ def _find(kind: str, name: str, connection: ClusterConnection) -> Json | None:
 def _of_pod(name: str, pod: Json, connection: ClusterConnection) -> Missing:
     """The error for a labelled pod: of a training job, or a bare one, which no command manages."""
     scope, job = connection.scope, labels(pod).get(contract.JOB)
-    if job and pod["metadata"].get("ownerReferences"):
+    owners = pod["metadata"].get("ownerReferences") or ()
+    if job and any(owner["kind"] == "Job" for owner in owners):
         return Missing(
             f'"{name}" is a pod of training job {job}: kubectl edl explain {job}{scope.job_flags}'
         )
