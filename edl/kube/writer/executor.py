@@ -22,11 +22,11 @@ from edl.errors import (
     KindNotServed,
     NotFound,
 )
+from edl.kube.cache.watched_kinds import Stores
 from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import WrittenVersion, check_stored, patched
 from edl.kube.writer.disruption_condition import set_condition
 from edl.kube.writer.ssh_key_generation import key_pair
-from edl.kube.writer.written_cache import NoCache, WrittenCache
 from edl.model import ObjectRef
 from edl.writes import Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step, Write
 
@@ -84,19 +84,19 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class ClusterWriter:
-    """Performs steps in a cluster, and tells `cache` what the API server answers."""
+    """Performs steps in a cluster, and tells `stores` what the API server answers."""
 
     def __init__(
         self,
         cluster: Cluster,
-        cache: WrittenCache | None = None,
+        stores: Stores | None = None,
         record: Callable[[JobEvent], None] = lambda _event: None,
         threads: int = THREADS,
         pause: Callable[[float], object] = sleep,
     ) -> None:
         self._cluster = cluster
         self._pause = pause
-        self._cache = cache or NoCache()
+        self._stores = stores or Stores()
         self._record = record
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
@@ -199,14 +199,14 @@ class ClusterWriter:
         if previous := ours.get(write.target):
             write = previous.before(write)
         if isinstance(write, Delete):
-            forget = self._cache.deleting(write.target)
+            forget = self._stores.deleting(write.target)
             if not _delete(self._cluster, write):
                 forget()
             return
         body = perform(self._cluster, write)
         if body is not None:
             ours[write.target] = WrittenVersion.of(write.target, body)
-            self._cache.accept(write.target.kind, body)
+            self._stores.accept(write.target.kind, body)
 
 
 def _taken(waiting: deque[_Work], enough: Callable[[], bool]) -> Iterator[_Work]:

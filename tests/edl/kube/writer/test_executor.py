@@ -18,6 +18,7 @@ from edl.errors import (
     Unreachable,
     is_refusal,
 )
+from edl.kube.cache.watched_kinds import Stores
 from edl.kube.cluster import ListOptions
 from edl.kube.writer.event_recorder import (
     EventRecorder,
@@ -26,7 +27,6 @@ from edl.kube.writer.event_recorder import (
 )
 from edl.kube.writer.executor import ClusterWriter, StepFailure, WriteDefect
 from edl.kube.writer.ssh_key_generation import key_pair
-from edl.kube.writer.written_cache import NoCache
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
@@ -38,8 +38,9 @@ JOB = ObjectRef("Job", "web", "train")
 NOTE = JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, "worker: 1 → 3, there is room")
 
 
-class SeenWrites(NoCache):
+class SeenWrites(Stores):
     def __init__(self, seen: list[tuple[str, Json]]) -> None:
+        super().__init__()
         self._seen = seen
 
     def accept(self, kind: str, body: Json) -> None:
@@ -117,10 +118,11 @@ def test_what_exists_or_is_gone_already_is_done(fake: FakeCluster, cluster: Faul
     assert fake.get(service)["spec"] == {"mine": True}
 
 
-class ForgottenObjects(NoCache):
+class ForgottenObjects(Stores):
     """A cache that notes what a deletion found gone."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.forgotten: list[ObjectRef] = []
 
     def deleting(self, target: ObjectRef) -> Callable[[], None]:
