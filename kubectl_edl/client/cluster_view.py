@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations.last_change import with_name
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Cluster, ListOptions, server_time
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.job_facts import JobFacts
 from edl.kube.decode.namespace_quotas import limit_range, quota
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClassFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.kube.state.quota_usage import lacking_pods, with_refused_pods
 from edl.lost_pods import why_any_missing
 from edl.messages import message
@@ -217,11 +216,11 @@ def survey_cluster(
     `settings` are the reconciler's: they name namespaces in which it manages nothing. Raises
     Forbidden.
     """
-    from edl.kube.cache.watched_kinds import read_once
+    from edl.kube.state.incremental_state import read_state
 
     missed: dict[str, Forbidden] = {}
-    facts = read_once(cluster, missed.__setitem__, settings.ignored_namespaces)
-    state = observe(facts, server_time(cluster, now))
+    ignored, server_now = settings.ignored_namespaces, server_time(cluster, now)
+    state = read_state(cluster, server_now, missed.__setitem__, ignored)
     usual = {kind: f"what a {kind} adds or forbids is unknown" for kind in missed}
     unknown = usual | _UNKNOWN
     return state, tuple(f"hint: {unknown[kind]}: {missed[kind]}" for kind in sorted(missed))

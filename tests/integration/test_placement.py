@@ -9,11 +9,10 @@ import pytest
 from edl import contract
 from edl.errors import Conflict
 from edl.kube.api.client import connect
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import ListOptions
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef, Pod, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan

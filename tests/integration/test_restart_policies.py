@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from edl.errors import Conflict
-from edl.kube.cache.watched_kinds import read_once
-from edl.kube.state.observe import observe
+from edl.kube.state.incremental_state import read_state
 from edl.kube.writer.executor import perform
 from edl.lost_pods import CALM
 from edl.planner.plan import Plan
@@ -154,7 +153,7 @@ def test_what_failed_long_ago_does_not_count(installed: Stage) -> None:
     assert installed.job("long")["spec"]["backoffLimit"] == 18
 
     def written() -> bool:
-        state = observe(read_once(installed.api), datetime.now(UTC) + CALM + timedelta(seconds=9))
+        state = read_state(installed.api, datetime.now(UTC) + CALM + timedelta(seconds=9))
         found = steps(Plan(), state).steps
         mine = [one for one in found if one.job.namespace == installed.namespace]
         try:
@@ -185,7 +184,7 @@ def test_restarts_of_long_ago_do_not_count(installed: Stage) -> None:
     restart(installed, "patient", 17)
 
     def raised() -> bool:
-        state = observe(read_once(installed.api), datetime.now(UTC) + CALM + timedelta(seconds=9))
+        state = read_state(installed.api, datetime.now(UTC) + CALM + timedelta(seconds=9))
         found = [one for one in steps(Plan(), state).steps if one.job.name == "patient"]
         try:
             for write in [write for step in found for write in step.writes]:

@@ -9,9 +9,8 @@ from functools import partial
 
 from edl import contract
 from edl.inject.handlers import AdmissionRequest, Context, mutate
-from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions
-from edl.kube.state.observe import observe
+from edl.kube.state.incremental_state import read_state
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import ObjectRef
 from edl.planner.decide import decide
@@ -54,7 +53,7 @@ class Rounds:
             self.time.seconds += 1
 
     def round(self) -> None:
-        state = observe(read_once(self.cluster), self.time.now())
+        state = read_state(self.cluster, self.time.now())
         writer = ClusterWriter(self.cluster, pause=lambda _: None)
         writer.act(steps(self._decide(state), state).steps)
         writer.close()

@@ -93,12 +93,6 @@ class Store(Generic[T]):
                 return [Delta(item.key, None, item.facts) for item in items]
             return [Delta(name, before, self._known(name)) for name, before in changes.items()]
 
-    def as_additions(self) -> list[Delta[T]]:
-        """All objects as additions; the differences for `changes` are kept."""
-        with self._lock:
-            items = (item for item in self._items.values() if item.facts is not None)
-            return [Delta(item.key, None, item.facts) for item in items]
-
     def last_read(self) -> list[Delta[T]]:
         """All objects as of the last call of `changes`, as additions: later ones follow there."""
         with self._lock:

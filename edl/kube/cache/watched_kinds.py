@@ -5,14 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from msgspec.structs import replace
-
 from edl import contract
 from edl.errors import Forbidden, NotFound
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cache.informer import Informer
 from edl.kube.cache.store import Store
-from edl.kube.cache.team_source import TeamSource
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, ObjectKey
 from edl.kube.decode import (
     job_facts,
@@ -154,26 +150,6 @@ class Stores:
         """None until they are listed: a class that may not be read does not count as missing."""
         return self.runtimes.values() if self.runtimes.synced else None
 
-    def facts(self) -> ClusterFacts:
-        return ClusterFacts(
-            nodes=self.nodes.values(),
-            pods=self.pods.values(),
-            jobs=self.jobs.values(),
-            priorities=self.priorities.values(),
-            namespaces=self.namespaces.values(),
-            quotas=self.quotas.values(),
-            ranges=self.ranges.values(),
-            runtimes=self.runtimes_read,
-            claims=self.claims.values() if self.claims.synced else None,
-            devices=DeviceChanges(*(store.as_additions() for store in self._devices))
-            if self.devices_read
-            else None,
-            autoscaled=self.autoscaled,
-            requests=self.requests.values() if self.takes_requests else None,
-            node_pools=self.pools.values(),
-            owned_objects=[ref for store in self.owned_objects.values() for ref in store.values()],
-        )
-
 
 def _managed_job(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str]) -> JobFacts | None:
     job = job_facts.job(raw, shapes)
@@ -182,9 +158,9 @@ def _managed_job(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str]) 
 
 def read_once(
     cluster: Cluster,
-    missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None,
+    missed: Callable[[str, Forbidden], None],
     ignored: Collection[str] = (),
-) -> ClusterFacts:
+) -> Stores:
     """Lists each kind once, for a single decision of the plugin. Raises ClusterError.
 
     Dependents of jobs matter only to writers, and not every reader may list them. `missed` is
@@ -208,7 +184,7 @@ def read_once(
     with ThreadPoolExecutor(len(pairs)) as pool:
         for _ in pool.map(read, pairs):
             pass  # raises what a list raised
-    return replace(stores.facts(), teams=TeamSource(stores.teams, cluster).teams())
+    return stores
 
 
 def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:

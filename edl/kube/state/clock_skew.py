@@ -4,15 +4,20 @@ Waits that count from such a time could last for hours. The true time is unknown
 long ago. Times written by Kubernetes are kept: the state's own time is the API server's.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.kube.cluster import Delta, ObjectKey
+from edl.kube.cluster import Delta
 from edl.lost_pods import LONGEST_BACKOFF
 from edl.model import Pod, Role, TrainingJob
+
+if TYPE_CHECKING:
+    from edl.model import JobKey
 
 AHEAD: Final = timedelta(minutes=1)
 """Accepted difference between two leaders' clocks; it prolongs waits by at most as much."""
@@ -24,18 +29,21 @@ class OwnTimes:
     """The latest time of ours in each training job, updated job by job."""
 
     def __init__(self) -> None:
-        self._latest = dict[ObjectKey, float]()
-        """Only jobs with times in the future are inspected."""
+        self._latest: list[tuple[float, JobKey]] = []
+        """Sorted, so that only jobs with times in the future are inspected."""
 
     def job(self, change: Delta[TrainingJob]) -> None:
-        self._latest.pop(change.key, None)
-        if change.after:
-            self._latest[change.key] = max(_own_times(change.after), default=0.0)
+        for job, sign in change.signed():
+            entry = (max(_own_times(job), default=0.0), job.key)
+            if sign > 0:
+                insort(self._latest, entry)
+            else:
+                del self._latest[bisect_left(self._latest, entry)]
 
     def set_right(self, jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
         """The jobs without times of our own in the future; usually the same tuple."""
-        limit = (now + AHEAD).timestamp()
-        wrong = {key for key, time in self._latest.items() if time > limit}
+        first = bisect_right(self._latest, (now + AHEAD).timestamp(), key=itemgetter(0))
+        wrong = {key for _, key in self._latest[first:]}
         if not wrong:
             return jobs
         return tuple(_set_right(job, now) if job.key in wrong else job for job in jobs)

@@ -1,18 +1,20 @@
 """The cluster state, updated incrementally: only what an event affects is recomputed.
 
-The result equals that of `observe`, but is computed from the changes since the last call.
+The result is that of an index that is made anew, but is computed from the changes since the last
+call.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
-from edl.kube.cache.cluster_facts import ClusterFacts
-from edl.kube.cache.watched_kinds import Stores
-from edl.kube.cluster import Delta
+from edl.errors import Forbidden
+from edl.kube.cache.team_source import TeamSource
+from edl.kube.cache.watched_kinds import Stores, read_once
+from edl.kube.cluster import Cluster, Delta
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.state.jobs.training_job_inputs import ClusterScope
-from edl.kube.state.observe import ClusterChanges, ClusterIndex
+from edl.kube.state.observe import ClusterChanges, ClusterIndex, FewFacts
 from edl.model import ClusterState, Teams
 
 
@@ -31,16 +33,12 @@ class IncrementalState:
         """Whether RuntimeClasses have been listed, so that a missing one is known to be missing."""
 
     def state(self, now: datetime) -> ClusterState:
-        """The same as `observe` of the stores' current contents."""
+        """The state of the stores' current contents."""
         stores, index = self._stores, self._index or ClusterIndex()
         whole, self._index = self._index is None, None
         self._apply(index, whole=whole)
-        seen = ClusterFacts(
-            teams=self._teams(),
-            autoscaled=stores.autoscaled,
-            requests=() if stores.takes_requests else None,
-            node_pools=stores.pools.values(),
-        )
+        pools = stores.pools.values()
+        seen = FewFacts(self._teams(), stores.autoscaled, stores.takes_requests, pools)
         state = index.state(now, seen, stores.pods.last_read)
         self._index = index  # an error leaves None: the next call rebuilds the index
         return state
@@ -98,6 +96,17 @@ class IncrementalState:
             stores.ranges.values(),
             stores.runtimes_read,
         )
+
+
+def read_state(
+    cluster: Cluster,
+    now: datetime,
+    missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None,
+    ignored: Collection[str] = (),
+) -> ClusterState:
+    """The state by a list of each kind, for which `missed` and `ignored` are (`read_once`)."""
+    stores = read_once(cluster, missed, ignored)
+    return IncrementalState(stores, TeamSource(stores.teams, cluster).teams).state(now)
 
 
 def _changes_rule(quota: Delta[QuotaFacts]) -> bool:

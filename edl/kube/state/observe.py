@@ -1,20 +1,24 @@
 """Builds one `ClusterState` from decoded facts, without I/O.
 
-`ClusterIndex` takes changes one by one; `observe` takes all facts at once.
+`ClusterIndex` takes changes one by one; `observe` takes the facts of a few kinds at once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
 
 import msgspec
 
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.decode.job_facts import JobFacts
-from edl.kube.decode.namespace_quotas import QuotaFacts
-from edl.kube.decode.object_facts import NamespaceFacts, OwnedObjectRef, PodFacts
+from edl.kube.decode.namespace_quotas import LimitRangeFacts, QuotaFacts
+from edl.kube.decode.object_facts import (
+    NamespaceFacts,
+    OwnedObjectRef,
+    PodFacts,
+    PriorityClassFacts,
+)
 from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
+from edl.kube.provisioning.node_pool_facts import NodePoolFacts
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
 from edl.kube.state.affinity_index import AffinityIndex
 from edl.kube.state.clock_skew import OwnTimes
@@ -24,10 +28,32 @@ from edl.kube.state.node_pool_usage import NodePoolUsage
 from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.quota_usage import QuotaIndex
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
-from edl.model import ClusterState, Node, ObjectRef
+from edl.model import ClusterState, Node, ObjectRef, Teams
 from edl.quantities import Resources
 
-_Named = TypeVar("_Named", PodFacts, CapacityRequestFacts, OwnedObjectRef)
+
+class ClusterFacts(msgspec.Struct, frozen=True):
+    """What a user reads of training jobs, in any order; other kinds count as absent."""
+
+    pods: Sequence[PodFacts] = ()
+    jobs: Sequence[JobFacts] = ()
+    priorities: Sequence[PriorityClassFacts] = ()
+    namespaces: Sequence[NamespaceFacts] = ()
+    quotas: Sequence[QuotaFacts] = ()
+    ranges: Sequence[LimitRangeFacts] = ()
+
+
+class FewFacts(msgspec.Struct, frozen=True):
+    """Facts that are read anew for each state."""
+
+    teams: Teams = Teams()
+    """The teams of the last valid document; empty if none are configured."""
+    autoscaled: bool = False
+    """Whether the API server serves kinds of a node autoscaler."""
+    takes_requests: bool = False
+    """Whether it serves ProvisioningRequests, and they may be read."""
+    node_pools: Sequence[NodePoolFacts] = ()
+    """Karpenter's NodePools: it removes the nodes of these, and no others."""
 
 
 class ClusterChanges(msgspec.Struct, frozen=True):
@@ -130,12 +156,9 @@ class ClusterIndex:
         self._nodes.devices(index.inventory)
 
     def state(
-        self, now: datetime, seen: ClusterFacts, pods: Callable[[], Iterable[Delta[PodFacts]]]
+        self, now: datetime, seen: FewFacts, pods: Callable[[], Iterable[Delta[PodFacts]]]
     ) -> ClusterState:
-        """The state. `seen`: facts that are read anew each time.
-
-        `pods`: all pods as additions, if needed.
-        """
+        """The state. `pods`: all pods as additions, if needed."""
         teams = self._namespace_teams.of(seen.teams)
         demands = self._jobs.demands(teams)
         changes = self._jobs.renew()
@@ -155,7 +178,7 @@ class ClusterIndex:
             namespace_teams=teams or {},
             team_usage=self._team_usage(teams, pods),
             autoscaled=seen.autoscaled,
-            takes_requests=seen.requests is not None,
+            takes_requests=seen.takes_requests,
             node_pools=self._pools.headroom(seen.node_pools),
             orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
             foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
@@ -176,40 +199,23 @@ class ClusterIndex:
         return self._usage.by_team(teams, self._jobs.owners, view)
 
 
-def observe(objects: ClusterFacts, now: datetime) -> ClusterState:
+def observe(facts: ClusterFacts, now: datetime) -> ClusterState:
     """The cluster state of these objects."""
-    nodes = [Delta(ObjectKey("", node.name), None, node) for node in objects.nodes]
-    pods = _added(objects.pods)
+    pods = [Delta(ObjectKey(pod.namespace, pod.name), None, pod) for pod in facts.pods]
     index = ClusterIndex()
     index.apply(
         ClusterChanges(
-            nodes=nodes,
             pods=pods,
-            jobs=[Delta(ObjectKey(job.key.namespace, job.name), None, job) for job in objects.jobs],
-            requests=_added(objects.requests or ()),
-            claims=[Delta(key, None, key) for key in objects.claims or ()],
-            claims_read=objects.claims is not None,
-            owned_objects=_added(objects.owned_objects),
-            namespaces=[Delta(ObjectKey("", one.name), None, one) for one in objects.namespaces],
+            jobs=[Delta(ObjectKey(job.key.namespace, job.name), None, job) for job in facts.jobs],
+            namespaces=[Delta(ObjectKey("", one.name), None, one) for one in facts.namespaces],
             quotas=[
                 Delta(ObjectKey(quota.namespace, quota.rule.name), None, quota)
-                for quota in objects.quotas
+                for quota in facts.quotas
             ],
-            scope=ClusterScope.of(
-                objects.namespaces,
-                objects.priorities,
-                objects.quotas,
-                objects.ranges,
-                objects.runtimes,
-            ),
+            scope=ClusterScope.of(facts.namespaces, facts.priorities, facts.quotas, facts.ranges),
         )
     )
-    index.apply_devices(objects.devices, nodes, pods)
-    return index.state(now, objects, lambda: pods)
-
-
-def _added(objects: Iterable[_Named]) -> list[Delta[_Named]]:
-    return [Delta(ObjectKey(facts.namespace, facts.name), None, facts) for facts in objects]
+    return index.state(now, FewFacts(), lambda: pods)
 
 
 def _orphans(

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from edl.kube.cache.store import Store
 from edl.kube.cache.watched_kinds import Stores
-from edl.kube.state.observe import observe
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
@@ -21,6 +20,7 @@ from edl.steps.plan_steps import Steps, steps
 from edl.writes import Json, Patch
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member
+from tests.edl.kube.whole_state import whole_state
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 Path: TypeAlias = tuple[Any, ...]
@@ -92,7 +92,7 @@ def decided(objects: dict[str, list[Json]]) -> Steps:
     stores = Stores()
     for selection, store in stores:
         fill(store, objects.get(selection.kind, []))
-    state = observe(stores.facts(), NOW)
+    state = whole_state(stores, NOW)
     return steps(decide(state, POLICIES["fair"], Limits()), state)
 
 

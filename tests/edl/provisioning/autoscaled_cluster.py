@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Forbidden
-from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions
-from edl.kube.state.observe import observe
+from edl.kube.state.incremental_state import read_state
 from edl.kube.writer.executor import StepFailure, perform
 from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
@@ -101,7 +100,7 @@ class AutoscaledCluster:
     # What is looked at.
 
     def state(self) -> ClusterState:
-        found = observe(read_once(self.api), self.now)
+        found = read_state(self.api, self.now)
         jobs = found.jobs
         if self.said:
             jobs = tuple(

@@ -16,16 +16,15 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.errors import Conflict
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
 from edl.kube.writer.executor import perform
 from edl.model import ClusterState, ObjectRef, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan
 from edl.steps.plan_steps import steps
 from edl.writes import Create, Json, Patch, Write
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import ManyFacts, observed
 from tests.edl.trainings import KEY, NOW
 from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import because
@@ -91,7 +90,7 @@ class World:
     def state(self) -> ClusterState:
         jobs = [self.cluster.get(self.job(role)) for role in SIZES]
         encode = msgspec.json.encode
-        seen = ClusterFacts(
+        seen = ManyFacts(
             jobs=[job_facts.job(encode(body), self.shapes) for body in jobs],
             pods=[object_facts.pod(encode(self.pod(name)), self.shapes) for name in self.pods],
         )
@@ -99,7 +98,7 @@ class World:
             object_facts.owned_object(one.kind, encode(self.cluster.get(one)))
             for one in sorted(self.around)
         ]
-        return observe(replace(seen, owned_objects=around), self.now)
+        return observed(replace(seen, owned_objects=around), self.now)
 
     def plan(self) -> Plan:
         """Who waits starts; who waits behind the gate gets the node that its Job has for it."""

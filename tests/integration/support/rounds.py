@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from edl.errors import NotFound
 from edl.kube.api.client import connect
 from edl.kube.cache.watched_kinds import Stores, fill
-from edl.kube.state.observe import observe
 from edl.kube.writer.executor import ClusterWriter
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.steps.plan_steps import steps
+from tests.edl.kube.whole_state import whole_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Rounds:
                 fill(self._api, selection, store)
             except NotFound:
                 store.absent()
-        return observe(stores.facts(), at)
+        return whole_state(stores, at)
 
     def plan(self, at: datetime) -> Plan:
         """What it would do at this time, with the cluster as it is."""

@@ -8,7 +8,8 @@ import pytest
 from edl import contract
 from edl.errors import Forbidden, NotFound, Unreachable
 from edl.kube.cache.team_source import TeamSource
-from edl.kube.cache.watched_kinds import Stores, fill, read_once
+from edl.kube.cache.watched_kinds import Stores, fill
+from edl.kube.state.incremental_state import read_state
 from edl.model import ObjectRef, Teams
 from edl.writes import Json
 from tests.fake_cluster.cluster import FakeCluster
@@ -151,6 +152,7 @@ def test_a_version_is_read_once(watched: Watched) -> None:
 def test_the_plugin_reads_the_same_teams(watched: Watched) -> None:
     watched.put(BAD)
     watched.put(document("vision"), APPLIED)
-    assert [team.name for team in read_once(watched).teams] == ["default", "vision"]
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert [team.name for team in read_state(watched, now).teams] == ["default", "vision"]
     watched.delete(PLACE)
-    assert read_once(watched).teams == Teams()
+    assert read_state(watched, now).teams == Teams()

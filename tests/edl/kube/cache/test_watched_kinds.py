@@ -7,12 +7,13 @@ from edl.errors import Forbidden
 from edl.kube.cache.informer import RetryBackoff
 from edl.kube.cache.watched_kinds import AUTOSCALERS, Stores, fill, informers, read_once
 from edl.kube.cluster import Cluster
-from edl.kube.state.observe import observe
+from edl.kube.state.incremental_state import read_state
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import JobKey, ObjectRef
 from edl.writes import Delete, Json, Step
 from tests.edl.kube import manifests
 from tests.edl.kube.faults import FaultyCluster
+from tests.edl.kube.whole_state import whole_state
 from tests.fake_cluster.cluster import FakeCluster
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -49,20 +50,22 @@ def fake() -> FakeCluster:
     )
 
 
+def no_kind(_kind: str, error: Forbidden) -> None:
+    raise error
+
+
 def test_lists_of_a_proxy_without_a_version_are_read_once(fake: FakeCluster) -> None:
     versioned = fake.list
     fake.list = lambda selection: replace(versioned(selection), version="")  # type: ignore[method-assign]
-    assert [job.name for job in read_once(fake).jobs] == ["mnist-chief"]
+    assert [job.name for job in read_state(fake, NOW).jobs[0].roles] == ["chief"]
 
 
 def test_one_reading_sees_what_matters_and_no_more(fake: FakeCluster) -> None:
-    snapshot = read_once(fake)
-    assert [job.name for job in snapshot.jobs] == ["mnist-chief"]
-    assert [(one.kind, one.name) for one in snapshot.owned_objects] == [
-        ("Service", "mnist"),
-        ("Service", "plain"),
-    ]
-    state = observe(snapshot, NOW)
+    stores = read_once(fake, no_kind)
+    owned = [one for store in stores.owned_objects.values() for one in store.values()]
+    assert [(one.kind, one.name) for one in owned] == [("Service", "mnist"), ("Service", "plain")]
+    state = read_state(fake, NOW)
+    assert [role.job for role in state.jobs[0].roles] == ["mnist-chief"]
     assert [node.name for node in state.nodes] == ["n1"]
     assert [demand.example for demand in state.demands] == ["web/p"]
 
@@ -77,7 +80,7 @@ def test_nothing_is_managed_in_ignored_namespaces_whatever_its_annotations_say(
     bare = manifests.pod("p", metadata={"labels": {"edl.dev/framework": "none"}})
     bare["metadata"]["namespace"] = namespace
     cluster = cluster_of(("Job", job), ("Pod", bare))
-    state = observe(read_once(cluster, ignored=["istio-system"]), NOW)
+    state = read_state(cluster, NOW, ignored=["istio-system"])
     assert (state.jobs, state.bare_jobs) == ((), ())
     assert [demand.example for demand in state.demands] == [f"{namespace}/p"]
 
@@ -86,13 +89,13 @@ def test_a_kind_that_may_not_be_read_is_an_error(fake: FakeCluster) -> None:
     cluster = FaultyCluster(fake)
     cluster.fails["list"] = [Forbidden("may not list pods", 403)]
     with pytest.raises(Forbidden, match="may not list pods"):
-        read_once(cluster)
+        read_state(cluster, NOW)
 
 
 def test_watching_and_reading_once_see_the_same(fake: FakeCluster) -> None:
     stores = stores_of(fake)
     assert stores.synced
-    watched, read = observe(stores.facts(), NOW), observe(read_once(fake), NOW)
+    watched, read = whole_state(stores, NOW), read_state(fake, NOW)
     assert [replace(job, existing_dependents={}) for job in watched.jobs] == [
         replace(job, existing_dependents={}) for job in read.jobs
     ]
@@ -104,7 +107,7 @@ def test_our_writes_are_seen_at_once_and_other_kinds_are_ignored(fake: FakeClust
     target = ObjectRef("Job", "web", "mnist-chief")
     stores.accept("Job", fake.patch(target, {"spec": {"suspend": False}}))
     stores.accept("Event", {"metadata": {"name": "e", "resourceVersion": "99"}})
-    (job,) = observe(stores.facts(), NOW).jobs
+    (job,) = whole_state(stores, NOW).jobs
     assert not job.roles[0].status.suspended
 
 
@@ -130,5 +133,5 @@ def test_what_autoscalers_bring_along_is_not_waited_for_where_it_may_not_be_read
 
 def test_pools_are_known_before_karpenter_has_made_a_node() -> None:
     cluster = cluster_of(("NodePool", {"metadata": {"name": "default"}}))
-    assert observe(read_once(cluster), NOW).node_pools
-    assert not observe(read_once(cluster_of()), NOW).node_pools
+    assert read_state(cluster, NOW).node_pools
+    assert not read_state(cluster_of(), NOW).node_pools

@@ -5,11 +5,10 @@ import pytest
 
 from edl.contract import pod_limits
 from edl.contract.pod_limits import PodCount
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import Demand, Shape
 from edl.quantities import Resources
 from edl.writes import Json

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl import contract
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import gpu_sharing, job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import Device, GpuUsage, Share, TrainingJob
 from edl.quantities import SHARED_GPU, Resources, amount_text
 from tests.edl.kube import manifests

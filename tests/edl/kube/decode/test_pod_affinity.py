@@ -5,12 +5,10 @@ from itertools import permutations
 import msgspec
 import pytest
 
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_affinity import PodIdentity, identity, rules
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.constraint_selectors import SelectorCounts
-from edl.kube.state.observe import observe
 from edl.model import (
     ClusterState,
     ForeignPods,
@@ -26,6 +24,7 @@ from edl.model import (
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.state.test_observe import NOW
+from tests.edl.kube.whole_state import ManyFacts, observed
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ME = PodIdentity("web", (("app", "x"), ("hash", "1")))
@@ -170,7 +169,7 @@ def state(template: Json, labels: Labels, *pods: object_facts.PodFacts) -> Clust
     manifest["spec"]["template"]["metadata"] = {"labels": dict(labels)}
     job = job_facts.job(msgspec.json.encode(manifest), ShapeInterner())
     nodes = [object_facts.node(msgspec.json.encode(manifests.node("n1")))]
-    return observe(ClusterFacts(nodes=nodes, pods=pods, jobs=[job]), NOW)
+    return observed(ManyFacts(nodes=nodes, pods=pods, jobs=[job]), NOW)
 
 
 def test_jobs_without_constraints_observe_no_foreign_pods() -> None:

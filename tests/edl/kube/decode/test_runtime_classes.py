@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from edl.errors import Forbidden
-from edl.kube.cache.watched_kinds import read_once
 from edl.kube.cluster import ListOptions, RawList
-from edl.kube.state.observe import observe
+from edl.kube.state.incremental_state import read_state
 from edl.model import QuotaCharge, Shape, Toleration
 from edl.quantities import Resources
 from edl.writes import Json
@@ -112,6 +111,6 @@ def test_a_reader_without_the_right_plans_by_the_template() -> None:
     kind, body = template()
     cluster.create(manifests.target(kind, body), body)
     missed: dict[str, Forbidden] = {}
-    job = only(observe(read_once(cluster, missed.__setitem__), NOW))
+    job = only(read_state(cluster, NOW, missed.__setitem__))
     assert (problem_of(job), [*missed]) == ("", ["RuntimeClass"])
     assert job.roles[0].template.shape.requests.get("cpu") == 1000

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import LEAVING, World, claim, with_claim
 from tests.reasons import problem_of
 
@@ -31,7 +31,7 @@ def tell(world: World, *claims: Json) -> None:
 
 def asking(incremental: IncrementalState, world: World) -> list[str]:
     state = incremental.state(NOW)
-    assert state.demands == observe(world.stores.facts(), NOW).demands
+    assert state.demands == whole_state(world.stores, NOW).demands
     return [demand.example for demand in state.demands]
 
 
@@ -88,7 +88,7 @@ def test_a_pod_without_a_claim_waits_for_none(world: World) -> None:
 
 def problem(incremental: IncrementalState, world: World) -> str:
     state = incremental.state(NOW)
-    assert state.jobs == observe(world.stores.facts(), NOW).jobs
+    assert state.jobs == whole_state(world.stores, NOW).jobs
     (job,) = state.jobs
     return problem_of(job)
 

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from edl.kube.cache.watched_kinds import DEVICES
 from edl.kube.dra.device_kinds import resource
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
 from edl.model import (
     Caveat,
     CaveatCode,
@@ -30,6 +28,7 @@ from edl.writes import Json
 from tests import devices
 from tests.devices import DRIVER, asking, claiming, gpus, resource_slice
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import World, job
 from tests.reasons import problem_of
 
@@ -79,7 +78,7 @@ class Cluster:
     @property
     def state(self) -> ClusterState:
         state = self._incremental.state(NOW)
-        assert state == observe(replace(self._world.stores.facts(), teams=TEAMS), NOW)
+        assert state == whole_state(self._world.stores, NOW, TEAMS)
         return state
 
     def on(self, name: str) -> Node:

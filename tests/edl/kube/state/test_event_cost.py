@@ -4,15 +4,14 @@ from functools import partial
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from edl import contract
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
 from edl.model import Team, Teams
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.state.test_incremental_state import NOW
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import AVOIDING, World, claim, job, with_claim
 from tests.edl.planner.bytecode_count import instructions
 
@@ -75,8 +74,7 @@ class Cluster:
     def cost(self, event: str) -> int:
         self.send(event)
         cost = instructions(partial(self.incremental.state, NOW))
-        facts = replace(self.world.stores.facts(), teams=TEAMS)
-        assert self.incremental.state(NOW) == observe(facts, NOW)
+        assert self.incremental.state(NOW) == whole_state(self.world.stores, NOW, TEAMS)
         return cost
 
 

@@ -14,12 +14,12 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import PodFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import FAIR
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import AVOIDING, LEAVING, REQUIRED, World, apart_from, job
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -31,7 +31,7 @@ def test_pods_that_a_job_avoids_count_while_their_own_job_is_not_a_training_job(
 
     def counted() -> list[tuple[str, int, int]]:
         state = incremental.state(NOW)
-        assert state == observe(world.stores.facts(), NOW)
+        assert state == whole_state(world.stores, NOW)
         return [(one.node, one.pods, one.terminating) for one in state.foreign_pods]
 
     def tell(name: str, owner: str, **fields: Any) -> None:  # noqa: ANN401
@@ -76,7 +76,7 @@ def test_a_second_jobs_selector_counts_pods_and_labels_jobs_that_the_first_does_
         assert [one.node for one in state.foreign_pods] == nodes
         labelled = state.jobs[1].roles[0].template.shape.constraints
         assert (labelled is not None) == (avoids == "alone")
-        assert state == observe(world.stores.facts(), NOW)
+        assert state == whole_state(world.stores, NOW)
 
 
 def test_a_pending_pod_without_rules_obeys_the_anti_affinity_of_the_pods_on_a_node() -> None:
@@ -86,7 +86,7 @@ def test_a_pending_pod_without_rules_obeys_the_anti_affinity_of_the_pods_on_a_no
     def usable() -> list[set[str]]:
         """By demand, the nodes on which one pod fits."""
         state = incremental.state(NOW)
-        assert state == observe(world.stores.facts(), NOW)
+        assert state == whole_state(world.stores, NOW)
         snapshot = take_snapshot(state, FAIR, Limits())
         names, found = snapshot.capacity.node_names, []
         for demand in state.demands:
@@ -141,7 +141,7 @@ def test_a_pod_that_comes_while_a_state_is_made_counts_once() -> None:
     incremental = IncrementalState(stores)
     assert [one.pods for one in incremental.state(NOW).foreign_pods] == [1]
     assert [one.pods for one in incremental.state(NOW).foreign_pods] == [2]
-    assert incremental.state(NOW) == observe(stores.facts(), NOW)
+    assert incremental.state(NOW) == whole_state(stores, NOW)
 
 
 def test_pods_that_a_job_avoids_count_beside_running_pods_with_many_rules(
@@ -157,7 +157,7 @@ def test_pods_that_a_job_avoids_count_beside_running_pods_with_many_rules(
 
     def foreign() -> set[str]:
         state = incremental.state(NOW)
-        assert state == observe(world.stores.facts(), NOW)
+        assert state == whole_state(world.stores, NOW)
         return {one.node for one in state.foreign_pods}
 
     first, *_ = crowd = [apart_from("web") for _ in range(9)]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from edl import contract
 from edl.kube.cache.store import Store
@@ -16,11 +15,11 @@ from edl.kube.decode import object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.clock_skew import LONG_AGO
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
 from edl.model import ClusterState, Requirement, Team, Teams
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import AN_HOUR_LATER, BODIES, REQUIRED, World, apart_from, job
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -87,8 +86,7 @@ def test_an_incremental_state_is_what_observing_everything_finds(
         if deed.seen:
             configured.append(configured.pop(0))
             state = incremental.state(deed.seen)
-            facts = replace(world.stores.facts(), teams=configured[0])
-            assert state == observe(facts, deed.seen)
+            assert state == whole_state(world.stores, deed.seen, configured[0])
             assert_kept(before, state)
             before = state
 
@@ -119,7 +117,7 @@ def test_a_job_that_others_keep_away_from_stays_the_same_object(world: World) ->
     world.tell("Pod", world.write("Pod", manifests.pod("p2", node="n2", phase="Running")))
     after = incremental.state(NOW)
     assert all(new is old for new, old in zip(after.jobs, before.jobs, strict=True))
-    assert after == observe(world.stores.facts(), NOW)
+    assert after == whole_state(world.stores, NOW)
 
 
 def test_another_pods_rule_leaves_the_jobs_that_it_does_not_speak_of(world: World) -> None:
@@ -152,11 +150,11 @@ def test_a_time_that_a_wrong_clock_wrote_counts_until_it_has_come(world: World) 
     for hour in hours:
         now = NOW + timedelta(hours=hour)
         state = incremental.state(now)
-        assert state == observe(world.stores.facts(), now)
+        assert state == whole_state(world.stores, now)
         assert state.jobs[0].roles[0].record.resized_at == NOW + timedelta(hours=1 if hour else -24)
     world.tell("Job", world.write("Job", job("a")))
     before = incremental.state(NOW)
-    assert before == observe(world.stores.facts(), NOW)
+    assert before == whole_state(world.stores, NOW)
     assert incremental.state(NOW).jobs is before.jobs
 
 
@@ -223,7 +221,7 @@ def test_after_a_failure_everything_is_looked_at_again(world: World) -> None:
     pods.update(pods.item(world.write("Pod", pod)), gone=True)
     state = incremental.state(NOW)
     assert state.nodes[0].used == Resources.of({"cpu": 1000, "pods": 1})
-    assert state == observe(stores.facts(), NOW)
+    assert state == whole_state(stores, NOW)
 
 
 def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> None:
@@ -244,7 +242,7 @@ def test_stores_may_be_fed_while_the_incremental_state_reads(world: World) -> No
         incremental.state(NOW)
     for feeder in feeders:
         feeder.join()
-    assert incremental.state(NOW) == observe(world.stores.facts(), NOW)
+    assert incremental.state(NOW) == whole_state(world.stores, NOW)
 
 
 def test_pods_of_a_job_that_changed_its_training_job_are_previous_pods_once_it_is_gone(
@@ -270,5 +268,5 @@ def test_pods_of_a_job_that_changed_its_training_job_are_previous_pods_once_it_i
     incremental.state(NOW)
     world.delete("Job", "mnist-worker")
     state = incremental.state(NOW)
-    assert state == observe(world.stores.facts(), NOW)
+    assert state == whole_state(world.stores, NOW)
     assert [one.name for one in state.jobs[0].roles[0].previous_pods] == ["mnist-worker-0"]

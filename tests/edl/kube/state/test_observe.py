@@ -11,12 +11,10 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.object_facts import NamespaceFacts, OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.jobs.training_jobs import jobs_of
-from edl.kube.state.observe import observe
 from edl.model import (
     Assignment,
     ClusterState,
@@ -35,6 +33,7 @@ from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member
+from tests.edl.kube.whole_state import ManyFacts, observed
 from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -43,11 +42,11 @@ MNIST = [member("chief"), member("ps"), member("worker")]
 
 def snapshot(
     jobs: Sequence[Json] = (), pods: Sequence[Json] = (), **others: Sequence[Any]
-) -> ClusterFacts:
+) -> ManyFacts:
     shapes = ShapeInterner()
     nodes = others.get("nodes", [manifests.node("n1"), manifests.node("n2")])
     encode = msgspec.json.encode
-    return ClusterFacts(
+    return ManyFacts(
         nodes=[object_facts.node(encode(body)) for body in nodes],
         pods=[object_facts.pod(encode(body), shapes) for body in pods],
         jobs=[job_facts.job(encode(body), shapes) for body in jobs],
@@ -59,7 +58,7 @@ def snapshot(
     )
 
 
-look = partial(observe, now=NOW)
+look = partial(observed, now=NOW)
 
 
 def only(state: ClusterState) -> TrainingJob:

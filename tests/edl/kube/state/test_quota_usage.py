@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 
 from edl.errors import Forbidden
-from edl.kube.cache.watched_kinds import Stores, read_once
+from edl.kube.cache.watched_kinds import Stores
 from edl.kube.cluster import Delta, ListOptions, ObjectKey, RawList
 from edl.kube.decode.namespace_quotas import QuotaFacts, QuotaRule
-from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
+from edl.kube.state.incremental_state import IncrementalState, read_state
 from edl.kube.state.quota_usage import QuotaIndex
 from edl.model import ClusterState, ProvisionalPod, Provisioning, Quota, QuotaCharge, TrainingJob
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import World
 from tests.edl.trainings import role, training
 from tests.fake_cluster.cluster import FakeCluster
@@ -53,7 +53,7 @@ def state_of(*objects: tuple[str, Json]) -> ClusterState:
     for selection, store in stores:
         raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
         store.replace({item.key: item for item in map(store.item, raw)}, 9)
-    return observe(stores.facts(), NOW)
+    return whole_state(stores, NOW)
 
 
 def only(state: ClusterState) -> TrainingJob:
@@ -115,7 +115,7 @@ def test_charges_follow_the_resources_of_a_quota_and_no_job_its_usage() -> None:
         world.tell(kind, world.write(kind, body))
         state = incremental.state(NOW)
         assert [one.resource for one in only(state).roles[0].template.charges] == [resource]
-        assert state == observe(world.stores.facts(), NOW)
+        assert state == whole_state(world.stores, NOW)
 
 
 def test_gpu_budgets_follow_their_namespace_and_its_bare_pods() -> None:
@@ -170,7 +170,7 @@ def test_forbidden_quotas_are_reported_and_the_rest_is_read() -> None:
     body = manifests.member("worker")
     cluster.create(manifests.target("Job", body), body)
     missed: dict[str, Forbidden] = {}
-    assert len(read_once(cluster, missed.__setitem__).jobs) == 1
+    assert len(read_state(cluster, NOW, missed.__setitem__).jobs) == 1
     assert sorted(missed) == ["LimitRange", "ResourceQuota"]
 
 

@@ -4,16 +4,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from edl import contract
 from edl.kube.cache.watched_kinds import Stores
 from edl.kube.state.incremental_state import IncrementalState
-from edl.kube.state.observe import observe
 from edl.model import ClusterState, Requirement, Team, Teams
 from edl.quantities import PODS, Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import whole_state
 from tests.edl.kube.world import World
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -32,7 +31,7 @@ def state_of(*objects: tuple[str, Json], teams: Teams = TEAMS) -> ClusterState:
     for selection, store in stores:
         raw = [msgspec.json.encode(body) for kind, body in objects if kind == selection.kind]
         store.replace({item.key: item for item in map(store.item, raw)}, 9)
-    return observe(replace(stores.facts(), teams=teams), NOW)
+    return whole_state(stores, NOW, teams)
 
 
 def namespaces(*names: str) -> list[tuple[str, Json]]:

@@ -7,16 +7,15 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.observe import observe
 from edl.model import ClusterState, ObjectRef, Owner, ResizePolicy
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.phases import unready
 from edl.writes import Json
 from tests.edl.kube import manifests
+from tests.edl.kube.whole_state import ManyFacts, observed
 from tests.reasons import problem_of
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
@@ -38,7 +37,7 @@ def look(
     *pods: Json, kubexec: bool = True, jobs: tuple[Json, ...] = (), terminating: bool = False
 ) -> ClusterState:
     shapes = ShapeInterner()
-    found = ClusterFacts(
+    found = ManyFacts(
         pods=[object_facts.pod(msgspec.json.encode(body), shapes) for body in pods],
         namespaces=[
             NamespaceFacts("web", NamespacePolicy("web", kubexec=kubexec), terminating=terminating)
@@ -47,7 +46,7 @@ def look(
             object_facts.owned_object("Service", msgspec.json.encode(body)) for body in jobs
         ],
     )
-    return observe(found, NOW)
+    return observed(found, NOW)
 
 
 def test_pods_of_one_name_form_a_training_job_of_their_own() -> None:

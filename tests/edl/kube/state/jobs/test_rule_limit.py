@@ -7,11 +7,10 @@ import msgspec
 import pytest
 
 from edl.contract import pod_limits
-from edl.kube.cache.cluster_facts import ClusterFacts
 from edl.kube.decode import object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.jobs.rule_limit import UNREAD
-from edl.kube.state.observe import observe
+from edl.kube.state.observe import ClusterFacts, observe
 from edl.model import Demand
 from edl.writes import Json
 from tests.edl.kube import manifests
