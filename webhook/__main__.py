@@ -25,7 +25,7 @@ from webhook.release_digest import release
 from webhook.routes import RouteContext, add_probe_routes, add_review_routes, create_app, rejected
 from webhook.tls.certificate_reloader import CertificateReloader
 from webhook.tls.client_auth import ClientAuthority
-from webhook.tls.serving_certificate import ServingCertificate, Source, from_directory, from_secret
+from webhook.tls.serving_certificate import ServingCertificate, Source, of_directory, of_secret
 from webhook.webhook_metrics import WebhookMetrics
 
 _FETCH_SECONDS: Final = 2.0
@@ -160,9 +160,9 @@ def _source(options: WebhookOptions) -> Source:
     if (options.cert_dir is None) == (options.secret is None):
         raise click.UsageError("choose one of --cert-dir and --secret")
     if options.cert_dir is not None:
-        return from_directory(options.cert_dir)
+        return partial(of_directory, options.cert_dir)
     secret = secret_target(options.secret or "")
-    return from_secret(connect(options.kubeconfig), secret)
+    return partial(of_secret, connect(options.kubeconfig), secret)
 
 
 def _policies(options: WebhookOptions) -> NamespacePolicies:

@@ -219,8 +219,7 @@ def survey_cluster(
     from edl.kube.state.incremental_state import read_state
 
     missed: dict[str, Forbidden] = {}
-    ignored, server_now = settings.ignored_namespaces, server_time(cluster, now)
-    state = read_state(cluster, server_now, missed.__setitem__, ignored)
+    state = read_state(cluster, now, missed.__setitem__, settings.ignored_namespaces)
     usual = {kind: f"what a {kind} adds or forbids is unknown" for kind in missed}
     unknown = usual | _UNKNOWN
     return state, tuple(f"hint: {unknown[kind]}: {missed[kind]}" for kind in sorted(missed))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ from tests.integration.support.stage import Stage, stage
 from tests.integration.support.webhook import as_account
 from tests.waiting import until
 from webhook.namespace_policies import WatchedPolicies
-from webhook.tls.serving_certificate import from_secret
+from webhook.tls.serving_certificate import of_secret
 
 pytestmark = pytest.mark.integration
 
@@ -77,12 +78,12 @@ def account(room: Sandbox) -> Noted:
 
 @pytest.mark.parametrize("grant", KEPT, ids=str)
 def test_its_certificate_is_read(room: Sandbox, account: Noted, grant: Grant) -> None:
-    source, now = from_secret(account, usual().serving), datetime.now(UTC)
+    source, now = partial(of_secret, account, usual().serving), datetime.now(UTC)
     installed = ensure(connect(str(room.kubeconfig)), usual(), now)
     with without(room, grant, ACCOUNT), pytest.raises(Forbidden):
-        source(now)
+        source()
     assert account.refused == {grant.asked}
-    assert source(now) == installed.pair
+    assert source() == installed.pair
 
 
 @pytest.mark.parametrize("grant", FOLLOWED, ids=str)

@@ -34,8 +34,7 @@ class CertificateReloader:
 
     def start(self) -> None:
         """Loads the certificate for the first time, if it must exist. Raises EdlError."""
-        now = self._clock()
-        self._load(self._source(now), now)
+        self._load(self._source())
 
     async def keep(self, every: timedelta) -> None:
         """Reloads forever; more often while the pod is not ready for lack of a certificate."""
@@ -46,10 +45,9 @@ class CertificateReloader:
 
     async def refresh(self) -> None:
         """Reloads once; if the new certificate cannot be used, the old one stays in place."""
-        now = self._clock()
         try:
             # A thread waits for the disk or the API server; the context is changed on the loop.
-            self._load(await asyncio.to_thread(self._source, now), now)
+            self._load(await asyncio.to_thread(self._source))
         except EdlError as error:
             self._metrics.certificate_failed()
             self._problems.report("%s: %s", self._outcome(), error)
@@ -59,8 +57,8 @@ class CertificateReloader:
         else:
             self._problems.clear()
 
-    def _load(self, pair: KeyPair, now: datetime) -> None:
-        if self._certificate.load(pair, now) and (loaded := self._certificate.loaded):
+    def _load(self, pair: KeyPair) -> None:
+        if self._certificate.load(pair, self._clock()) and (loaded := self._certificate.loaded):
             self._metrics.certified_until(loaded.ends)
             _log.info("serving with a certificate until %s", loaded.ends.isoformat())
 

@@ -24,35 +24,25 @@ from certs.verify import facts_of, pair_problem
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 
-Source: TypeAlias = Callable[[datetime], KeyPair]
+Source: TypeAlias = Callable[[], KeyPair]
 """Reads the current key pair; raises CertificateError or ClusterError."""
 
 
-def from_directory(directory: Path) -> Source:
-    """Reads `tls.crt` and `tls.key` of a directory: of `certs issue`, or a mounted Secret."""
-
-    def read(now: datetime) -> KeyPair:
-        del now
-        files = files_in.read(directory, PAIR_FILES)
-        try:
-            return pair_from(files)
-        except CertificateError as error:
-            raise CertificateError(f"{directory}: {error}") from error
-
-    return read
+def of_directory(directory: Path) -> KeyPair:
+    """`tls.crt` and `tls.key` of a directory: of `certs issue`, or a mounted Secret."""
+    files = files_in.read(directory, PAIR_FILES)
+    try:
+        return pair_from(files)
+    except CertificateError as error:
+        raise CertificateError(f"{directory}: {error}") from error
 
 
-def from_secret(cluster: Cluster, secret: ObjectRef) -> Source:
-    """Reads `tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
-
-    def read(now: datetime) -> KeyPair:
-        del now
-        try:
-            return read_pair(cluster, secret)
-        except CertificateError as error:
-            raise CertificateError(f"Secret {secret.namespace}/{secret.name}: {error}") from error
-
-    return read
+def of_secret(cluster: Cluster, secret: ObjectRef) -> KeyPair:
+    """`tls.crt` and `tls.key` of a Secret, which the reconciler fills and renews."""
+    try:
+        return read_pair(cluster, secret)
+    except CertificateError as error:
+        raise CertificateError(f"Secret {secret.namespace}/{secret.name}: {error}") from error
 
 
 class LoadedCertificate(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from datetime import datetime
 from edl.errors import Forbidden
 from edl.kube.cache.team_source import TeamSource
 from edl.kube.cache.watched_kinds import Stores, read_once
-from edl.kube.cluster import Cluster, Delta
+from edl.kube.cluster import Cluster, Delta, server_time
 from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.state.jobs.training_job_inputs import ClusterScope
@@ -104,9 +104,13 @@ def read_state(
     missed: Callable[[str, Forbidden], None] = lambda _kind, _error: None,
     ignored: Collection[str] = (),
 ) -> ClusterState:
-    """The state by a list of each kind, for which `missed` and `ignored` are (`read_once`)."""
+    """The state by a list of each kind; `missed` and `ignored` as for `read_once`.
+
+    `now`: by this machine's clock. The answers tell how far the API server's is ahead.
+    """
     stores = read_once(cluster, missed, ignored)
-    return IncrementalState(stores, TeamSource(stores.teams, cluster).teams).state(now)
+    incremental = IncrementalState(stores, TeamSource(stores.teams, cluster).teams)
+    return incremental.state(server_time(cluster, now))
 
 
 def _changes_rule(quota: Delta[QuotaFacts]) -> bool:

@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from edl.errors import NotFound, Unreachable
 from edl.model import ObjectRef
 from tests.fake_cluster.cluster import FakeCluster
 from webhook.tls.certificate_reloader import CertificateReloader
-from webhook.tls.serving_certificate import ServingCertificate, from_directory, from_secret
+from webhook.tls.serving_certificate import ServingCertificate, of_directory, of_secret
 from webhook.webhook_metrics import WebhookMetrics
 
 NOW = datetime.now(UTC)
@@ -93,11 +94,11 @@ def test_an_expired_certificate_makes_it_unready() -> None:
 
 
 def test_a_directory_is_a_source(tmp_path: Path) -> None:
-    source = from_directory(tmp_path)
+    source = partial(of_directory, tmp_path)
     with pytest.raises(CertificateError, match=r"tls\.crt and tls\.key missing"):
-        source(NOW)
+        source()
     files_in.write(tmp_path, to_files(BUNDLE))
-    assert source(NOW) == BUNDLE.pair
+    assert source() == BUNDLE.pair
 
 
 SECRET = ObjectRef("Secret", "edl-system", "edl-webhook-tls")
@@ -111,14 +112,14 @@ def filled(cluster: FakeCluster, pair: KeyPair) -> None:
 
 def test_a_secret_is_a_source() -> None:
     cluster = FakeCluster(lambda: NOW)
-    source = from_secret(cluster, SECRET)
+    source = partial(of_secret, cluster, SECRET)
     with pytest.raises(NotFound):
-        source(NOW)
+        source()
     cluster.create(SECRET, {"metadata": {}})
     with pytest.raises(CertificateError, match=r"edl-webhook-tls: tls\.crt and tls\.key missing"):
-        source(NOW)
+        source()
     filled(cluster, BUNDLE.pair)
-    assert source(NOW) == BUNDLE.pair
+    assert source() == BUNDLE.pair
 
 
 def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
@@ -127,7 +128,7 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
     cluster, certificate = FakeCluster(lambda: NOW), ServingCertificate()
     cluster.create(SECRET, {"metadata": {}})
     reloader = CertificateReloader(
-        certificate, from_secret(cluster, SECRET), WebhookMetrics(), lambda: NOW
+        certificate, partial(of_secret, cluster, SECRET), WebhookMetrics(), lambda: NOW
     )
     for _ in range(3):
         asyncio.run(reloader.refresh())
@@ -149,7 +150,7 @@ def test_a_webhook_begins_before_its_secret_is_filled_and_serves_what_comes(
 def reloader_of(directory: Path) -> tuple[CertificateReloader, ServingCertificate]:
     certificate = ServingCertificate()
     return CertificateReloader(
-        certificate, from_directory(directory), WebhookMetrics(), lambda: NOW
+        certificate, partial(of_directory, directory), WebhookMetrics(), lambda: NOW
     ), certificate
 
 
@@ -187,7 +188,7 @@ def test_the_keeper_cannot_start_without_a_certificate(tmp_path: Path) -> None:
 def test_no_trouble_of_the_source_ends_the_keeping(
     trouble: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def source(_: datetime) -> KeyPair:
+    def source() -> KeyPair:
         raise trouble
 
     certificate = ServingCertificate()
@@ -210,7 +211,7 @@ def test_the_expiry_is_measured(tmp_path: Path) -> None:
     write(tmp_path, BUNDLE)
     metrics = WebhookMetrics()
     certificate = ServingCertificate()
-    CertificateReloader(certificate, from_directory(tmp_path), metrics, lambda: NOW).start()
+    CertificateReloader(certificate, partial(of_directory, tmp_path), metrics, lambda: NOW).start()
     assert certificate.loaded is not None
     line = next(
         line

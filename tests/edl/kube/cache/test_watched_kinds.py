@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from edl.errors import Forbidden
 from edl.kube.cache.informer import RetryBackoff
 from edl.kube.cache.watched_kinds import AUTOSCALERS, Stores, fill, informers, read_once
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import Cluster, ListOptions, RawList
 from edl.kube.state.incremental_state import read_state
 from edl.kube.writer.executor import ClusterWriter
 from edl.model import JobKey, ObjectRef
@@ -135,3 +135,14 @@ def test_pools_are_known_before_karpenter_has_made_a_node() -> None:
     cluster = cluster_of(("NodePool", {"metadata": {"name": "default"}}))
     assert read_state(cluster, NOW).node_pools
     assert not read_state(cluster_of(), NOW).node_pools
+
+
+def test_the_time_of_one_reading_is_the_one_that_its_answers_tell(fake: FakeCluster) -> None:
+    listed, ahead = fake.list, timedelta(hours=1)
+
+    def answered(selection: ListOptions) -> RawList:
+        fake.ahead = ahead
+        return listed(selection)
+
+    fake.list = answered  # type: ignore[method-assign]
+    assert read_state(fake, NOW).observed_at == NOW + ahead
