@@ -217,8 +217,11 @@ class Role(msgspec.Struct, frozen=True):
 
         The Job is complete once none is active: a suspension ends it (docs/kubernetes.md 31).
         """
-        done = (pod.phase is PodPhase.SUCCEEDED and not pod.untracked for pod in self.status.pods)
-        return self.spec.is_queue and (self.status.remaining is not None or any(done))
+        status = self.status
+        return self.spec.is_queue and (
+            status.remaining is not None
+            or any(pod.phase is PodPhase.SUCCEEDED and not pod.untracked for pod in status.pods)
+        )
 
     @property
     def pods_in_quotas(self) -> int:

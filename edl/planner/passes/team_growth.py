@@ -39,8 +39,8 @@ def growth_order(
     """Yields the role that may grow next; a role that did not grow when yielded is dropped."""
     roles = defaultdict[int, list[_Entry]](list)
     for role in asking:
-        satisfied = policy.satisfaction(role, len(role.placements))
-        roles[role.team].append((satisfied, role.rank, role, role.team))
+        satisfied, team = policy.satisfaction(role, len(role.placements)), role.team
+        roles[team].append((satisfied, role.rank, role, team))
     for entries in roles.values():
         heapify(entries)
     return _GrowthTurns(balance, roles).in_order(policy.satisfaction)

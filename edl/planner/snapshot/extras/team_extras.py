@@ -43,9 +43,9 @@ class TeamExtras:
         charge, priority = allocation.quota_request.team, allocation.reclaim_priority
         if charge is None:
             return
-        used = self._used[charge.team][priority]
         sums = self._sums[charge.team].items()
-        for total in (used, *(total for most, total in sums if priority <= most)):
+        totals = [total for most, total in sums if priority <= most]
+        for total in (self._used[charge.team][priority], *totals):
             for resource, amount in charge.amounts:
                 total[resource] += amount * pods
 
