@@ -14,7 +14,7 @@ PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
 TYPES_ALONE = {
     "edl.planner.packing.best_fit": "edl.planner.packing.pod_class",
     "edl.planner.packing.node_capacity": "edl.planner.packing.pod_class",
-    "edl.planner.snapshot.growth_hold": "edl.planner.snapshot.restarts.restart_needs",
+    "edl.planner.snapshot.growth_hold": "edl.planner.snapshot.restarts.job_restart",
     "edl.planner.snapshot.quota_balance": "edl.planner.snapshot.role_allocation",
 }
 """Imports under TYPE_CHECKING of values that each know the other."""

@@ -9,7 +9,7 @@ from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.passes.drain import let_moves_go_first
-from edl.planner.passes.growth import GrowthCeiling, grow, wait_together
+from edl.planner.passes.growth import GrowthCeiling, grow
 from edl.planner.passes.node_assignment import assign_gated_pods, give_up_lost_extras
 from edl.planner.passes.placement_order import PlacementOrder
 from edl.planner.passes.quiet_period import hold_growth_until_quiet
@@ -18,7 +18,7 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
-from edl.planner.passes.whole_restarts import forbidden_by_rules, settle_restarts
+from edl.planner.passes.whole_restarts import forbidden_by_rules, settle_restarts, wait_together
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache

@@ -1,6 +1,6 @@
 """Builds the plan from the snapshot: sizes before and after, and why roles do not grow further."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from operator import attrgetter
@@ -39,6 +39,7 @@ from edl.planner.snapshot.restart_backoff import (
     with_failed_growth,
     with_failed_starts,
 )
+from edl.planner.snapshot.restarts.job_restart import lacking
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 from edl.spec.allowed_sizes import manual_size, with_work
@@ -162,12 +163,9 @@ class PlanBuilder:
             moving = reason.code is Code.REBALANCING
             until = self.snapshot.moves.until if moving else allocation.hold.until
             self.results.hold(key, reason, until)
-        elif (
-            (needs := allocation.hold.restart_needs)
-            and needs.keeps_size
-            and allocation.is_above_limits
-        ):
-            self.results.hold(key, why_kept(needs, None, self.snapshot.capacity.future_idle))
+        elif (restart := allocation.hold.restart) and restart.keeps_above_limits(allocation):
+            room = self.snapshot.capacity.future_idle
+            self.results.hold(key, why_kept(restart, restart.unplaced(), room))
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""
@@ -219,18 +217,14 @@ def _max(role: Role) -> int:
     return with_work(role, role.spec.max)
 
 
-def _waiting(allocations: Sequence[RoleAllocation]) -> list[RoleAllocation]:
+def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
     """Roles whose growth, or raised minimum, waits to be one step, or restarts their job."""
-    pipelined = [role for role in allocations if role.pipelined]
-    waiting = [role for role in pipelined if role.awaits_all_growth]
-    restarting = {role.job.key for role in waiting if role.restarts_to_resize}
-    also = (role for role in pipelined if role.restarts_to_resize and role.job.key in restarting)
-    raised = (
-        role
-        for role in allocations
-        if role.restarts_to_resize and (needs := role.hold.restart_needs) and needs.awaited
-    )
-    return [*dict.fromkeys([*waiting, *also, *raised])]
+    return [role for role in allocations if role.awaits_all_growth or _awaits_restart(role)]
+
+
+def _awaits_restart(role: RoleAllocation) -> bool:
+    restart = role.hold.restart if role.restarts_to_resize else None
+    return restart is not None and restart.waits and bool(role.pipelined or lacking(role))
 
 
 def _created(allocation: RoleAllocation) -> list[Placement]:

@@ -1,7 +1,12 @@
-"""Whether a gang fits a cluster without training jobs; if not, no job waits behind it."""
+"""Whether a gang fits a cluster without training jobs, or without the pods of its own job.
 
-from collections.abc import Hashable
+If it does not fit the first, no job waits behind it; if not the second, its job is not restarted.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -9,6 +14,7 @@ from edl.model import TrainingJob
 from edl.planner.gangs.gang import Gang, gang_to_start
 from edl.planner.gangs.topology_placement import fits_empty_cluster, place_gang
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.take_snapshot import take_snapshot
 
 
@@ -83,12 +89,45 @@ def _without_ours(snapshot: Snapshot) -> Snapshot:
     )
     state = replace(state, jobs=tuple(map(_suspended, bound)), demands=(), foreign_pods=foreign)
     emptied = take_snapshot(state, snapshot.policy, snapshot.limits)
-    rows = [snapshot.capacity.resources.index(name) for name in emptied.capacity.resources]
-    for room in (emptied.capacity.idle, emptied.capacity.future_idle):
-        room[:] = snapshot.capacity_without_training_jobs[rows]
+    _empty(emptied, snapshot)
     return emptied
 
 
-def _suspended(job: TrainingJob) -> TrainingJob:
-    roles = (role.changed(suspended=True, pods=(), previous_pods=()) for role in job.roles)
+def _empty(there: Snapshot, snapshot: Snapshot) -> None:
+    """Let nodes have the capacity that they have without training jobs in the other snapshot."""
+    rows = [snapshot.capacity.resources.index(name) for name in there.capacity.resources]
+    for room in (there.capacity.idle, there.capacity.future_idle):
+        room[:] = snapshot.capacity_without_training_jobs[rows]
+
+
+def _suspended(job: TrainingJob, sizes: Mapping[str, int] = MappingProxyType({})) -> TrainingJob:
+    """The job without pods; `sizes`: other sizes than its roles have now."""
+    stopped: dict[str, Any] = {"suspended": True, "pods": (), "previous_pods": ()}
+    roles = (
+        role.changed(**stopped, size=sizes.get(role.name, role.status.size)) for role in job.roles
+    )
     return replace(job, roles=tuple(roles))
+
+
+def may_start_again(snapshot: Snapshot, roles: Sequence[RoleAllocation]) -> bool:
+    """Whether rules between pods let the started roles of a job start anew at their planned sizes.
+
+    Its pods that run may break rules that a new pod has to meet: a node has joined as another
+    domain of a topology spread, or the pods that it is to be near run elsewhere. Beside the pods of
+    others that run now; with all that training jobs use if it grows, as other jobs yield for a
+    raised minimum.
+    """
+    job, sizes = roles[0].job, {role.role.name: role.planned_size for role in roles}
+    stopped = _suspended(job, sizes)
+    jobs = (stopped if one.key == job.key else one for one in snapshot.state.jobs)
+    state = replace(snapshot.state, jobs=tuple(jobs), demands=())
+    there = take_snapshot(state, snapshot.policy, snapshot.limits)
+    if any(role.planned_size > role.role.status.size for role in roles):
+        _empty(there, snapshot)
+    else:
+        for role in job.roles:
+            pods = (pod.node for pod in role.status.pods if pod.node and not pod.ended)
+            nodes = [there.capacity.index.get(node, NO_NODE) for node in pods]
+            for room in (there.capacity.idle, there.capacity.future_idle):
+                there.pod_class(role.template.shape).release_in(room, nodes)
+    return place_gang(there, gang_to_start(there, stopped, returns=True)) is not None

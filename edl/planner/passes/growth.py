@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cache
 from heapq import heapify, heappop, heappush
 from itertools import filterfalse
@@ -16,7 +15,7 @@ from edl.planner.passes.team_growth import growth_order
 from edl.planner.passes.whole_restarts import grow_whole
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.planner.snapshot.started_domains import PreferredDomains
 
 
@@ -130,8 +129,7 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     return [
         allocation
         for allocation in stuck
-        if allocation.may_pipeline
-        and not (allocation.hold.restart_needs and allocation.restarts_to_resize)
+        if allocation.may_pipeline and not allocation.lacks_places
     ]
 
 
@@ -204,8 +202,8 @@ class RoleGrowth:
         False if quotas, the ceiling or all nodes refuse both.
         """
         allocation = self.allocation
-        if (needs := allocation.hold.restart_needs) and allocation.restarts_to_resize:
-            return self._creates and self._is_allowed(IDLE) and grow_whole(needs, allocation)
+        if allocation.lacks_places:
+            return self._creates and self._is_allowed(IDLE) and grow_whole(allocation)
         # A replica that is admitted now needs no check of the future.
         if self._creates and self._is_allowed(IDLE):
             if (node := self._node(IDLE)) != NO_NODE:
@@ -258,41 +256,3 @@ def could_reserve(ceiling: GrowthCeiling, allocation: RoleAllocation, room: Ints
     ):
         return False
     return bool(allocation.pod_class.pods_per_node(room, FUTURE_IDLE).any())
-
-
-def wait_together(snapshot: Snapshot) -> None:
-    """Let all roles of a restarting job wait while one of them does: each restart is of all.
-
-    None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
-    waited for long enough: otherwise they might keep each other waiting in turn.
-    """
-    restarting = (
-        allocation
-        for allocation in snapshot.allocations
-        if allocation.changed and allocation.restarts_to_resize
-    )
-    for roles in by_job(restarting):
-        if any(role.awaits_all_growth for role in roles):
-            _wait_or_restart(roles)
-
-
-def _wait_or_restart(roles: Sequence[RoleAllocation]) -> None:
-    """Let the roles of one job keep their sizes for now, or take what they have got so far."""
-    resized = [allocation for allocation in roles if allocation.is_resized]
-    below = any(allocation.allocated < allocation.role.spec.min for allocation in roles)
-    if all(_grows(allocation) if below else _may_wait(allocation) for allocation in resized):
-        for allocation in resized:
-            allocation.defer(allocation.allocated - allocation.role.status.size)
-    else:
-        for allocation in roles:
-            allocation.hold.patience = timedelta()
-
-
-def _grows(allocation: RoleAllocation) -> bool:
-    return allocation.planned_size > allocation.role.status.size
-
-
-def _may_wait(allocation: RoleAllocation) -> bool:
-    """Whether a role that this plan resizes may keep its size instead."""
-    meets_minimum = allocation.role.status.size >= allocation.role.spec.min
-    return meets_minimum and _grows(allocation) and allocation.hold.patience > timedelta()

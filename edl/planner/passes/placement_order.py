@@ -21,17 +21,16 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence
 from edl.planner.passes.displacement import Displacement, JobsAhead
-from edl.planner.passes.growth import wait_together
 from edl.planner.passes.quiet_period import is_on_its_way
+from edl.planner.passes.whole_restarts import wait_together
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.restarts.job_restart import JobRestart, planned_restarts
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.unbound_pods import (
-    PlannedRestart,
     growing_ungated,
     late_minimum_pods,
     pending_gated_pods,
     pending_ungated_pods,
-    planned_restarts,
 )
 
 
@@ -51,7 +50,7 @@ class PlacementOrder:
     """Deferred starts, with the capacity that stays reserved for them."""
     _left_out: set[RoleAllocation] = field(default_factory=set)
     """The roles of deferred starts."""
-    _restarts: list[PlannedRestart] = field(default_factory=list)
+    _restarts: list[JobRestart] = field(default_factory=list)
     """Jobs that the plan stops to resize, whose nodes other pods could take meanwhile."""
     _gated_starts: defaultdict[PodClass, list[Start]] = field(
         default_factory=lambda: defaultdict(list)
@@ -148,7 +147,7 @@ class PlacementOrder:
         self,
         reserved: Sequence[PipelinedPods],
         gated: Counter[PodClass],
-        restarts: Sequence[PlannedRestart],
+        restarts: Sequence[JobRestart],
     ) -> Precedence:
         """Checks with these gated pods, and those of jobs that restart."""
         gated = sum((restart.pods for restart in restarts), gated)

@@ -1,51 +1,73 @@
-"""Restarts of jobs some of whose replicas need another place (`RestartNeeds`)."""
+"""Restarts of jobs for new sizes (`JobRestart`): all of their roles together, with all places."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
 
 from edl import reasons
 from edl.feasibility.eligibility import Ints
-from edl.feasibility.horizon import FUTURE_IDLE, IDLE
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
 from edl.model.causes.scarcity import Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
-from edl.planner.gangs.restart_feasibility import MOST_CHECKED, have_rules, may_start_again
+from edl.planner.gangs.empty_cluster import may_start_again
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.placement import first_placement
 from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.restarts.restart_needs import RestartNeeds
-from edl.planner.snapshot.restarts.stranded_replicas import Unplaced
-from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
+from edl.planner.snapshot.restarts.job_restart import (
+    JobRestart,
+    Unplaced,
+    lacking,
+    planned_restarts,
+)
+from edl.planner.snapshot.role_allocation import RoleAllocation
+
+_MOST_CHECKED: Final = 8
+"""Most jobs of one plan whose rules are looked at, as each costs a snapshot of the cluster."""
 
 
-def grow_whole(needs: RestartNeeds, grown: RoleAllocation) -> bool:
+def grow_whole(grown: RoleAllocation) -> bool:
     """Add a replica by a restart for which each replica gets a place; else the job keeps its size.
 
     Idle capacity only shrinks during growth, so what fails once is not tried again.
     """
-    if needs.reserve(grown):
+    restart = grown.hold.restart
+    if restart is None:
+        return False
+    unplaced = restart.unplaced(lambda role: lacking(role) or int(role is grown))
+    if restart.place(unplaced):
         return True
-    needs.deny_growth(why_kept(needs, grown, needs.snapshot.capacity.future_idle))
+    restart.deny_growth(why_kept(restart, unplaced, restart.snapshot.capacity.future_idle))
     return False
 
 
-def why_kept(needs: RestartNeeds, grown: RoleAllocation | None, room: Ints) -> Reason:
+def why_kept(restart: JobRestart, unplaced: Sequence[Unplaced], room: Ints) -> Reason:
     """Why a job is not restarted for another size; `room`: int64[resources, nodes]."""
-    snapshot, unplaced = needs.snapshot, needs.unplaced(grown)
-    if needs.over:
-        quota, cost = needs.over
+    snapshot = restart.snapshot
+    if restart.over:
+        quota, cost = restart.over
         return reasons.insufficient_quota(quota.spec, cost, quota.used)
     if not unplaced:
-        return reasons.minimum_pending(needs.roles[0].job.key)
-    quota_request = needs.quota_request(unplaced)
-    if line := quota_request.exceeded(FUTURE_IDLE):
-        return reasons.insufficient_quota(line.spec, quota_request.amount(line), line.used)
+        return reasons.minimum_pending(restart.job.key)
+    request = restart.quota_request(unplaced)
+    if line := request.exceeded(FUTURE_IDLE):
+        return reasons.insufficient_quota(line.spec, request.amount(line), line.used)
     for group in unplaced:
         if error := no_node_error(snapshot, group.allocation.pod_class):
             return reasons.no_node(error)
+    return reasons.gang(shortage(snapshot, unplaced, room, FUTURE_IDLE))
+
+
+def shortage(
+    snapshot: Snapshot, unplaced: Sequence[Unplaced], room: Ints, horizon: Horizon
+) -> Shortage:
+    """How many pods of these roles fit, beside those in place; `room`: int64[resources, nodes]."""
     requests = [group.request for group in unplaced]
-    placed = sum(pack_in_best_order(room, requests, FUTURE_IDLE))
+    fitting = sum(pack_in_best_order(room, requests, horizon))
+    fitting += sum(group.placed for group in unplaced)
     wants = tuple(group.need for group in unplaced)
-    fitting = placed + sum(group.placed for group in unplaced)
-    return reasons.gang(Shortage(wants, fitting, scarcest(snapshot, room, requests, FUTURE_IDLE)))
+    return Shortage(wants, fitting, scarcest(snapshot, room, requests, horizon))
 
 
 def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
@@ -54,48 +76,71 @@ def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
     Returns jobs whose minimum gets none, as a claim has taken extras: another plan lets them keep
     these.
     """
-    restarting = dict.fromkeys(
-        allocation.hold.restart_needs
-        for allocation in snapshot.allocations
-        if allocation.changed and allocation.restarts_to_resize and allocation.is_resized
-    )
-    unsettled = [needs for needs in restarting if needs and not _settle(needs)]
-    return frozenset(needs.roles[0].job.key for needs in unsettled if needs.moves)
+    restarting = [restart for restart in planned_restarts(snapshot) if restart.lacks_places]
+    unsettled = [restart for restart in restarting if not _settle(restart)]
+    return frozenset(restart.job.key for restart in unsettled if restart.moves)
 
 
 def forbidden_by_rules(snapshot: Snapshot) -> frozenset[JobKey]:
     """The jobs that this plan restarts and whose rules between pods would not let them start."""
-    resized = {
-        allocation.queue_rank
-        for allocation in snapshot.allocations
-        if allocation.changed and allocation.restarts_to_resize and allocation.is_resized
-    }
-    restarting = by_job(role for role in snapshot.allocations if role.queue_rank in resized)
-    ruled = [roles for roles in restarting if have_rules(roles)]
-    stuck = (roles for roles in ruled[:MOST_CHECKED] if not may_start_again(snapshot, roles))
+    ruled = [restart.roles for restart in planned_restarts(snapshot) if restart.has_rules]
+    stuck = (roles for roles in ruled[:_MOST_CHECKED] if not may_start_again(snapshot, roles))
     return frozenset(roles[0].job.key for roles in stuck)
 
 
-def _settle(needs: RestartNeeds) -> bool:
+def _settle(restart: JobRestart) -> bool:
     """Whether all replicas of its smallest size have places; the others get one or are evicted."""
-    cause = next((role.reason for role in needs.roles if role.reason), None)
-    unplaced = needs.unplaced()
-    places = [_place_or_evict(needs, group, cause) for group in unplaced]
-    if all(places) and not any(group.new for group in unplaced):
-        needs.clear()
+    cause = next((role.reason for role in restart.roles if role.reason), None)
+    unplaced = restart.unplaced()
+    places = [_place_or_evict(restart, group, cause) for group in unplaced]
+    restart.lacks_places = not all(places) or any(group.new for group in unplaced)
     return all(places)
 
 
-def _place_or_evict(needs: RestartNeeds, group: Unplaced, cause: Reason | None) -> bool:
+def _place_or_evict(restart: JobRestart, group: Unplaced, cause: Reason | None) -> bool:
     allocation, left = group.allocation, list[int]()
     for position in reversed(group.stranded):  # those of the minimum first
         if to := first_placement(allocation.pod_class, horizons=(IDLE,)):
             allocation.move(position, to)
         else:
             left.append(position)
-    least = needs.least[allocation]
+    least = restart.least[allocation]
     while left and allocation.restarts_to_resize and allocation.size > least:
         move_last(allocation, left.pop())
         allocation.evict()
         allocation.reason = allocation.reason or cause
     return not left
+
+
+def wait_together(snapshot: Snapshot) -> None:
+    """Let all roles of a restarting job wait while one of them does: each restart is of all.
+
+    None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
+    waited for long enough: otherwise they might keep each other waiting in turn.
+    """
+    waiting = (role for role in snapshot.allocations if role.changed and role.awaits_all_growth)
+    for restart in dict.fromkeys(role.hold.restart for role in waiting):
+        if restart:
+            _wait_or_restart(restart)
+
+
+def _wait_or_restart(restart: JobRestart) -> None:
+    """Let the roles of one job keep their sizes for now, or take what they have got so far."""
+    resized = restart.resized
+    below = any(role.allocated < role.role.spec.min for role in restart.roles if role.changed)
+    if all(_grows(role) and (below or _may_wait(role)) for role in resized):
+        for role in resized:
+            role.defer(role.allocated - role.role.status.size)
+    else:
+        for role in restart.roles:
+            role.hold.patience = timedelta()
+
+
+def _grows(allocation: RoleAllocation) -> bool:
+    return allocation.planned_size > allocation.role.status.size
+
+
+def _may_wait(allocation: RoleAllocation) -> bool:
+    """Whether a role that this plan resizes may keep its size instead."""
+    meets_minimum = allocation.role.status.size >= allocation.role.spec.min
+    return meets_minimum and allocation.hold.patience > timedelta()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from edl.model import Reason
 
 if TYPE_CHECKING:
-    from edl.planner.snapshot.restarts.restart_needs import RestartNeeds
+    from edl.planner.snapshot.restarts.job_restart import JobRestart
 
 
 @dataclass(slots=True)
@@ -26,8 +26,8 @@ class GrowthHold:
     """How long growth into idle capacity still waits to be one step with its pipelined part."""
     nearly_done: bool = False
     """Its job is nearly finished: it keeps its size unless a higher priority needs capacity."""
-    restart_needs: "RestartNeeds | None" = None
-    """What its job needs before a restart; None if its pods would come back where they are."""
+    restart: "JobRestart | None" = None
+    """The restart by which its job resizes; None if it resizes live, or not at all."""
 
     def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
         """No growth, and no capacity is reserved for it."""

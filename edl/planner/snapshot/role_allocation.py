@@ -15,7 +15,7 @@ from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.teams.team_guarantees import NO_TEAM
-from edl.spec.allowed_sizes import RESIZABLE, most_replicas
+from edl.spec.allowed_sizes import RESIZABLE
 
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
@@ -85,10 +85,8 @@ class RoleAllocation:
 
     def needs(self, replica: Unscheduled) -> bool:
         """Whether this replica without a node belongs to the minimum."""
-        restart_needs = self.hold.restart_needs
-        least = self.min_replicas
-        if restart_needs and restart_needs.keeps_size:
-            least = restart_needs.least_to_place(self)
+        restart = self.hold.restart
+        least = restart.least_to_place(self) if restart else self.min_replicas
         return replica.position < min(least, self.size) and not replica.is_spare
 
     @property
@@ -148,11 +146,6 @@ class RoleAllocation:
         return self.role.request.replicas is not None
 
     @property
-    def is_above_limits(self) -> bool:
-        """Whether it keeps more replicas than its max or its manual size."""
-        return self.resizable and self.planned_size > most_replicas(self.role)
-
-    @property
     def resizable(self) -> bool:
         """Whether a plan may resize it; not if its job has a problem, as no step would run.
 
@@ -165,16 +158,21 @@ class RoleAllocation:
     def may_donate(self) -> bool:
         """Whether it may donate a replica to rebalancing.
 
-        Not if stranded replicas would be lost with it (`RestartNeeds`): it would want them back.
+        Not if stranded replicas would be lost with it (`JobRestart`): it would want them back.
         """
-        needs = self.hold.restart_needs if self.restarts_to_resize else None
-        held = self.hold.cooling_down or self.hold.nearly_done or needs
+        held = self.hold.cooling_down or self.hold.nearly_done or self.lacks_places
         return self.resizable and not (self.manual or held or self.job.missing)
 
     @property
     def restarts_to_resize(self) -> bool:
         """Whether its whole training job restarts for a new size."""
         return self.role.spec.resizing is ResizePolicy.RESTART
+
+    @property
+    def lacks_places(self) -> bool:
+        """Whether a restart of its job needs other places than those where its pods are."""
+        restart = self.hold.restart if self.restarts_to_resize else None
+        return restart is not None and restart.lacks_places
 
     @property
     def reclaim_priority(self) -> ReclaimPriority:

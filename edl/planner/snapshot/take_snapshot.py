@@ -14,7 +14,7 @@ from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
-from edl.planner.snapshot.restarts.restart_needs import set_restart_needs
+from edl.planner.snapshot.restarts.job_restart import set_restarts
 from edl.planner.snapshot.role_allocation import NO_NODE, ROLES_PER_JOB, RoleAllocation
 from edl.spec.allowed_sizes import most_replicas
 
@@ -29,7 +29,7 @@ def take_snapshot(
 ) -> Snapshot:
     """The snapshot of a state; the order of the state's nodes and jobs does not matter.
 
-    `stuck`, `moves`: as in `set_restart_needs`.
+    `stuck`, `moves`: as in `set_restarts`.
     """
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
@@ -47,7 +47,7 @@ def take_snapshot(
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
-    set_restart_needs(snapshot, started, stuck=stuck, moves=moves)
+    set_restarts(snapshot, started, stuck=stuck, moves=moves)
     return snapshot
 
 

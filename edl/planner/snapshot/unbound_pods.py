@@ -1,14 +1,12 @@
-"""Pods without a node, by class: which of them are bound soon, come late, or come back."""
+"""Pods without a node, by class: which of them are bound soon or come late."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from edl.lost_pods import has_lost_any
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled, by_job
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
 
 
 def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
@@ -79,50 +77,6 @@ def growing_ungated(snapshot: Snapshot) -> list[RoleAllocation]:
         # A role that restarts to resize gets no pods until all of its growth fits.
         and allocation.planned_size > allocation.role.status.size
     ]
-
-
-class PlannedRestart(NamedTuple):
-    """A job that the plan stops to resize it.
-
-    All its pods leave their nodes, and come back to those of the plan once the last one has ended.
-    """
-
-    resized: Sequence[RoleAllocation]
-    """Its roles that get another size."""
-    gated: Sequence[RoleAllocation]
-    """All its roles whose pods come back to nodes of the plan."""
-
-    @property
-    def pods(self) -> Counter[PodClass]:
-        """The pods that come back, by class."""
-        pods: Counter[PodClass] = Counter()
-        for allocation in self.gated:
-            pods[allocation.pod_class] += sum(
-                placement.node != NO_NODE for placement in allocation.placements
-            )
-        return +pods
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether it restarts for growth alone, which nothing needs now."""
-        return all(allocation.growth > 0 and not allocation.reason for allocation in self.resized)
-
-
-def planned_restarts(snapshot: Snapshot) -> list[PlannedRestart]:
-    """The jobs that restart by this plan to be resized."""
-    resized = by_job(
-        allocation
-        for allocation in snapshot.allocations
-        if allocation.changed
-        and allocation.restarts_to_resize
-        and not allocation.starts
-        and allocation.planned_size != allocation.role.status.size
-    )
-    if not resized:
-        return []
-    gated = by_job(role for role in snapshot.allocations if role.role.template.gated)
-    by_key = {roles[0].job.key: roles for roles in gated}
-    return [PlannedRestart(roles, by_key.get(roles[0].job.key, ())) for roles in resized]
 
 
 def _comes_soon(snapshot: Snapshot, allocation: RoleAllocation, replica: Unscheduled) -> bool:

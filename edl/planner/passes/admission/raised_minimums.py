@@ -16,20 +16,17 @@ from collections.abc import Sequence
 from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
-from edl.model.causes.scarcity import Shortage
-from edl.planner.fit_errors.fit_error import scarcest
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.placement import reserve_in
-from edl.planner.packing.pod_class import PodSetRequest, pack
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
-from edl.planner.passes.whole_restarts import why_kept
+from edl.planner.passes.whole_restarts import shortage, why_kept
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
-from edl.planner.snapshot.restarts.restart_needs import RestartNeeds, lacking
-from edl.planner.snapshot.restarts.stranded_replicas import Unplaced
+from edl.planner.snapshot.restarts.job_restart import JobRestart, Unplaced, lacking
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.spec.allowed_sizes import most_replicas, with_work
 
@@ -54,24 +51,18 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
 
     Its own pods stay where they are, but those that a restart has to place anew.
     """
-    needs = below[0].hold.restart_needs
-    groups = needs.unplaced() if needs else [Unplaced(role, [], lacking(role)) for role in below]
+    restart = below[0].hold.restart
+    groups = restart.unplaced() if restart else [Unplaced(one, [], lacking(one)) for one in below]
     moved = {group.allocation: frozenset(group.stranded) for group in groups}
     room = snapshot.capacity_without_training_jobs.copy()
     rank = below[0].queue_rank
-    same_job = (one for one in snapshot.allocations if one.queue_rank == rank)
-    for allocation in needs.roles if needs else same_job:
+    for allocation in (one for one in snapshot.allocations if one.queue_rank == rank):
         gone = moved.get(allocation, ())
         stays = [one for index, one in enumerate(allocation.placements) if index not in gone]
         reserve_in(allocation.pod_class, room, stays)
-    requests = [group.request for group in groups]
-    placed = pack(room, requests, Horizon.EMPTY)
-    if placed == [request.pods for request in requests]:
-        return None
-    wants = tuple(group.need for group in groups)
-    fitting = sum(placed) + sum(group.placed for group in groups)
-    lack = scarcest(snapshot, room, requests, Horizon.EMPTY)
-    return reasons.gang(Shortage(wants, fitting, lack), never=True)
+    short = shortage(snapshot, groups, room, Horizon.EMPTY)
+    fits = short.fitting == sum(need.pods for need in short.needs)
+    return None if fits else reasons.gang(short, never=True)
 
 
 def claimed_size(allocation: RoleAllocation) -> int:
@@ -89,27 +80,27 @@ def serve_raise(
     """
     if allocation.size >= claimed_size(allocation):
         return
-    needs = allocation.hold.restart_needs if allocation.restarts_to_resize else None
-    gang = _raised_gang(sources.snapshot, allocation, needs)
+    restart = allocation.hold.restart if allocation.lacks_places else None
+    gang = _raised_gang(sources.snapshot, allocation, restart)
     if first := _goes_first(heads, gang):
         allocation.hold.deny_as_well(reasons.goes_first(first))
-        if needs:
-            needs.deny_growth(reasons.goes_first(first))
-    elif not (needs and lacking(allocation)):
+        if restart:
+            restart.deny_growth(reasons.goes_first(first))
+    elif not (restart and lacking(allocation)):
         _raise_to_minimum(sources, allocation)
-    elif _may_restart(needs) and not _raise_by_restart(sources, needs):
-        _wait_in_turn(sources, heads, nodes, needs, gang)
+    elif _may_restart(restart) and not _raise_by_restart(sources, restart):
+        _wait_in_turn(sources, heads, nodes, restart, gang)
 
 
 def _wait_in_turn(
-    sources: ClaimSources, heads: QueueHeads, nodes: NodeRequests, needs: RestartNeeds, gang: Gang
+    sources: ClaimSources, heads: QueueHeads, nodes: NodeRequests, restart: JobRestart, gang: Gang
 ) -> None:
     """Request the nodes that a raise lacks; after `queue_patience` it goes first, as a gang would.
 
     One that only a quota refuses requests no nodes, and is first in that quota alone.
     """
     snapshot, job = sources.snapshot, gang.job
-    below = [role for role in needs.roles if lacking(role)]
+    below = [role for role in restart.roles if lacking(role)]
     waited = any(_waited_long(snapshot, role) for role in below)
     quota = gang.quota_request.exceeded(FUTURE_IDLE)
     fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
@@ -119,7 +110,7 @@ def _wait_in_turn(
         if fits and waited and not quota:
             heads.add(gang)
         return
-    sizes = [(role.role, role.size + lacking(role)) for role in needs.roles]
+    sizes = [(role.role, role.size + lacking(role)) for role in restart.roles]
     beside = snapshot.quotas.request_of(job, sizes).fits_beside_others
     if beside and waited and (fits or any(map(nodes.may_request_missing, below))):
         quota.head = quota.head or job.key
@@ -132,20 +123,24 @@ def _waited_long(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
 
 
 def _raised_gang(
-    snapshot: Snapshot, allocation: RoleAllocation, needs: RestartNeeds | None
+    snapshot: Snapshot, allocation: RoleAllocation, restart: JobRestart | None
 ) -> Gang:
     """All pods that the raise asks for, as if they started together."""
-    roles = needs.roles if needs else (allocation,)
-    new = {role: max(claimed_size(role) - role.size, 0) for role in roles}
-    groups = needs.unplaced() if needs else []
-    moved = {group.allocation: len(group.stranded) for group in groups}
-    asking = [role for role in roles if new[role] or role in moved]
-    requests = (PodSetRequest(role.pod_class, new[role] + moved.get(role, 0)) for role in asking)
-    counted = snapshot.quotas.request_of(
-        allocation.job, [(role.role, new[role]) for role in asking]
+    groups = (
+        restart.unplaced(_claimed) if restart else [Unplaced(allocation, [], _claimed(allocation))]
     )
-    names = tuple(role.role for role in asking)
-    return Gang(allocation.job, names, tuple(requests), quota_request=counted)
+    counted = snapshot.quotas.request_of(
+        allocation.job, [(group.allocation.role, group.new) for group in groups]
+    )
+    names, requests = zip(
+        *[(group.allocation.role, group.request) for group in groups], strict=True
+    )
+    return Gang(allocation.job, names, requests, quota_request=counted)
+
+
+def _claimed(allocation: RoleAllocation) -> int:
+    """How many replicas a role lacks of the size that is its user's choice."""
+    return max(claimed_size(allocation) - allocation.size, 0)
 
 
 def _goes_first(heads: QueueHeads, gang: Gang) -> JobKey | None:
@@ -182,24 +177,30 @@ def _raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None
         allocation.min_replicas = allocation.size
 
 
-def _may_restart(needs: RestartNeeds) -> bool:
+def _may_restart(restart: JobRestart) -> bool:
     """Whether the plan may stop the job: no role is held, or changes its size for another cause."""
-    roles = (role for role in needs.roles if role.restarts_to_resize)
+    roles = (role for role in restart.roles if role.restarts_to_resize)
     return not any(role.hold.reason or role.reason for role in roles)
 
 
-def _raise_by_restart(sources: ClaimSources, needs: RestartNeeds) -> bool:
-    """Reserve places for all that the job lacks of its minimums; else it keeps its size."""
-    snapshot, job, unplaced = sources.snapshot, needs.roles[0].job, needs.unplaced()
-    requests, quota_request = [group.request for group in unplaced], needs.quota_request(unplaced)
+def _raise_by_restart(sources: ClaimSources, restart: JobRestart) -> bool:
+    """Place all that the job lacks of its minimums, or reserve that; else it keeps its size.
+
+    The job runs on until all places that are reserved are idle, as a gang would wait for them.
+    """
+    unplaced, job = restart.unplaced(), restart.job
+    if restart.place(unplaced):
+        return True
+    requests, quota_request = [group.request for group in unplaced], restart.quota_request(unplaced)
     scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
+    restart.awaited = True
     if not sources.reclaimable.quotas.exceeded(quota_request, scope):
-        reservation = Reservation(snapshot.capacity, requests, quota_request=quota_request)
+        reservation = Reservation(sources.snapshot.capacity, requests, quota_request=quota_request)
         if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
             sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
-            quota_request.release(FUTURE_IDLE)
-            needs.place(unplaced, reservation.nodes, FUTURE_IDLE)
+            sources.results.pipeline(requests, reservation.nodes, job.key)
+            restart.deny_growth(reasons.leaving(sum(request.pods for request in requests)))
             return True
-    needs.awaited = True
-    needs.deny_growth(why_kept(needs, None, sources.reclaimable.capacity.with_idle(scope)))
+    room = sources.reclaimable.capacity.with_idle(scope)
+    restart.deny_growth(why_kept(restart, unplaced, room))
     return False

@@ -146,7 +146,7 @@ class MinimumNodes:
             roles = (
                 role
                 for role in self._allocations
-                if 0 < least(role) < role.size and not role.hold.restart_needs
+                if 0 < least(role) < role.size and not role.lacks_places
             )
             self._roles = sorted(
                 filter(any_may_leave, roles), key=lambda role: (-least(role), role.rank)

@@ -1,0 +1,312 @@
+"""A restart of one training job for new sizes, and the places that all of its pods need for it.
+
+A restart stops all pods of a training job and places them anew. Two kinds of replicas have no place
+then: stranded ones, on a node that would not take their pods again (it is cordoned, tainted, not
+ready, no longer selected, or overcommitted), and those that a role lacks of a minimum that its user
+has raised. Without places for all of them the job would stop, and wait for capacity.
+
+So it restarts only if each has a place, or if the minimums have and the other stranded replicas are
+given up. Until then the job grows by nothing less than all of them, and keeps what it would need.
+Nor is it stopped if a quota has become too small for its minimums, which removes no pods that run.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
+from typing import NamedTuple
+
+from edl import reasons
+from edl.feasibility.horizon import IDLE
+from edl.model import JobKey, Reason, TrainingJob
+from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
+from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
+from edl.planner.packing.placement import Placement
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.spec.allowed_sizes import most_replicas, with_work
+
+
+class Unplaced(NamedTuple):
+    """Replicas of one role that a restart needs places for."""
+
+    allocation: RoleAllocation
+    stranded: list[int]
+    """Positions of existing replicas, the highest first."""
+    new: int
+
+    @property
+    def request(self) -> PodSetRequest:
+        return PodSetRequest(self.allocation.pod_class, len(self.stranded) + self.new)
+
+    @property
+    def need(self) -> ResourceNeed:
+        """What the whole role requests after the restart."""
+        role, requests = self.allocation.role, self.allocation.pod_class.shape.requests
+        return ResourceNeed(role.name, self.allocation.size + self.new, requests)
+
+    @property
+    def placed(self) -> int:
+        """How many replicas of the role have places already."""
+        return self.allocation.size - len(self.stranded)
+
+
+def lacking(allocation: RoleAllocation) -> int:
+    """How many replicas a started role lacks of its minimum, or of its remaining work items."""
+    return 0 if allocation.starts else max(_least(allocation) - allocation.size, 0)
+
+
+def _least(allocation: RoleAllocation) -> int:
+    return with_work(allocation.role, allocation.role.spec.min)
+
+
+@dataclass(slots=True, eq=False)
+class JobRestart:
+    """Shared by all started roles of a job that restarts to resize; mutable within one decision."""
+
+    snapshot: Snapshot
+    roles: Sequence[RoleAllocation]
+    stranded: Mapping[RoleAllocation, Counter[int]]
+    """By role, how many of its replicas on each node are stranded."""
+    lacks_places: bool = False
+    """Not all replicas come back where they are; False again once each has a place."""
+    least: dict[RoleAllocation, int] = field(default_factory=dict)
+    """By role, the smallest size at which it may come back."""
+    moves: bool = False
+    """Extras may be taken although minimums need other places, because these were idle."""
+    keeps_size: bool = False
+    """No claim takes extras of the job, nor is it scaled down for its user."""
+    over: tuple[QuotaLine, int] | None = None
+    """A quota in which its smallest sizes exceed what is left, and what they count there."""
+    awaited: bool = False
+    """A raised minimum waits until there are places for all that it lacks."""
+
+    @property
+    def job(self) -> TrainingJob:
+        return self.roles[0].job
+
+    @property
+    def resized(self) -> list[RoleAllocation]:
+        """The roles to which the plan gives another size."""
+        return [role for role in self.roles if role.restarts_to_resize and role.is_resized]
+
+    @property
+    def gated(self) -> list[RoleAllocation]:
+        """All roles whose pods come back to nodes of the plan, once the last pod has ended."""
+        return [role for role in self.roles if role.role.template.gated]
+
+    @property
+    def pods(self) -> Counter[PodClass]:
+        """The gated pods that come back, by class."""
+        pods: Counter[PodClass] = Counter()
+        for role in self.gated:
+            pods[role.pod_class] += sum(place.node != NO_NODE for place in role.placements)
+        return +pods
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether the job restarts for growth alone, which nothing needs now."""
+        return all(role.growth > 0 and not role.reason for role in self.resized)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the job keeps its sizes until it has places for all of its growth."""
+        return self.awaited or any(role.awaits_all_growth for role in self.roles)
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether rules between pods may keep its pods from starting again."""
+        return any(role.pod_class.constraints for role in self.roles)
+
+    def unplaced(self, new: Callable[[RoleAllocation], int] = lacking) -> list[Unplaced]:
+        """What needs places, the hardest to place first; `new`: how many replicas a role gets."""
+        groups = (Unplaced(role, self._positions(role), new(role)) for role in self.roles)
+        return sorted(
+            (group for group in groups if group.request.pods),
+            key=lambda group: (
+                group.allocation.pod_class.follows_others,
+                -group.allocation.cluster_fraction,
+            ),
+        )
+
+    def _positions(self, allocation: RoleAllocation) -> list[int]:
+        left, placements = Counter(self.stranded.get(allocation)), allocation.placements
+        positions = []
+        for position in range(len(placements) - 1, -1, -1) if left else ():
+            placement = placements[position]
+            if left[placement.node] > 0 and not placement.is_new:
+                left[placement.node] -= 1
+                positions.append(position)
+        return positions
+
+    def quota_request(self, unplaced: Sequence[Unplaced]) -> QuotaRequest:
+        """What the new ones of these replicas count together."""
+        new = [(group.allocation.role, group.new) for group in unplaced]
+        return self.snapshot.quotas.request_of(self.job, new)
+
+    def place(self, unplaced: Sequence[Unplaced]) -> bool:
+        """Place all of these replicas on idle capacity; False, and no change, if it is too small.
+
+        New replicas up to the minimum belong to it.
+        """
+        if not self.quota_request(unplaced).allows(IDLE):
+            return False
+        if (nodes := reserve_idle([group.request for group in unplaced])) is None:
+            return False
+        for (allocation, stranded, _), there in zip(unplaced, nodes, strict=True):
+            for index, node in enumerate(there):
+                allocation.pod_class.idle.release(node)
+                if index < len(stranded):
+                    to = Placement(node, holds_idle=True, is_new=False)
+                    allocation.move(stranded[index], to)
+                else:
+                    allocation.place(node, IDLE)
+            if allocation.size <= allocation.role.spec.min:
+                allocation.min_replicas = allocation.size
+        self.lacks_places = False
+        return True
+
+    def deny_growth(self, why: Reason) -> None:
+        """Deny growth to all roles that restart the job."""
+        for allocation in self.roles:
+            if allocation.restarts_to_resize:
+                allocation.hold.deny_as_well(why)
+
+    def keep_what_it_needs(
+        self, given_back: dict[QuotaLine, int], *, moves: bool, held: bool
+    ) -> None:
+        """Keep extras of the job from yielding if its minimums would have no places without them.
+
+        Stranded replicas come last, so that they yield first and none counts as the minimum if
+        others suffice; or first, if idle capacity has places for them (`moves`). `held`: it keeps
+        its size in any case. `given_back`: what extras of all jobs use of exceeded quotas that take
+        it back.
+        """
+        self.least = {role: self._least_size(role) for role in self.roles}
+        self.over = self._exceeded_quota(given_back)
+        missing = (self.least[role] - role.size + self._stranded_of(role) for role in self.roles)
+        lacks = self.over is not None or any(count > 0 for count in missing)
+        self.moves = moves and not held and lacks and self._fits_elsewhere()
+        self.keeps_size = (lacks or held) and not self.moves
+        if held and self.has_rules:
+            self.deny_growth(self._why_not_again())
+        for allocation in self.roles:
+            if allocation.restarts_to_resize:
+                self._put_last(allocation, stranded=not self.moves)
+                if self.keeps_size:
+                    for quota in given_back:
+                        kept = allocation.extras * allocation.quota_request.amount(quota)
+                        given_back[quota] -= kept
+                    allocation.min_replicas = max(allocation.min_replicas, allocation.size)
+                    allocation.max_replicas = max(allocation.max_replicas, allocation.size)
+
+    def _why_not_again(self) -> Reason:
+        """The reason that rules between pods would not let its pods start again."""
+        sizes = ((role.role.name, role.size, role.pod_class.shape.requests) for role in self.roles)
+        return reasons.gang(Shortage(tuple(starmap(ResourceNeed, sizes)), 0, Lack(Scarce.RULES)))
+
+    def _least_size(self, allocation: RoleAllocation) -> int:
+        least = max(allocation.min_replicas, _least(allocation))
+        return least if allocation.restarts_to_resize else max(least, allocation.size)
+
+    def _fits_elsewhere(self) -> bool:
+        """Whether idle capacity has places for all stranded replicas of the smallest sizes."""
+        if any(map(lacking, self.roles)) or self.over:
+            return False
+        moved = ((role, min(self._stranded_of(role), self.least[role])) for role in self.roles)
+        requests = [PodSetRequest(role.pod_class, pods) for role, pods in moved]
+        placed = pack_in_best_order(self.snapshot.capacity.idle, requests, IDLE)
+        return placed == [request.pods for request in requests]
+
+    def _exceeded_quota(self, given_back: Mapping[QuotaLine, int]) -> tuple[QuotaLine, int] | None:
+        """A quota that its smallest sizes exceed without what it uses now, and what they count."""
+        if not exceeds_quota(self.roles):
+            return None
+        request_of = self.snapshot.quotas.request_of
+        least = request_of(self.job, [(role.role, self.least[role]) for role in self.roles])
+        uses = request_of(self.job, [(role.role, role.size) for role in self.roles])
+        for quota, cost in least.amounts:
+            others = given_back[quota] - extras_in(quota, self.roles) if quota in given_back else 0
+            if cost > quota.future_remaining + uses.amount(quota) + others:
+                return quota, cost
+        return None
+
+    def keeps_above_limits(self, allocation: RoleAllocation) -> bool:
+        """Whether a role keeps more replicas than its max or its manual size."""
+        above = allocation.planned_size > most_replicas(allocation.role)
+        return self.keeps_size and allocation.resizable and above
+
+    def least_to_place(self, allocation: RoleAllocation) -> int:
+        """How many of its replicas are the minimum, of which each needs a node.
+
+        One that keeps its size has none in its minimum beyond the smallest size.
+        """
+        least = self.least.get(allocation, allocation.size) if self.keeps_size else allocation.size
+        return min(allocation.min_replicas, least)
+
+    def _stranded_of(self, allocation: RoleAllocation) -> int:
+        """How many replicas of a role were stranded."""
+        return sum(self.stranded.get(allocation, Counter()).values())
+
+    def _put_last(self, allocation: RoleAllocation, *, stranded: bool) -> None:
+        """Put the stranded replicas last, or the others."""
+        if allocation.unscheduled or allocation not in self.stranded:
+            return
+        placements, moved = allocation.placements, set(self._positions(allocation))
+        order = sorted(range(len(placements)), key=lambda index: (index in moved) is stranded)
+        allocation.placements = [placements[index] for index in order]
+
+
+def exceeds_quota(roles: Iterable[RoleAllocation]) -> bool:
+    """Whether any quota in which these roles count is exceeded."""
+    counted = (role.quota_request.amounts for role in roles)
+    return any(quota.future_remaining < 0 for amounts in counted for quota, _ in amounts)
+
+
+def extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
+    """What extras of these roles use of a quota."""
+    return sum(role.extras * role.quota_request.amount(quota) for role in roles)
+
+
+def set_restarts(
+    snapshot: Snapshot,
+    started: Iterable[Sequence[RoleAllocation]],
+    *,
+    stuck: Container[JobKey],
+    moves: bool,
+) -> None:
+    """Set what restarts of jobs need; call it once capacity is complete.
+
+    `started`: the started roles of each job. `stuck`: jobs that could not come back, as others take
+    the places, or by rules between pods: no claim takes what they have. `moves`: others may.
+    """
+    search = StrandedSearch(snapshot)
+    given_back = {
+        quota: extras_in(quota, snapshot.allocations)
+        for quota in snapshot.quotas.lines.values()
+        if quota.spec.takes_back and quota.future_remaining < 0
+    }
+    for roles in started:
+        if not any(role.restarts_to_resize and role.resizable for role in roles):
+            continue
+        restart = JobRestart(snapshot, roles, search.by_role(roles))
+        for allocation in roles:
+            allocation.hold.restart = restart
+        held = restart.job.key in stuck or (restart.has_rules and not moves)
+        lacks = restart.stranded or any(map(lacking, roles)) or exceeds_quota(roles)
+        if held or lacks:
+            restart.lacks_places = True
+            restart.keep_what_it_needs(given_back, moves=moves, held=held)
+
+
+def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:
+    """The restarts of the plan, in the order of their jobs."""
+    restarts = (
+        role.hold.restart
+        for role in snapshot.allocations
+        if role.changed and role.restarts_to_resize and role.is_resized
+    )
+    return [*filter(None, dict.fromkeys(restarts))]
