@@ -18,7 +18,7 @@ from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.passes.scale_down.needed_nodes import only_needed
 from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
-from edl.planner.passes.whole_restarts import forbidden_by_rules, settle_restarts, wait_together
+from edl.planner.passes.whole_restarts import forbidden_by_rules, settle_restarts
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache
@@ -95,7 +95,6 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
         Rebalance(snapshot, ceiling, team, teams).run(stuck)
     let_moves_go_first(snapshot, results)
     order.run()
-    wait_together(snapshot)
     return stuck_early | settle_restarts(snapshot)
 
 

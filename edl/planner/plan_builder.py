@@ -169,7 +169,7 @@ class PlanBuilder:
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""
-        if allocation.pipelined:
+        if allocation.size > allocation.planned_size:
             if self._waits_for_moves(allocation):
                 return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
             return reasons.leaving(allocation.size - allocation.planned_size)
@@ -219,12 +219,12 @@ def _max(role: Role) -> int:
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
     """Roles whose growth, or raised minimum, waits to be one step, or restarts their job."""
-    return [role for role in allocations if role.awaits_all_growth or _awaits_restart(role)]
+    return [role for role in allocations if role.awaits_growth or _awaits_raise(role)]
 
 
-def _awaits_restart(role: RoleAllocation) -> bool:
-    restart = role.hold.restart if role.restarts_to_resize else None
-    return restart is not None and restart.waits and bool(role.pipelined or lacking(role))
+def _awaits_raise(role: RoleAllocation) -> bool:
+    restart = role.hold.restart
+    return restart is not None and restart.awaited and lacking(role) > 0
 
 
 def _created(allocation: RoleAllocation) -> list[Placement]:

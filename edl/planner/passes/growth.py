@@ -1,7 +1,7 @@
 """Growth: idle capacity goes to the least satisfied role, one replica at a time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from heapq import heapify, heappop, heappush

@@ -22,7 +22,6 @@ from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence
 from edl.planner.passes.displacement import Displacement, JobsAhead
 from edl.planner.passes.quiet_period import is_on_its_way
-from edl.planner.passes.whole_restarts import wait_together
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restarts.job_restart import JobRestart, planned_restarts
 from edl.planner.snapshot.role_allocation import RoleAllocation
@@ -80,7 +79,6 @@ class PlacementOrder:
 
     def run(self) -> None:
         """Defer the starts, then the growth, that could take what is reserved for others."""
-        wait_together(self.snapshot)
         self._restarts = planned_restarts(self.snapshot)
         growing = growing_ungated(self.snapshot)
         starts = self.results.starts

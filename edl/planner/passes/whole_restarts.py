@@ -1,7 +1,6 @@
 """Restarts of jobs for new sizes (`JobRestart`): all of their roles together, with all places."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Final
 
 from edl import reasons
@@ -110,37 +109,3 @@ def _place_or_evict(restart: JobRestart, group: Unplaced, cause: Reason | None) 
         allocation.evict()
         allocation.reason = allocation.reason or cause
     return not left
-
-
-def wait_together(snapshot: Snapshot) -> None:
-    """Let all roles of a restarting job wait while one of them does: each restart is of all.
-
-    None waits if the job restarts anyway, for a minimum or to scale down, or if one of them has
-    waited for long enough: otherwise they might keep each other waiting in turn.
-    """
-    waiting = (role for role in snapshot.allocations if role.changed and role.awaits_all_growth)
-    for restart in dict.fromkeys(role.hold.restart for role in waiting):
-        if restart:
-            _wait_or_restart(restart)
-
-
-def _wait_or_restart(restart: JobRestart) -> None:
-    """Let the roles of one job keep their sizes for now, or take what they have got so far."""
-    resized = restart.resized
-    below = any(role.allocated < role.role.spec.min for role in restart.roles if role.changed)
-    if all(_grows(role) and (below or _may_wait(role)) for role in resized):
-        for role in resized:
-            role.defer(role.allocated - role.role.status.size)
-    else:
-        for role in restart.roles:
-            role.hold.patience = timedelta()
-
-
-def _grows(allocation: RoleAllocation) -> bool:
-    return allocation.planned_size > allocation.role.status.size
-
-
-def _may_wait(allocation: RoleAllocation) -> bool:
-    """Whether a role that this plan resizes may keep its size instead."""
-    meets_minimum = allocation.role.status.size >= allocation.role.spec.min
-    return meets_minimum and allocation.hold.patience > timedelta()

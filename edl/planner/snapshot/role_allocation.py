@@ -110,13 +110,21 @@ class RoleAllocation:
     @property
     def planned_size(self) -> int:
         """The size to write to its Job."""
-        keeps = not self.starts and (self.awaits_all_growth or not self.changed)
+        keeps = not self.starts and (self.awaits_growth or not self.changed)
         return self.role.status.size if keeps else self.allocated
 
     @property
     def is_resized(self) -> bool:
         """Whether the plan writes another size to its Job."""
         return not self.starts and self.planned_size != self.role.status.size
+
+    @property
+    def awaits_growth(self) -> bool:
+        """Whether its growth, or that of its whole job if that restarts, waits to be one step."""
+        restart = self.hold.restart if self.restarts_to_resize else None
+        if restart is None:
+            return self.awaits_all_growth
+        return self.size > self.role.status.size and self.changed and restart.waits
 
     @property
     def awaits_all_growth(self) -> bool:

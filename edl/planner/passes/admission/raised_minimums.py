@@ -17,6 +17,7 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
 from edl.planner.gangs.gang import Gang
+from edl.planner.packing.pack_order import reserve_nodes
 from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -186,21 +187,30 @@ def _may_restart(restart: JobRestart) -> bool:
 def _raise_by_restart(sources: ClaimSources, restart: JobRestart) -> bool:
     """Place all that the job lacks of its minimums, or reserve that; else it keeps its size.
 
-    The job runs on until all places that are reserved are idle, as a gang would wait for them.
+    The job runs on until all reserved places are idle, as a gang would wait for them.
     """
     unplaced, job = restart.unplaced(), restart.job
-    if restart.place(unplaced):
-        return True
     requests, quota_request = [group.request for group in unplaced], restart.quota_request(unplaced)
     scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
     restart.awaited = True
+    reservation = None
     if not sources.reclaimable.quotas.exceeded(quota_request, scope):
         reservation = Reservation(sources.snapshot.capacity, requests, quota_request=quota_request)
-        if reserve_capacity(reservation, sources.reclaimable, scope, whole=True):
-            sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
-            sources.results.pipeline(requests, reservation.nodes, job.key)
-            restart.deny_growth(reasons.leaving(sum(request.pods for request in requests)))
-            return True
-    room = sources.reclaimable.capacity.with_idle(scope)
-    restart.deny_growth(why_kept(restart, unplaced, room))
-    return False
+    if reservation is None or not reserve_capacity(
+        reservation, sources.reclaimable, scope, whole=True
+    ):
+        room = sources.reclaimable.capacity.with_idle(scope)
+        restart.deny_growth(why_kept(restart, unplaced, room))
+        return False
+    sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
+    for request, nodes in zip(requests, reservation.nodes, strict=True):
+        for node in nodes:
+            request.pod_class.future_idle.release(node)
+    quota_request.release(FUTURE_IDLE)
+    restart.awaited = not restart.place(unplaced)
+    if restart.awaited:
+        reserve_nodes(requests, reservation.nodes, FUTURE_IDLE)
+        quota_request.reserve(FUTURE_IDLE)
+        sources.results.pipeline(requests, reservation.nodes, job.key)
+        restart.deny_growth(reasons.leaving(sum(request.pods for request in requests)))
+    return True

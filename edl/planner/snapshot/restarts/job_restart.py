@@ -13,6 +13,7 @@ Nor is it stopped if a quota has become too small for its minimums, which remove
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import starmap
 from typing import NamedTuple
 
@@ -52,6 +53,11 @@ class Unplaced(NamedTuple):
     def placed(self) -> int:
         """How many replicas of the role have places already."""
         return self.allocation.size - len(self.stranded)
+
+
+def _is_patient(allocation: RoleAllocation, size: int) -> bool:
+    """Whether a role of this size may wait for growth of others."""
+    return size >= allocation.role.spec.min and allocation.hold.patience > timedelta()
 
 
 def lacking(allocation: RoleAllocation) -> int:
@@ -113,8 +119,21 @@ class JobRestart:
 
     @property
     def waits(self) -> bool:
-        """Whether the job keeps its sizes until it has places for all of its growth."""
-        return self.awaited or any(role.awaits_all_growth for role in self.roles)
+        """Whether all roles keep their sizes while one awaits its growth: each restart is of all.
+
+        Not if the job restarts anyway, for a minimum or to scale down, or if one of them has waited
+        for long enough: otherwise they might keep each other waiting in turn.
+        """
+        roles = [role for role in self.roles if role.restarts_to_resize and role.changed]
+        if not any(role.awaits_all_growth for role in roles):
+            return False
+        below = any(role.allocated < role.role.spec.min for role in roles)
+        ready = (role for role in roles if not role.awaits_all_growth)
+        sizes = ((role, role.role.status.size) for role in ready)
+        return all(
+            role.allocated == size or (role.allocated > size and (below or _is_patient(role, size)))
+            for role, size in sizes
+        )
 
     @property
     def has_rules(self) -> bool:
