@@ -27,6 +27,8 @@ class Placement(NamedTuple):
     """Whether it counts in quotas; False if it has succeeded or has no work left."""
     taken: ResourceAmounts | None = None
     """What it takes of its node, if it is known to hold devices; None: as much as a new pod."""
+    stranded: bool = False
+    """Its node would not take its pod again, if that were placed anew."""
 
     @property
     def horizon(self) -> Horizon:

@@ -60,6 +60,11 @@ def _is_patient(allocation: RoleAllocation, size: int) -> bool:
     return size >= allocation.role.spec.min and allocation.hold.patience > timedelta()
 
 
+def _stranded(allocation: RoleAllocation) -> list[int]:
+    placements = enumerate(allocation.placements)
+    return [position for position, placement in placements if placement.stranded][::-1]
+
+
 def lacking(allocation: RoleAllocation) -> int:
     """How many replicas a started role lacks of its minimum, or of its remaining work items."""
     return 0 if allocation.starts else max(_least(allocation) - allocation.size, 0)
@@ -75,8 +80,6 @@ class JobRestart:
 
     snapshot: Snapshot
     roles: Sequence[RoleAllocation]
-    stranded: Mapping[RoleAllocation, Counter[int]]
-    """By role, how many of its replicas on each node are stranded."""
     lacks_places: bool = False
     """Not all replicas come back where they are; False again once each has a place."""
     least: dict[RoleAllocation, int] = field(default_factory=dict)
@@ -142,7 +145,7 @@ class JobRestart:
 
     def unplaced(self, new: Callable[[RoleAllocation], int] = lacking) -> list[Unplaced]:
         """What needs places, the hardest to place first; `new`: how many replicas a role gets."""
-        groups = (Unplaced(role, self._positions(role), new(role)) for role in self.roles)
+        groups = (Unplaced(role, _stranded(role), new(role)) for role in self.roles)
         return sorted(
             (group for group in groups if group.request.pods),
             key=lambda group: (
@@ -150,16 +153,6 @@ class JobRestart:
                 -group.allocation.cluster_fraction,
             ),
         )
-
-    def _positions(self, allocation: RoleAllocation) -> list[int]:
-        left, placements = Counter(self.stranded.get(allocation)), allocation.placements
-        positions = []
-        for position in range(len(placements) - 1, -1, -1) if left else ():
-            placement = placements[position]
-            if left[placement.node] > 0 and not placement.is_new:
-                left[placement.node] -= 1
-                positions.append(position)
-        return positions
 
     def quota_request(self, unplaced: Sequence[Unplaced]) -> QuotaRequest:
         """What the new ones of these replicas count together."""
@@ -194,19 +187,17 @@ class JobRestart:
             if allocation.restarts_to_resize:
                 allocation.hold.deny_as_well(why)
 
-    def keep_what_it_needs(
-        self, given_back: dict[QuotaLine, int], *, moves: bool, held: bool
-    ) -> None:
+    def keep_what_it_needs(self, extras: dict[QuotaLine, int], *, moves: bool, held: bool) -> None:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
         others suffice; or first, if idle capacity has places for them (`moves`). `held`: it keeps
-        its size in any case. `given_back`: what extras of all jobs use of exceeded quotas that take
-        it back.
+        its size in any case. `extras`: what extras of all jobs use of each exceeded quota that
+        takes it back.
         """
         self.least = {role: self._least_size(role) for role in self.roles}
-        self.over = self._exceeded_quota(given_back)
-        missing = (self.least[role] - role.size + self._stranded_of(role) for role in self.roles)
+        self.over = self._exceeded_quota(extras)
+        missing = (self.least[role] - role.size + len(_stranded(role)) for role in self.roles)
         lacks = self.over is not None or any(count > 0 for count in missing)
         self.moves = moves and not held and lacks and self._fits_elsewhere()
         self.keeps_size = (lacks or held) and not self.moves
@@ -214,11 +205,11 @@ class JobRestart:
             self.deny_growth(self._why_not_again())
         for allocation in self.roles:
             if allocation.restarts_to_resize:
-                self._put_last(allocation, stranded=not self.moves)
+                _put_last(allocation, stranded=not self.moves)
                 if self.keeps_size:
-                    for quota in given_back:
-                        kept = allocation.extras * allocation.quota_request.amount(quota)
-                        given_back[quota] -= kept
+                    extras |= {
+                        line: extras[line] - _extras_in(line, [allocation]) for line in extras
+                    }
                     allocation.min_replicas = max(allocation.min_replicas, allocation.size)
                     allocation.max_replicas = max(allocation.max_replicas, allocation.size)
 
@@ -235,12 +226,12 @@ class JobRestart:
         """Whether idle capacity has places for all stranded replicas of the smallest sizes."""
         if any(map(lacking, self.roles)) or self.over:
             return False
-        moved = ((role, min(self._stranded_of(role), self.least[role])) for role in self.roles)
+        moved = ((role, min(len(_stranded(role)), self.least[role])) for role in self.roles)
         requests = [PodSetRequest(role.pod_class, pods) for role, pods in moved]
         placed = pack_in_best_order(self.snapshot.capacity.idle, requests, IDLE)
         return placed == [request.pods for request in requests]
 
-    def _exceeded_quota(self, given_back: Mapping[QuotaLine, int]) -> tuple[QuotaLine, int] | None:
+    def _exceeded_quota(self, extras: Mapping[QuotaLine, int]) -> tuple[QuotaLine, int] | None:
         """A quota that its smallest sizes exceed without what it uses now, and what they count."""
         if not exceeds_quota(self.roles):
             return None
@@ -248,7 +239,7 @@ class JobRestart:
         least = request_of(self.job, [(role.role, self.least[role]) for role in self.roles])
         uses = request_of(self.job, [(role.role, role.size) for role in self.roles])
         for quota, cost in least.amounts:
-            others = given_back[quota] - extras_in(quota, self.roles) if quota in given_back else 0
+            others = extras[quota] - _extras_in(quota, self.roles) if quota in extras else 0
             if cost > quota.future_remaining + uses.amount(quota) + others:
                 return quota, cost
         return None
@@ -266,17 +257,11 @@ class JobRestart:
         least = self.least.get(allocation, allocation.size) if self.keeps_size else allocation.size
         return min(allocation.min_replicas, least)
 
-    def _stranded_of(self, allocation: RoleAllocation) -> int:
-        """How many replicas of a role were stranded."""
-        return sum(self.stranded.get(allocation, Counter()).values())
 
-    def _put_last(self, allocation: RoleAllocation, *, stranded: bool) -> None:
-        """Put the stranded replicas last, or the others."""
-        if allocation.unscheduled or allocation not in self.stranded:
-            return
-        placements, moved = allocation.placements, set(self._positions(allocation))
-        order = sorted(range(len(placements)), key=lambda index: (index in moved) is stranded)
-        allocation.placements = [placements[index] for index in order]
+def _put_last(allocation: RoleAllocation, *, stranded: bool) -> None:
+    """Put the stranded replicas last, or the others."""
+    if not allocation.unscheduled:
+        allocation.placements.sort(key=lambda placement: placement.stranded is stranded)
 
 
 def exceeds_quota(roles: Iterable[RoleAllocation]) -> bool:
@@ -285,7 +270,7 @@ def exceeds_quota(roles: Iterable[RoleAllocation]) -> bool:
     return any(quota.future_remaining < 0 for amounts in counted for quota, _ in amounts)
 
 
-def extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
+def _extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
     """What extras of these roles use of a quota."""
     return sum(role.extras * role.quota_request.amount(quota) for role in roles)
 
@@ -303,22 +288,21 @@ def set_restarts(
     the places, or by rules between pods: no claim takes what they have. `moves`: others may.
     """
     search = StrandedSearch(snapshot)
-    given_back = {
-        quota: extras_in(quota, snapshot.allocations)
+    extras = {
+        quota: _extras_in(quota, snapshot.allocations)
         for quota in snapshot.quotas.lines.values()
         if quota.spec.takes_back and quota.future_remaining < 0
     }
     for roles in started:
         if not any(role.restarts_to_resize and role.resizable for role in roles):
             continue
-        restart = JobRestart(snapshot, roles, search.by_role(roles))
+        restart = JobRestart(snapshot, roles)
         for allocation in roles:
             allocation.hold.restart = restart
         held = restart.job.key in stuck or (restart.has_rules and not moves)
-        lacks = restart.stranded or any(map(lacking, roles)) or exceeds_quota(roles)
-        if held or lacks:
+        if search.mark(roles) or held or any(map(lacking, roles)) or exceeds_quota(roles):
             restart.lacks_places = True
-            restart.keep_what_it_needs(given_back, moves=moves, held=held)
+            restart.keep_what_it_needs(extras, moves=moves, held=held)
 
 
 def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:

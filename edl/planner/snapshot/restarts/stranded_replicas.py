@@ -1,7 +1,7 @@
 """Stranded replicas: their nodes would not take their pods again, if these were placed anew."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,32 +23,32 @@ class StrandedSearch:
         self._refusing: dict[PodClass, Sequence[bool]] = {}
         """By pod class and node, whether the node may refuse a pod that it has now."""
 
-    def by_role(self, roles: Sequence[RoleAllocation]) -> Mapping[RoleAllocation, Counter[int]]:
-        """By role of one job, and by node, how many replicas are stranded.
+    def mark(self, roles: Sequence[RoleAllocation]) -> bool:
+        """Mark the stranded replicas of one job; False if it has none.
 
         Roles of a fixed size keep their places first.
         """
         # Fast path: the nodes of most jobs would take all of their pods again.
         if not any(map(self._may_be_stranded, roles)):
-            return {}
-        there = {role: Counter(one.node for one in role.placements) for role in roles}
-        nodes = np.array([node for node in set().union(*there.values()) if node != NO_NODE])
-        pods = {role: np.array([on[node] for node in nodes.tolist()]) for role, on in there.items()}
+            return False
+        on_nodes = {role: Counter(one.node for one in role.placements) for role in roles}
+        nodes = np.array([node for node in set().union(*on_nodes.values()) if node != NO_NODE])
+        pods = {
+            role: np.array([there[node] for node in nodes.tolist()])
+            for role, there in on_nodes.items()
+        }
         room = self._future_idle[:, nodes]
         for role, running in pods.items():
             role.pod_class.subtract(room, -running, nodes)
         room = np.maximum(room, 0)
-        by_role = dict[RoleAllocation, Counter[int]]()
         for role in sorted(roles, key=_places_last):
             pod_class, running = role.pod_class, pods[role]
             stay = np.minimum(running, pod_class.pods_by_resources(room, nodes))
             if pod_class.claims_devices:  # each keeps the devices that it holds
                 stay = np.where(pod_class.eligible[nodes], running, 0)
             pod_class.subtract(room, stay, nodes)
-            leave = zip(nodes.tolist(), (running - stay).tolist(), strict=True)
-            if stranded := +Counter(dict(leave)):
-                by_role[role] = stranded
-        return by_role
+            _mark_last(role, dict(zip(nodes.tolist(), (running - stay).tolist(), strict=True)))
+        return any(placement.stranded for role in roles for placement in role.placements)
 
     def _may_be_stranded(self, allocation: RoleAllocation) -> bool:
         pod_class = allocation.pod_class
@@ -64,3 +64,12 @@ class StrandedSearch:
 
 def _places_last(allocation: RoleAllocation) -> tuple[bool, int]:
     return allocation.role.spec.resizing is not ResizePolicy.FIXED, allocation.rank
+
+
+def _mark_last(role: RoleAllocation, leave: dict[int, int]) -> None:
+    """Mark as many replicas of a role on each node as leave it, the last ones first."""
+    for position in range(role.size - 1, -1, -1) if any(leave.values()) else ():
+        placement = role.placements[position]
+        if leave.get(placement.node):
+            leave[placement.node] -= 1
+            role.placements[position] = placement._replace(stranded=True)
