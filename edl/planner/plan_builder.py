@@ -21,7 +21,7 @@ from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.passes.node_clearing import drains_of_moves
 from edl.planner.passes.staying_pods import staying_pods
-from edl.planner.passes.whole_restarts import why_kept
+from edl.planner.passes.whole_restarts import restart_gang, why_kept
 from edl.planner.plan import (
     Admission,
     Drain,
@@ -164,8 +164,9 @@ class PlanBuilder:
             until = self.snapshot.moves.until if moving else allocation.hold.until
             self.results.hold(key, reason, until)
         elif (restart := allocation.hold.restart) and restart.keeps_above_limits(allocation):
+            gang = restart_gang(self.snapshot, restart.roles)
             room = self.snapshot.capacity.future_idle
-            self.results.hold(key, why_kept(restart, restart.unplaced(), room))
+            self.results.hold(key, why_kept(restart, gang, room))
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""

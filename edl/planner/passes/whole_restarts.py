@@ -1,29 +1,76 @@
 """Restarts of jobs for new sizes (`JobRestart`): all of their roles together, with all places."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
-from edl.model.causes.scarcity import Shortage
+from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
 from edl.planner.gangs.empty_cluster import may_start_again
-from edl.planner.packing.pack_order import pack_in_best_order
-from edl.planner.packing.placement import first_placement
+from edl.planner.gangs.gang import Gang
+from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
+from edl.planner.packing.placement import Placement, first_placement
+from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restarts.job_restart import (
     JobRestart,
-    Unplaced,
     lacking,
     planned_restarts,
+    staying,
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _MOST_CHECKED: Final = 8
 """Most jobs of one plan whose rules are looked at, as each costs a snapshot of the cluster."""
+
+
+def restart_gang(
+    snapshot: Snapshot,
+    roles: Sequence[RoleAllocation],
+    new: Callable[[RoleAllocation], int] = lacking,
+) -> Gang:
+    """The pods of one job's started roles that need places, as if they started together.
+
+    Those of stranded replicas and, for each role, `new` ones, which quotas do not count yet.
+    """
+    more = {role: new(role) for role in roles}
+    pods = [(role, role.size - staying(role) + more[role]) for role in roles]
+    return Gang(
+        roles[0].job,
+        tuple(role.role for role, count in pods if count),
+        tuple(PodSetRequest(role.pod_class, count) for role, count in pods if count),
+        quota_request=snapshot.quotas.request_of(
+            roles[0].job, [(role.role, count) for role, count in more.items()]
+        ),
+    )
+
+
+def place(restart: JobRestart, gang: Gang) -> bool:
+    """Place all pods of its `restart_gang` on idle capacity; False, and no change, if one lacks it.
+
+    New replicas up to the minimum belong to it.
+    """
+    if not gang.quota_request.allows(IDLE) or (nodes := reserve_idle(gang.requests)) is None:
+        return False
+    by_name = {role.role.name: role for role in restart.roles}
+    for role, there in zip(gang.roles, nodes, strict=True):
+        allocation = by_name[role.name]
+        positions = stranded(allocation)
+        for node in there:
+            allocation.pod_class.idle.release(node)
+            if positions:
+                to = Placement(node, holds_idle=True, is_new=False)
+                allocation.move(positions.pop(0), to)
+            else:
+                allocation.place(node, IDLE)
+        if allocation.size <= role.spec.min:
+            allocation.min_replicas = allocation.size
+    restart.lacks_places = False
+    return True
 
 
 def grow_whole(grown: RoleAllocation) -> bool:
@@ -34,39 +81,48 @@ def grow_whole(grown: RoleAllocation) -> bool:
     restart = grown.hold.restart
     if restart is None:
         return False
-    unplaced = restart.unplaced(lambda role: lacking(role) or int(role is grown))
-    if restart.place(unplaced):
+    snapshot = restart.snapshot
+    gang = restart_gang(snapshot, restart.roles, lambda role: lacking(role) or int(role is grown))
+    if place(restart, gang):
         return True
-    restart.deny_growth(why_kept(restart, unplaced, restart.snapshot.capacity.future_idle))
+    restart.deny_growth(why_kept(restart, gang, snapshot.capacity.future_idle))
     return False
 
 
-def why_kept(restart: JobRestart, unplaced: Sequence[Unplaced], room: Ints) -> Reason:
+def why_kept(restart: JobRestart, gang: Gang, room: Ints) -> Reason:
     """Why a job is not restarted for another size; `room`: int64[resources, nodes]."""
-    snapshot = restart.snapshot
     if restart.over:
         quota, cost = restart.over
         return reasons.insufficient_quota(quota.spec, cost, quota.used)
-    if not unplaced:
+    if not gang.requests:
         return reasons.minimum_pending(restart.job.key)
-    request = restart.quota_request(unplaced)
-    if line := request.exceeded(FUTURE_IDLE):
-        return reasons.insufficient_quota(line.spec, request.amount(line), line.used)
-    for group in unplaced:
-        if error := no_node_error(snapshot, group.allocation.pod_class):
+    if line := gang.quota_request.exceeded(FUTURE_IDLE):
+        return reasons.insufficient_quota(line.spec, gang.quota_request.amount(line), line.used)
+    for request in gang.requests:
+        if error := no_node_error(restart.snapshot, request.pod_class):
             return reasons.no_node(error)
-    return reasons.gang(shortage(snapshot, unplaced, room, FUTURE_IDLE))
+    return reasons.gang(shortage(restart.snapshot, restart.roles, gang, room, FUTURE_IDLE))
 
 
 def shortage(
-    snapshot: Snapshot, unplaced: Sequence[Unplaced], room: Ints, horizon: Horizon
+    snapshot: Snapshot,
+    roles: Iterable[RoleAllocation],
+    gang: Gang,
+    room: Ints,
+    horizon: Horizon,
 ) -> Shortage:
-    """How many pods of these roles fit, beside those in place; `room`: int64[resources, nodes]."""
-    requests = [group.request for group in unplaced]
-    fitting = sum(pack_in_best_order(room, requests, horizon))
-    fitting += sum(group.placed for group in unplaced)
-    wants = tuple(group.need for group in unplaced)
-    return Shortage(wants, fitting, scarcest(snapshot, room, requests, horizon))
+    """How many pods of a gang's whole roles fit, those in place included.
+
+    room: int64[resources, nodes].
+    """
+    stay = {role.role.name: staying(role) for role in roles}
+    needs = tuple(
+        ResourceNeed(role.name, stay[role.name] + pods, pod_class.shape.requests)
+        for role, (pod_class, pods) in zip(gang.roles, gang.requests, strict=True)
+    )
+    fitting = sum(pack_in_best_order(room, gang.requests, horizon))
+    fitting += sum(stay[role.name] for role in gang.roles)
+    return Shortage(needs, fitting, scarcest(snapshot, room, gang.requests, horizon))
 
 
 def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
@@ -90,22 +146,26 @@ def forbidden_by_rules(snapshot: Snapshot) -> frozenset[JobKey]:
 def _settle(restart: JobRestart) -> bool:
     """Whether all replicas of its smallest size have places; the others get one or are evicted."""
     cause = next((role.reason for role in restart.roles if role.reason), None)
-    unplaced = restart.unplaced()
-    places = [_place_or_evict(restart, group, cause) for group in unplaced]
-    restart.lacks_places = not all(places) or any(group.new for group in unplaced)
+    places = [_place_or_evict(role, restart.least[role], cause) for role in restart.roles]
+    restart.lacks_places = not all(places) or any(map(lacking, restart.roles))
     return all(places)
 
 
-def _place_or_evict(restart: JobRestart, group: Unplaced, cause: Reason | None) -> bool:
-    allocation, left = group.allocation, list[int]()
-    for position in reversed(group.stranded):  # those of the minimum first
+def _place_or_evict(allocation: RoleAllocation, least: int, cause: Reason | None) -> bool:
+    left = list[int]()
+    for position in reversed(stranded(allocation)):  # those of the minimum first
         if to := first_placement(allocation.pod_class, horizons=(IDLE,)):
             allocation.move(position, to)
         else:
             left.append(position)
-    least = restart.least[allocation]
     while left and allocation.restarts_to_resize and allocation.size > least:
         move_last(allocation, left.pop())
         allocation.evict()
         allocation.reason = allocation.reason or cause
     return not left
+
+
+def stranded(allocation: RoleAllocation) -> list[int]:
+    """The positions of the stranded replicas, the highest first."""
+    placements = allocation.placements
+    return [index for index in range(len(placements) - 1, -1, -1) if placements[index].stranded]

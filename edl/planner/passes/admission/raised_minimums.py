@@ -23,11 +23,11 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
-from edl.planner.passes.whole_restarts import shortage, why_kept
+from edl.planner.passes.whole_restarts import place, restart_gang, shortage, why_kept
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
-from edl.planner.snapshot.restarts.job_restart import JobRestart, Unplaced, lacking
+from edl.planner.snapshot.restarts.job_restart import JobRestart, lacking
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.spec.allowed_sizes import most_replicas, with_work
 
@@ -53,15 +53,13 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
     Its own pods stay where they are, but those that a restart has to place anew.
     """
     restart = below[0].hold.restart
-    groups = restart.unplaced() if restart else [Unplaced(one, [], lacking(one)) for one in below]
-    moved = {group.allocation: frozenset(group.stranded) for group in groups}
+    gang = restart_gang(snapshot, restart.roles if restart else below)
     room = snapshot.capacity_without_training_jobs.copy()
     rank = below[0].queue_rank
-    for allocation in (one for one in snapshot.allocations if one.queue_rank == rank):
-        gone = moved.get(allocation, ())
-        stays = [one for index, one in enumerate(allocation.placements) if index not in gone]
-        reserve_in(allocation.pod_class, room, stays)
-    short = shortage(snapshot, groups, room, Horizon.EMPTY)
+    roles = [one for one in snapshot.allocations if one.queue_rank == rank]
+    for role in roles:
+        reserve_in(role.pod_class, room, (one for one in role.placements if not one.stranded))
+    short = shortage(snapshot, roles, gang, room, Horizon.EMPTY)
     fits = short.fitting == sum(need.pods for need in short.needs)
     return None if fits else reasons.gang(short, never=True)
 
@@ -82,7 +80,8 @@ def serve_raise(
     if allocation.size >= claimed_size(allocation):
         return
     restart = allocation.hold.restart if allocation.lacks_places else None
-    gang = _raised_gang(sources.snapshot, allocation, restart)
+    roles = restart.roles if restart else (allocation,)
+    gang = restart_gang(sources.snapshot, roles, _claimed)
     if first := _goes_first(heads, gang):
         allocation.hold.deny_as_well(reasons.goes_first(first))
         if restart:
@@ -121,22 +120,6 @@ def _waited_long(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
     """Whether a raise that waits for capacity has become a queue head, as a gang would."""
     since = allocation.role.growth_awaited_since or snapshot.clock.now
     return snapshot.clock.elapsed_or_recheck(since, snapshot.limits.queue_patience)
-
-
-def _raised_gang(
-    snapshot: Snapshot, allocation: RoleAllocation, restart: JobRestart | None
-) -> Gang:
-    """All pods that the raise asks for, as if they started together."""
-    groups = (
-        restart.unplaced(_claimed) if restart else [Unplaced(allocation, [], _claimed(allocation))]
-    )
-    counted = snapshot.quotas.request_of(
-        allocation.job, [(group.allocation.role, group.new) for group in groups]
-    )
-    names, requests = zip(
-        *[(group.allocation.role, group.request) for group in groups], strict=True
-    )
-    return Gang(allocation.job, names, requests, quota_request=counted)
 
 
 def _claimed(allocation: RoleAllocation) -> int:
@@ -189,28 +172,25 @@ def _raise_by_restart(sources: ClaimSources, restart: JobRestart) -> bool:
 
     The job runs on until all reserved places are idle, as a gang would wait for them.
     """
-    unplaced, job = restart.unplaced(), restart.job
-    requests, quota_request = [group.request for group in unplaced], restart.quota_request(unplaced)
+    snapshot, job, reclaimable = sources.snapshot, restart.job, sources.reclaimable
+    gang = restart_gang(snapshot, restart.roles)
+    requests, quota_request = list(gang.requests), gang.quota_request
     scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
-    restart.awaited = True
-    reservation = None
-    if not sources.reclaimable.quotas.exceeded(quota_request, scope):
-        reservation = Reservation(sources.snapshot.capacity, requests, quota_request=quota_request)
-    if reservation is None or not reserve_capacity(
-        reservation, sources.reclaimable, scope, whole=True
-    ):
-        room = sources.reclaimable.capacity.with_idle(scope)
-        restart.deny_growth(why_kept(restart, unplaced, room))
+    restart.awaited, reservation = True, None
+    if not reclaimable.quotas.exceeded(quota_request, scope):
+        reservation = Reservation(snapshot.capacity, requests, quota_request=quota_request)
+    if not (reservation and reserve_capacity(reservation, reclaimable, scope, whole=True)):
+        restart.deny_growth(why_kept(restart, gang, reclaimable.capacity.with_idle(scope)))
         return False
     sources.record_evicted(reservation.evicted, reasons.room_for_minimum(job.key))
     for request, nodes in zip(requests, reservation.nodes, strict=True):
         for node in nodes:
             request.pod_class.future_idle.release(node)
     quota_request.release(FUTURE_IDLE)
-    restart.awaited = not restart.place(unplaced)
+    restart.awaited = not place(restart, gang)
     if restart.awaited:
         reserve_nodes(requests, reservation.nodes, FUTURE_IDLE)
         quota_request.reserve(FUTURE_IDLE)
         sources.results.pipeline(requests, reservation.nodes, job.key)
-        restart.deny_growth(reasons.leaving(sum(request.pods for request in requests)))
+        restart.deny_growth(reasons.leaving(gang.pods))
     return True

@@ -11,48 +11,22 @@ Nor is it stopped if a quota has become too small for its minimums, which remove
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import starmap
-from typing import NamedTuple
 
 from edl import reasons
 from edl.feasibility.horizon import IDLE
 from edl.model import JobKey, Reason, TrainingJob
 from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
-from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
-from edl.planner.packing.placement import Placement
+from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
+from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.spec.allowed_sizes import most_replicas, with_work
-
-
-class Unplaced(NamedTuple):
-    """Replicas of one role that a restart needs places for."""
-
-    allocation: RoleAllocation
-    stranded: list[int]
-    """Positions of existing replicas, the highest first."""
-    new: int
-
-    @property
-    def request(self) -> PodSetRequest:
-        return PodSetRequest(self.allocation.pod_class, len(self.stranded) + self.new)
-
-    @property
-    def need(self) -> ResourceNeed:
-        """What the whole role requests after the restart."""
-        role, requests = self.allocation.role, self.allocation.pod_class.shape.requests
-        return ResourceNeed(role.name, self.allocation.size + self.new, requests)
-
-    @property
-    def placed(self) -> int:
-        """How many replicas of the role have places already."""
-        return self.allocation.size - len(self.stranded)
 
 
 def _is_patient(allocation: RoleAllocation, size: int) -> bool:
@@ -60,9 +34,9 @@ def _is_patient(allocation: RoleAllocation, size: int) -> bool:
     return size >= allocation.role.spec.min and allocation.hold.patience > timedelta()
 
 
-def _stranded(allocation: RoleAllocation) -> list[int]:
-    placements = enumerate(allocation.placements)
-    return [position for position, placement in placements if placement.stranded][::-1]
+def staying(allocation: RoleAllocation) -> int:
+    """How many replicas of a role are not stranded."""
+    return sum(not placement.stranded for placement in allocation.placements)
 
 
 def lacking(allocation: RoleAllocation) -> int:
@@ -80,6 +54,7 @@ class JobRestart:
 
     snapshot: Snapshot
     roles: Sequence[RoleAllocation]
+    """The hardest to place first."""
     lacks_places: bool = False
     """Not all replicas come back where they are; False again once each has a place."""
     least: dict[RoleAllocation, int] = field(default_factory=dict)
@@ -143,44 +118,6 @@ class JobRestart:
         """Whether rules between pods may keep its pods from starting again."""
         return any(role.pod_class.constraints for role in self.roles)
 
-    def unplaced(self, new: Callable[[RoleAllocation], int] = lacking) -> list[Unplaced]:
-        """What needs places, the hardest to place first; `new`: how many replicas a role gets."""
-        groups = (Unplaced(role, _stranded(role), new(role)) for role in self.roles)
-        return sorted(
-            (group for group in groups if group.request.pods),
-            key=lambda group: (
-                group.allocation.pod_class.follows_others,
-                -group.allocation.cluster_fraction,
-            ),
-        )
-
-    def quota_request(self, unplaced: Sequence[Unplaced]) -> QuotaRequest:
-        """What the new ones of these replicas count together."""
-        new = [(group.allocation.role, group.new) for group in unplaced]
-        return self.snapshot.quotas.request_of(self.job, new)
-
-    def place(self, unplaced: Sequence[Unplaced]) -> bool:
-        """Place all of these replicas on idle capacity; False, and no change, if it is too small.
-
-        New replicas up to the minimum belong to it.
-        """
-        if not self.quota_request(unplaced).allows(IDLE):
-            return False
-        if (nodes := reserve_idle([group.request for group in unplaced])) is None:
-            return False
-        for (allocation, stranded, _), there in zip(unplaced, nodes, strict=True):
-            for index, node in enumerate(there):
-                allocation.pod_class.idle.release(node)
-                if index < len(stranded):
-                    to = Placement(node, holds_idle=True, is_new=False)
-                    allocation.move(stranded[index], to)
-                else:
-                    allocation.place(node, IDLE)
-            if allocation.size <= allocation.role.spec.min:
-                allocation.min_replicas = allocation.size
-        self.lacks_places = False
-        return True
-
     def deny_growth(self, why: Reason) -> None:
         """Deny growth to all roles that restart the job."""
         for allocation in self.roles:
@@ -197,8 +134,7 @@ class JobRestart:
         """
         self.least = {role: self._least_size(role) for role in self.roles}
         self.over = self._exceeded_quota(extras)
-        missing = (self.least[role] - role.size + len(_stranded(role)) for role in self.roles)
-        lacks = self.over is not None or any(count > 0 for count in missing)
+        lacks = bool(self.over) or any(self.least[role] > staying(role) for role in self.roles)
         self.moves = moves and not held and lacks and self._fits_elsewhere()
         self.keeps_size = (lacks or held) and not self.moves
         if held and self.has_rules:
@@ -226,8 +162,10 @@ class JobRestart:
         """Whether idle capacity has places for all stranded replicas of the smallest sizes."""
         if any(map(lacking, self.roles)) or self.over:
             return False
-        moved = ((role, min(len(_stranded(role)), self.least[role])) for role in self.roles)
-        requests = [PodSetRequest(role.pod_class, pods) for role, pods in moved]
+        requests = [
+            PodSetRequest(role.pod_class, min(role.size - staying(role), self.least[role]))
+            for role in self.roles
+        ]
         placed = pack_in_best_order(self.snapshot.capacity.idle, requests, IDLE)
         return placed == [request.pods for request in requests]
 
@@ -256,6 +194,10 @@ class JobRestart:
         """
         least = self.least.get(allocation, allocation.size) if self.keeps_size else allocation.size
         return min(allocation.min_replicas, least)
+
+
+def _placing_order(allocation: RoleAllocation) -> tuple[bool, float]:
+    return allocation.pod_class.follows_others, -allocation.cluster_fraction
 
 
 def _put_last(allocation: RoleAllocation, *, stranded: bool) -> None:
@@ -296,7 +238,7 @@ def set_restarts(
     for roles in started:
         if not any(role.restarts_to_resize and role.resizable for role in roles):
             continue
-        restart = JobRestart(snapshot, roles)
+        restart = JobRestart(snapshot, sorted(roles, key=_placing_order))
         for allocation in roles:
             allocation.hold.restart = restart
         held = restart.job.key in stuck or (restart.has_rules and not moves)
