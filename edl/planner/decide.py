@@ -82,7 +82,7 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
     """
     vacating, queue = _serve_claims(snapshot, results)
     give_up_lost_extras(snapshot, results)
-    stuck_early = settle_restarts(snapshot)
+    stuck_jobs = settle_restarts(snapshot)
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:
         vacating.keep_growth_to_needed_nodes()
@@ -95,7 +95,7 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
         Rebalance(snapshot, ceiling, team, teams).run(stuck)
     let_moves_go_first(snapshot, results)
     order.run()
-    return stuck_early | settle_restarts(snapshot)
+    return stuck_jobs
 
 
 def _serve_claims(

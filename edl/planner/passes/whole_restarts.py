@@ -132,8 +132,7 @@ def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
     these.
     """
     restarting = [restart for restart in planned_restarts(snapshot) if restart.lacks_places]
-    unsettled = [restart for restart in restarting if not _settle(restart)]
-    return frozenset(restart.job.key for restart in unsettled if restart.moves)
+    return frozenset(restart.job.key for restart in restarting if not _settle(restart))
 
 
 def forbidden_by_rules(snapshot: Snapshot) -> frozenset[JobKey]:

@@ -27,7 +27,7 @@ from edl.planner.passes.admission.raised_minimums import (
 )
 from edl.planner.passes.admission.team_claims import in_team_order
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
-from edl.planner.passes.restarting_gangs import RestartingGangs
+from edl.planner.passes.restarting_gangs import start_again
 from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
@@ -105,7 +105,7 @@ class AdmissionQueue:
         again = [gang for gang in whole if gang.is_restarting]
         most = max((gang.job.priority for gang in whole if not gang.is_restarting), default=None)
         anew = {gang.job.key for gang in again if _gives_way(gang, most)}
-        restarted = RestartingGangs(self._gangs).run(again, anew)
+        restarted = start_again(self._gangs, again, anew)
         return [gang for gang in whole if gang.job.key not in restarted]
 
     def _serve_in_order(

@@ -59,8 +59,6 @@ class JobRestart:
     """Not all replicas come back where they are; False again once each has a place."""
     least: dict[RoleAllocation, int] = field(default_factory=dict)
     """By role, the smallest size at which it may come back."""
-    moves: bool = False
-    """Extras may be taken although minimums need other places, because these were idle."""
     keeps_size: bool = False
     """No claim takes extras of the job, nor is it scaled down for its user."""
     over: tuple[QuotaLine, int] | None = None
@@ -128,20 +126,21 @@ class JobRestart:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
-        others suffice; or first, if idle capacity has places for them (`moves`). `held`: it keeps
+        others suffice; or first, if minimums may move and idle capacity has places for them: then
+        extras may be taken, and another claim may still take these places. `held`: it keeps
         its size in any case. `extras`: what extras of all jobs use of each exceeded quota that
         takes it back.
         """
         self.least = {role: self._least_size(role) for role in self.roles}
         self.over = self._exceeded_quota(extras)
         lacks = bool(self.over) or any(self.least[role] > staying(role) for role in self.roles)
-        self.moves = moves and not held and lacks and self._fits_elsewhere()
-        self.keeps_size = (lacks or held) and not self.moves
+        moves = moves and not held and lacks and self._fits_elsewhere()
+        self.keeps_size = (lacks or held) and not moves
         if held and self.has_rules:
             self.deny_growth(self._why_not_again())
         for allocation in self.roles:
             if allocation.restarts_to_resize:
-                _put_last(allocation, stranded=not self.moves)
+                _put_last(allocation, stranded=not moves)
                 if self.keeps_size:
                     extras |= {
                         line: extras[line] - _extras_in(line, [allocation]) for line in extras
