@@ -28,8 +28,7 @@ from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_guarantees import NO_TEAM
 
 _MOST_ATTEMPTS: Final = 5
-"""How often a decision begins anew at most, each time with more jobs that keep their extras; in
-the last one all keep them whose minimums would have no places, or whose pods have rules."""
+"""How many attempts a decision has at most (`run_passes`)."""
 
 
 def decide(
@@ -50,14 +49,20 @@ def decide(
 
 
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
-    """Run every pass, without building a plan; `edl.planner.explain` reads the result too."""
+    """Run every pass, without building a plan; `edl.planner.explain` reads the result too.
+
+    An attempt that stops jobs which could not come back is dropped, and the next one lets these
+    keep their sizes. A job that keeps its size is stopped by no pass that asks for places, so each
+    attempt but the last adds jobs to those. In the last one all jobs keep it whose minimums would
+    move, or whose pods have rules: the only ones that an attempt could stop for good.
+    """
     considered = _considered(state, limits)
     stuck: frozenset[JobKey] = frozenset()
     for left in range(_MOST_ATTEMPTS - 1, -1, -1):
         snapshot = take_snapshot(considered, policy, limits, stuck=stuck, moves=left > 0)
         results, ceiling = PassResults(), GrowthCeiling(snapshot)
-        more = allocate(snapshot, results, ceiling)
-        if not (more or (more := forbidden_by_rules(snapshot))):
+        more = allocate(snapshot, results, ceiling) or forbidden_by_rules(snapshot)
+        if not more:
             break
         stuck |= more
     return PlanBuilder(snapshot, ceiling, results)

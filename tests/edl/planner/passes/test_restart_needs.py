@@ -442,6 +442,15 @@ def test_a_job_is_not_stopped_if_the_pods_that_it_follows_have_moved() -> None:
         assert sizes(plan_for(replace(state, foreign_pods=(cache,)))) == found
 
 
+def test_a_raise_does_not_stop_a_job_whose_other_pods_could_not_follow_theirs() -> None:
+    near = ruled(affinity=(PodAffinityTerm("host", of_app("cache")),))
+    cache = ForeignPods("n2", PodConstraints("ns", (("app", "cache"),)), 1)
+    late = restarting("n1", low=2, high=2, shape=near)
+    for free, found in ((1, {}), (2, {"late": 2})):
+        state = cluster(host("n1", 4), host("n2", free), late)
+        assert sizes(plan_for(replace(state, foreign_pods=(cache,)))) == found
+
+
 def test_a_raise_with_rules_still_takes_extras_of_other_jobs() -> None:
     apart = ruled(anti_affinity=(PodAffinityTerm("host", of_app("late")),))
     late = raised("n1", "n2", low=3, shape=apart)
