@@ -27,8 +27,8 @@ def start_again(claims: GangClaims, gangs: Sequence[Gang], anew: Container[JobKe
     gangs = [gang for gang in gangs if not why_unreserved(claims.snapshot, gang)]
     assigned = [_kept(claims, gang) if len(gangs) > 1 else None for gang in gangs]
     restarted = set()
-    for gang, kept in zip(gangs, assigned, strict=True):
-        for request, nodes in zip(kept[0].requests, kept[1], strict=True) if kept else ():
+    for gang, there in zip(gangs, assigned, strict=True):
+        for request, nodes in zip(there[0].requests, there[1], strict=True) if there else ():
             for node in nodes:
                 request.pod_class.at(_horizon(claims.snapshot, gang)).release(node)
         terminates = has_previous_pods(claims.snapshot, gang)
@@ -50,12 +50,12 @@ def _start(claims: GangClaims, gang: Gang, *, anew: bool) -> bool:
 
 def _reserve(claims: GangClaims, gang: Gang, *, anew: bool) -> bool:
     """Reserve future idle capacity for a gang, on its assigned nodes if it fits there."""
-    kept = None if anew else _kept(claims, gang)
-    if kept is None and (made := claims.sources.reserve(gang, NONE_IN_REACH)):
+    there = None if anew else _kept(claims, gang)
+    if there is None and (made := claims.sources.reserve(gang, NONE_IN_REACH)):
         placed: tuple[Sequence[PodSetRequest], NodesByRequest] = made.requests, made.nodes
-    elif kept := kept or _kept(claims, gang):
+    elif there := there or _kept(claims, gang):
         gang.quota_request.reserve(FUTURE_IDLE)
-        placed = kept[0].requests, kept[1]
+        placed = there[0].requests, there[1]
     else:
         return False
     reserve_idle_part(*placed)

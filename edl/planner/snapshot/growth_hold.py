@@ -27,7 +27,7 @@ class GrowthHold:
     nearly_done: bool = False
     """Its job is nearly finished: it keeps its size unless a higher priority needs capacity."""
     restart: "JobRestart | None" = None
-    """The restart by which its job resizes; None if it resizes live, or not at all."""
+    """The restart by which it resizes; None if it resizes live, or not at all."""
 
     def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
         """No growth, and no capacity is reserved for it."""

@@ -114,17 +114,10 @@ class RoleAllocation:
         return self.role.status.size if keeps else self.allocated
 
     @property
-    def is_resized(self) -> bool:
-        """Whether the plan writes another size to its Job."""
-        return not self.starts and self.planned_size != self.role.status.size
-
-    @property
     def awaits_growth(self) -> bool:
         """Whether its growth, or that of its whole job if that restarts, waits to be one step."""
-        restart = self.hold.restart if self.restarts_to_resize else None
-        if restart is None:
-            return self.awaits_all_growth
-        return self.size > self.role.status.size and self.changed and restart.waits
+        waits = self.hold.restart.waits if self.hold.restart else self.awaits_all_growth
+        return waits and self.changed and self.size > self.role.status.size
 
     @property
     def awaits_all_growth(self) -> bool:
@@ -179,8 +172,7 @@ class RoleAllocation:
     @property
     def lacks_places(self) -> bool:
         """Whether a restart of its job needs other places than those where its pods are."""
-        restart = self.hold.restart if self.restarts_to_resize else None
-        return restart is not None and restart.lacks_places
+        return self.hold.restart is not None and self.hold.restart.lacks_places
 
     @property
     def reclaim_priority(self) -> ReclaimPriority:

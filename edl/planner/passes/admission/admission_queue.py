@@ -21,7 +21,7 @@ from edl.planner.passes.admission.pod_claims import (
     reserve_replacements,
 )
 from edl.planner.passes.admission.raised_minimums import (
-    claimed_size,
+    claimed,
     hold_unreachable_minimums,
     serve_raise,
 )
@@ -94,8 +94,8 @@ class AdmissionQueue:
     def _raised(self, *, beside: bool) -> Iterator[RoleAllocation]:
         """Started roles below their minimum; also below a manual size, if gangs wait beside it."""
         for allocation in self.snapshot.allocations:
-            size, manual = allocation.size, beside and allocation.manual
-            below = size < allocation.role.spec.min or (manual and size < claimed_size(allocation))
+            manual = beside and allocation.manual and claimed(allocation)
+            below = manual or allocation.size < allocation.role.spec.min
             if below and allocation.resizable and not allocation.starts:
                 yield allocation
 
@@ -169,8 +169,8 @@ class AdmissionQueue:
             return self._sources.charge(minimum_priority(claim.priority), charge)
         request = claim.quota_request
         if isinstance(claim, RoleAllocation):
-            lacks = max(claimed_size(claim) - claim.size, 0)
-            request = self.snapshot.quotas.request_of(claim.job, [(claim.role, lacks)])
+            lacks = [(claim.role, claimed(claim))]
+            request = self.snapshot.quotas.request_of(claim.job, lacks)
         if (request_charge := request.team) is None:
             raise ValueError(f"{claim.job.key}: no team")
         if not any(

@@ -64,10 +64,11 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
     return None if fits else reasons.gang(short, never=True)
 
 
-def claimed_size(allocation: RoleAllocation) -> int:
-    """The size of a started role that is its user's choice: its min, or its manual size."""
+def claimed(allocation: RoleAllocation) -> int:
+    """How many replicas a started role lacks of its user's choice: its min, or its manual size."""
     role = allocation.role
-    return with_work(role, most_replicas(role) if allocation.manual else role.spec.min)
+    size = with_work(role, most_replicas(role) if allocation.manual else role.spec.min)
+    return max(size - allocation.size, 0)
 
 
 def serve_raise(
@@ -77,11 +78,11 @@ def serve_raise(
 
     Neither if the pods would delay a queue head: the role keeps its size.
     """
-    if allocation.size >= claimed_size(allocation):
+    if not claimed(allocation):
         return
     restart = allocation.hold.restart if allocation.lacks_places else None
     roles = restart.roles if restart else (allocation,)
-    gang = restart_gang(sources.snapshot, roles, _claimed)
+    gang = restart_gang(sources.snapshot, roles, claimed)
     if first := _goes_first(heads, gang):
         allocation.hold.deny_as_well(reasons.goes_first(first))
         if restart:
@@ -101,7 +102,8 @@ def _wait_in_turn(
     """
     snapshot, job = sources.snapshot, gang.job
     below = [role for role in restart.roles if lacking(role)]
-    waited = any(_waited_long(snapshot, role) for role in below)
+    since = min(role.role.growth_awaited_since or snapshot.clock.now for role in below)
+    waited = snapshot.clock.elapsed_or_recheck(since, snapshot.limits.queue_patience)
     quota = gang.quota_request.exceeded(FUTURE_IDLE)
     fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
     if quota is None or quota.spec.kept_by:
@@ -114,17 +116,6 @@ def _wait_in_turn(
     beside = snapshot.quotas.request_of(job, sizes).fits_beside_others
     if beside and waited and (fits or any(map(nodes.may_request_missing, below))):
         quota.head = quota.head or job.key
-
-
-def _waited_long(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Whether a raise that waits for capacity has become a queue head, as a gang would."""
-    since = allocation.role.growth_awaited_since or snapshot.clock.now
-    return snapshot.clock.elapsed_or_recheck(since, snapshot.limits.queue_patience)
-
-
-def _claimed(allocation: RoleAllocation) -> int:
-    """How many replicas a role lacks of the size that is its user's choice."""
-    return max(claimed_size(allocation) - allocation.size, 0)
 
 
 def _goes_first(heads: QueueHeads, gang: Gang) -> JobKey | None:

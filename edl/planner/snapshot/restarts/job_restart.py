@@ -50,11 +50,11 @@ def _least(allocation: RoleAllocation) -> int:
 
 @dataclass(slots=True, eq=False)
 class JobRestart:
-    """Shared by all started roles of a job that restarts to resize; mutable within one decision."""
+    """Of one job, shared by its roles that resize by it; mutable within one decision."""
 
     snapshot: Snapshot
     roles: Sequence[RoleAllocation]
-    """The hardest to place first."""
+    """All started roles of the job, the hardest to place first."""
     lacks_places: bool = False
     """Not all replicas come back where they are; False again once each has a place."""
     least: dict[RoleAllocation, int] = field(default_factory=dict)
@@ -73,7 +73,8 @@ class JobRestart:
     @property
     def resized(self) -> list[RoleAllocation]:
         """The roles to which the plan gives another size."""
-        return [role for role in self.roles if role.restarts_to_resize and role.is_resized]
+        roles = (role for role in self.roles if role.restarts_to_resize)
+        return [role for role in roles if role.planned_size != role.role.status.size]
 
     @property
     def gated(self) -> list[RoleAllocation]:
@@ -122,17 +123,21 @@ class JobRestart:
             if allocation.restarts_to_resize:
                 allocation.hold.deny_as_well(why)
 
-    def keep_what_it_needs(self, extras: dict[QuotaLine, int], *, moves: bool, held: bool) -> None:
+    def keep_what_it_needs(
+        self, extras: dict[QuotaLine, int], *, marked: bool, moves: bool, held: bool
+    ) -> None:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
-        others suffice; or first, if minimums may move and idle capacity has places for them: then
-        extras may be taken, and another claim may still take these places. `held`: it keeps
-        its size in any case. `extras`: what extras of all jobs use of each exceeded quota that
-        takes it back.
+        others suffice; or first, if minimums may move (`moves`) and idle capacity has places for
+        them, which another claim may still take. `marked`: some are stranded. `held`: it keeps its
+        size in any case. `extras`: what extras of all jobs use of exceeded quotas that take back.
         """
         self.least = {role: self._least_size(role) for role in self.roles}
         self.over = self._exceeded_quota(extras)
+        self.lacks_places = marked or held or bool(self.over) or any(map(lacking, self.roles))
+        if not self.lacks_places:
+            return
         lacks = bool(self.over) or any(self.least[role] > staying(role) for role in self.roles)
         moves = moves and not held and lacks and self._fits_elsewhere()
         self.keeps_size = (lacks or held) and not moves
@@ -142,9 +147,8 @@ class JobRestart:
             if allocation.restarts_to_resize:
                 _put_last(allocation, stranded=not moves)
                 if self.keeps_size:
-                    extras |= {
-                        line: extras[line] - _extras_in(line, [allocation]) for line in extras
-                    }
+                    for quota in extras:
+                        extras[quota] -= _extras_in(quota, [allocation])
                     allocation.min_replicas = max(allocation.min_replicas, allocation.size)
                     allocation.max_replicas = max(allocation.max_replicas, allocation.size)
 
@@ -170,7 +174,7 @@ class JobRestart:
 
     def _exceeded_quota(self, extras: Mapping[QuotaLine, int]) -> tuple[QuotaLine, int] | None:
         """A quota that its smallest sizes exceed without what it uses now, and what they count."""
-        if not exceeds_quota(self.roles):
+        if all(role.quota_request.within_quota() for role in self.roles):
             return None
         request_of = self.snapshot.quotas.request_of
         least = request_of(self.job, [(role.role, self.least[role]) for role in self.roles])
@@ -205,12 +209,6 @@ def _put_last(allocation: RoleAllocation, *, stranded: bool) -> None:
         allocation.placements.sort(key=lambda placement: placement.stranded is stranded)
 
 
-def exceeds_quota(roles: Iterable[RoleAllocation]) -> bool:
-    """Whether any quota in which these roles count is exceeded."""
-    counted = (role.quota_request.amounts for role in roles)
-    return any(quota.future_remaining < 0 for amounts in counted for quota, _ in amounts)
-
-
 def _extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
     """What extras of these roles use of a quota."""
     return sum(role.extras * role.quota_request.amount(quota) for role in roles)
@@ -239,18 +237,13 @@ def set_restarts(
             continue
         restart = JobRestart(snapshot, sorted(roles, key=_placing_order))
         for allocation in roles:
-            allocation.hold.restart = restart
+            allocation.hold.restart = restart if allocation.restarts_to_resize else None
         held = restart.job.key in stuck or (restart.has_rules and not moves)
-        if search.mark(roles) or held or any(map(lacking, roles)) or exceeds_quota(roles):
-            restart.lacks_places = True
-            restart.keep_what_it_needs(extras, moves=moves, held=held)
+        marked = search.mark(roles)
+        restart.keep_what_it_needs(extras, marked=marked, moves=moves, held=held)
 
 
 def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:
     """The restarts of the plan, in the order of their jobs."""
-    restarts = (
-        role.hold.restart
-        for role in snapshot.allocations
-        if role.changed and role.restarts_to_resize and role.is_resized
-    )
-    return [*filter(None, dict.fromkeys(restarts))]
+    restarts = dict.fromkeys(role.hold.restart for role in snapshot.allocations if role.changed)
+    return [restart for restart in restarts if restart and restart.resized]
