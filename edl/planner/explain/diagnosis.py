@@ -97,7 +97,7 @@ def growth_blockers(
             most = shortage.most_beside_minimums(builder.snapshot, allocation)
             timed = replace(timed, fewest=allocation.role.template.sizes[0], most=most)
         return [timed]
-    if allocation.pipelined:
+    if allocation.size > allocation.planned_size:
         return [InProgress(builder.why_no_more(allocation))]
     return [_lack(builder, allocation)]
 

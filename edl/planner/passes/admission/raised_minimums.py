@@ -52,11 +52,11 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
 
     Its own pods stay where they are, but those that a restart has to place anew.
     """
-    restart = below[0].hold.restart
-    gang = restart_gang(snapshot, restart.roles if restart else below)
+    restart, rank = below[0].hold.restart, below[0].queue_rank
+    same_job = (one for one in snapshot.allocations if one.queue_rank == rank)
+    roles = restart.roles if restart else [*same_job]
+    gang = restart_gang(snapshot, roles if restart else below)
     room = snapshot.capacity_without_training_jobs.copy()
-    rank = below[0].queue_rank
-    roles = [one for one in snapshot.allocations if one.queue_rank == rank]
     for role in roles:
         reserve_in(role.pod_class, room, (one for one in role.placements if not one.stranded))
     short = shortage(snapshot, roles, gang, room, Horizon.EMPTY)
