@@ -69,7 +69,7 @@ def place(restart: JobRestart, gang: Gang) -> bool:
                 allocation.place(node, IDLE)
         if allocation.size <= role.spec.min:
             allocation.min_replicas = allocation.size
-    restart.lacks_places = False
+    restart.lacks_places = restart.keeps_size = False
     return True
 
 

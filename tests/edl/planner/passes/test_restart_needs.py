@@ -185,6 +185,12 @@ def test_a_manual_size_that_would_stop_it_for_good_waits_and_says_so() -> None:
     assert told(plan)["late"] == "Insufficient cpu: needs 4 x 1 CPU (worker); 1 of 4 pods fit"
 
 
+def test_a_pod_comes_back_to_its_overcommitted_node_once_the_other_one_has_left() -> None:
+    late = restarting("n1", "n1", "n2", low=1, replicas=2)
+    plan = plan_for(cluster(node("n1", 1), node("n2", 1), late))
+    assert nodes_of(plan) == {"worker": ("n1", "n2")}
+
+
 def test_it_shares_none_of_its_extras() -> None:
     late = restarting("n1", "n2", "n2", "n2", low=1)
     live = worker("live", 1, 6, on=["n2"])
@@ -240,10 +246,20 @@ def test_the_minimums_of_all_roles_are_raised_together() -> None:
         assert {one.role: one.after for one in plan.resizes} == found
 
 
-def test_a_raise_waits_until_pods_of_others_have_left() -> None:
-    leaving = replace(busy(node("n1", 6), room(1)), releasing=room(1))
-    late = raised("n1", "n1", growth_awaited_since=at(-9000))
-    assert quiet(plan_for(cluster(leaving, late)))
+@pytest.mark.parametrize("low", [3, 6])
+def test_a_raise_waits_until_pods_of_others_have_left(low: int) -> None:
+    leaving = replace(busy(node("n1", low), room(1)), releasing=room(1))
+    late = raised("n1", "n1", low=low, growth_awaited_since=at(-9000))
+    plan = plan_for(cluster(leaving, late))
+    assert quiet(plan)
+    assert (JobKey("ns", "late"), "worker") in plan.growth_waits
+
+
+def test_a_raise_takes_idle_places_before_those_that_pods_of_others_have_yet_to_leave() -> None:
+    leaving = replace(busy(node("n2", 1), room(1)), releasing=room(1))
+    late = restarting("n1", "n1", low=3, high=3)
+    plan = plan_for(cluster(node("n1", 2), leaving, node("n3", 2), late))
+    assert nodes_of(plan) == {"worker": ("n1", "n1", "n3")}
 
 
 def test_a_raise_that_has_waited_for_long_is_a_queue_head() -> None:
