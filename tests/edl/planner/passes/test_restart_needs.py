@@ -27,8 +27,14 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.nodes import CORDONED
+from edl.planner.decide import allocate
 from edl.planner.decision_limits import Autoscaler, GrowthMode
+from edl.planner.pass_results import PassResults
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.passes.whole_restarts import forbidden_by_rules
 from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
+from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
 from tests.edl.planner.states import (
@@ -465,6 +471,21 @@ def test_a_raise_does_not_stop_a_job_whose_other_pods_could_not_follow_theirs() 
     for free, found in ((1, {}), (2, {"late": 2})):
         state = cluster(host("n1", 4), host("n2", free), late)
         assert sizes(plan_for(replace(state, foreign_pods=(cache,)))) == found
+
+
+def test_a_job_that_an_attempt_would_stop_for_good_is_stopped_by_no_further_attempt() -> None:
+    near = ruled(affinity=(PodAffinityTerm("host", of_app("cache")),))
+    cache = ForeignPods("n2", PodConstraints("ns", (("app", "cache"),)), 1)
+    late = restarting("n1", low=2, high=2, shape=near)
+    state = replace(cluster(host("n1", 4), host("n2", 1), late), foreign_pods=(cache,))
+
+    def stopped(**given: Any) -> frozenset[JobKey]:  # noqa: ANN401
+        snapshot = take_snapshot(state, POLICIES["fair"], ALL, **given)
+        found = allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
+        return found or forbidden_by_rules(snapshot)
+
+    assert stopped() == {late.key}
+    assert stopped(stuck=stopped()) == stopped(moves=False) == frozenset()
 
 
 def test_a_raise_with_rules_still_takes_extras_of_other_jobs() -> None:
