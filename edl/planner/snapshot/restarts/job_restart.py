@@ -138,19 +138,20 @@ class JobRestart:
         self.lacks_places = marked or held or bool(self.over) or any(map(lacking, self.roles))
         if not self.lacks_places:
             return
-        lacks = bool(self.over) or any(self.least[role] > staying(role) for role in self.roles)
+        _put_last(self.roles, stranded=True)
+        lacks = bool(self.over) or any(map(_moves, self.roles, self.least.values()))
         moves = moves and not held and lacks and self._fits_elsewhere()
+        if moves:
+            _put_last(self.roles, stranded=False)
         self.keeps_size = (lacks or held) and not moves
         if held and self.has_rules:
             self.deny_growth(self._why_not_again())
-        for allocation in self.roles:
+        for allocation in self.roles if self.keeps_size else ():
             if allocation.restarts_to_resize:
-                _put_last(allocation, stranded=not moves)
-                if self.keeps_size:
-                    for quota in extras:
-                        extras[quota] -= _extras_in(quota, [allocation])
-                    allocation.min_replicas = max(allocation.min_replicas, allocation.size)
-                    allocation.max_replicas = max(allocation.max_replicas, allocation.size)
+                for quota in extras:
+                    extras[quota] -= _extras_in(quota, [allocation])
+                allocation.min_replicas = max(allocation.min_replicas, allocation.size)
+                allocation.max_replicas = max(allocation.max_replicas, allocation.size)
 
     def _why_not_again(self) -> Reason:
         """The reason that rules between pods would not let its pods start again."""
@@ -203,10 +204,16 @@ def _placing_order(allocation: RoleAllocation) -> tuple[bool, float]:
     return allocation.pod_class.follows_others, -allocation.cluster_fraction
 
 
-def _put_last(allocation: RoleAllocation, *, stranded: bool) -> None:
+def _put_last(roles: Iterable[RoleAllocation], *, stranded: bool) -> None:
     """Put the stranded replicas last, or the others."""
-    if not allocation.unscheduled:
-        allocation.placements.sort(key=lambda placement: placement.stranded is stranded)
+    for role in roles:
+        if role.restarts_to_resize and not role.unscheduled:
+            role.placements.sort(key=lambda placement: placement.stranded is stranded)
+
+
+def _moves(role: RoleAllocation, least: int) -> bool:
+    """Whether some of the first `least` replicas need other places than they have."""
+    return role.size < least or any(placement.stranded for placement in role.placements[:least])
 
 
 def _extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:

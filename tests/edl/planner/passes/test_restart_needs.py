@@ -175,6 +175,14 @@ def test_a_pending_extra_stays_beside_a_minimum_that_has_no_places() -> None:
         assert sizes(plan) == {"late": 2}
 
 
+def test_a_pending_extra_of_a_minimum_that_would_move_stays() -> None:
+    late = restarting("n1", "n2", "n2")
+    (one,) = late.roles
+    pods = (*one.status.pods[:2], pod(2, created_at=at(-3600)))
+    late = replace(late, roles=(one.changed(pods=pods),))
+    assert quiet(plan_for(cluster(node("n1", 4, **CORDON), node("n2", 1), late)))
+
+
 def test_a_quota_takes_no_pending_extra_of_a_job_that_could_not_come_back() -> None:
     late = restarting("n1", "n1", "n1", **COUNTED)
     (one,) = late.roles
