@@ -123,19 +123,18 @@ class JobRestart:
             if allocation.restarts_to_resize:
                 allocation.hold.deny_as_well(why)
 
-    def keep_what_it_needs(
-        self, extras: dict[QuotaLine, int], *, marked: bool, moves: bool, held: bool
-    ) -> None:
+    def keep_what_it_needs(self, extras: dict[QuotaLine, int], *, moves: bool, held: bool) -> None:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
         others suffice; or first, if minimums may move (`moves`) and idle capacity has places for
-        them, which another claim may still take. `marked`: some are stranded. `held`: it keeps its
-        size in any case. `extras`: what extras of all jobs use of exceeded quotas that take back.
+        them, which another claim may still take. `held`: it keeps its size in any case. `extras`:
+        what extras of all jobs use of exceeded quotas that take it back.
         """
         self.least = {role: self._least_size(role) for role in self.roles}
         self.over = self._exceeded_quota(extras)
-        self.lacks_places = marked or held or bool(self.over) or any(map(lacking, self.roles))
+        short = (staying(role) < max(role.size, self.least[role]) for role in self.roles)
+        self.lacks_places = held or bool(self.over) or any(short)
         if not self.lacks_places:
             return
         _put_last(self.roles, stranded=True)
@@ -246,8 +245,8 @@ def set_restarts(
         for allocation in roles:
             allocation.hold.restart = restart if allocation.restarts_to_resize else None
         held = restart.job.key in stuck or (restart.has_rules and not moves)
-        marked = search.mark(roles)
-        restart.keep_what_it_needs(extras, marked=marked, moves=moves, held=held)
+        search.mark(roles)
+        restart.keep_what_it_needs(extras, moves=moves, held=held)
 
 
 def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:

@@ -23,14 +23,11 @@ class StrandedSearch:
         self._refusing: dict[PodClass, Sequence[bool]] = {}
         """By pod class and node, whether the node may refuse a pod that it has now."""
 
-    def mark(self, roles: Sequence[RoleAllocation]) -> bool:
-        """Mark the stranded replicas of one job; False if it has none.
-
-        Roles of a fixed size keep their places first.
-        """
+    def mark(self, roles: Sequence[RoleAllocation]) -> None:
+        """Mark the stranded replicas of one job; roles of a fixed size keep their places first."""
         # Fast path: the nodes of most jobs would take all of their pods again.
         if not any(map(self._may_be_stranded, roles)):
-            return False
+            return
         on_nodes = {role: Counter(one.node for one in role.placements) for role in roles}
         nodes = np.array([node for node in set().union(*on_nodes.values()) if node != NO_NODE])
         pods = {
@@ -48,7 +45,6 @@ class StrandedSearch:
                 stay = np.where(pod_class.eligible[nodes], running, 0)
             pod_class.subtract(room, stay, nodes)
             _mark_last(role, dict(zip(nodes.tolist(), (running - stay).tolist(), strict=True)))
-        return any(placement.stranded for role in roles for placement in role.placements)
 
     def _may_be_stranded(self, allocation: RoleAllocation) -> bool:
         pod_class = allocation.pod_class
