@@ -50,7 +50,7 @@ def _least(allocation: RoleAllocation) -> int:
 
 @dataclass(slots=True, eq=False)
 class JobRestart:
-    """Of one job, shared by its roles that resize by it; mutable within one decision."""
+    """The restart of one job, shared by its roles that resize by it; mutable within a decision."""
 
     snapshot: Snapshot
     roles: Sequence[RoleAllocation]
