@@ -1,25 +1,41 @@
-"""Where an autoscaler removes nodes: extras keep none alive, and nothing else moves for that."""
+"""Where an autoscaler removes nodes: extras keep none alive, and nothing else moves for that.
+
+Extras are replicas above the minimum, or above the manual size.
+"""
 
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from edl.model import ClusterState, Code
 from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
+from edl.spec.allowed_sizes import start_size
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.clusters import ALL_RUN, ROOMY, states
+from tests.edl.planner.states import at, cluster, job, node, role
 from tests.edl.planner.ways import WAYS, scheduled_otherwise, wait
 
 pytestmark = pytest.mark.laws
 
 _WAY = WAYS["needed nodes"]
 _ROUNDS = 150
+_SCALED_BY_HAND = replace(
+    cluster(
+        node("home", 2),
+        node("unneeded", 4),
+        job("job", role("ps", on=("home",)), role("worker", 1, 4, on=("home",), replicas=4)),
+    ),
+    unneeded_since=(("unneeded", at(-1)),),
+)
+"""The manual size needs a node that has been unneeded until now."""
 
 
 @given(states(4, runs=ALL_RUN, spare=ROOMY, others=(0,)), st.booleans())
+@example(_SCALED_BY_HAND, False)  # noqa: FBT003
 def test_extras_leave_minimums_stay_and_it_comes_to_rest(
     state: ClusterState,
     spreading: bool,  # noqa: FBT001 - hypothesis draws it
@@ -36,15 +52,15 @@ def test_extras_leave_minimums_stay_and_it_comes_to_rest(
 
 
 def check_what_leaves(state: ClusterState, plan: Plan) -> None:
-    """A minimum never moves for it, and no node is called unneeded that a minimum is on."""
+    """No minimum or manual size moves for it, and no node of theirs is called unneeded."""
     roles = {(one.key, part.name): part for one in state.jobs for part in one.roles}
     for found in plan.resizes:
         if found.reason.code is Code.NODE_UNNEEDED:
-            assert roles[found.job, found.role].spec.min <= found.after < found.before
+            assert start_size(roles[found.job, found.role]) <= found.after < found.before
     for moved in plan.drains:
         if moved.reason.code is Code.NODE_UNNEEDED:
             part = roles[moved.job, moved.role]
-            least = {each.name for each in part.status.pods if each.index < part.spec.min}
+            least = {each.name for each in part.status.pods if each.index < start_size(part)}
             assert not least.intersection(moved.pods)
     needed = {
         each.node
@@ -54,7 +70,7 @@ def check_what_leaves(state: ClusterState, plan: Plan) -> None:
         if each.active
         and part.spec.indexed
         and not part.status.suspended
-        and each.index < part.spec.min
+        and each.index < start_size(part)
     }
     assert not needed.intersection(plan.unneeded)
 
@@ -71,7 +87,7 @@ def check_growth(state: ClusterState, plan: Plan) -> None:
     left = waits.intersection(plan.unneeded)
     roles = {(one.key, part.name): part for one in state.jobs for part in one.roles}
     for found in plan.resizes:
-        role = roles[found.job, found.role]
-        if found.before >= role.spec.min:
-            there = Counter(pod.node for pod in role.status.pods if found.restart)
+        part = roles[found.job, found.role]
+        if found.before >= start_size(part):
+            there = Counter(pod.node for pod in part.status.pods if found.restart)
             assert not left.intersection(Counter(found.nodes) - there)

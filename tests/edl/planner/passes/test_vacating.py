@@ -242,6 +242,11 @@ def test_a_minimum_that_lost_pods_gets_them_back_on_any_node() -> None:
     assert sizes(plan(state, "b", after=0)) == {"job": 3}
 
 
+def test_a_manual_size_is_reached_on_any_node() -> None:
+    state = cluster(node("a", 1), node("b", 9), elastic("a", replicas=3))
+    assert sizes(plan(state, "b", after=0)) == {"job": 3}
+
+
 def test_a_node_that_no_autoscaler_removes_is_used_again() -> None:
     state = cluster(node("a", 2), node("b", 2), elastic("a", "a", high=4))
     assert held(plan(state, "b", after=LATER + GONE - 1)) == {"job": reasons.NEEDED_NODES_ONLY}
