@@ -1,16 +1,14 @@
 """Device selectors: the part of CEL that compares a device's attributes with constants.
 
-Its syntax is so close to Python's that Python's parser reads it. Anything else in an expression,
-such as `matches` or a macro, evaluates to `UNKNOWN`. As `false && UNKNOWN` is false, devices of
-other drivers are still excluded.
+Anything else in an expression, such as `matches` or a macro, is parsed and evaluates to `UNKNOWN`.
+As `false && UNKNOWN` is false, devices of other drivers are still excluded.
 """
 
-import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
-from operator import eq, ge, gt, le, lt, ne
+from operator import eq, ge, gt, le, lt
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from edl.quantities import quantity
@@ -43,11 +41,7 @@ _DEEPEST: Final = 32
 """The deepest nesting of parentheses and calls that is parsed."""
 _LONGEST: Final = 400
 """Tokens per expression: each may be a call within a call."""
-_ORDERS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
-    ast.Eq: eq, ast.NotEq: ne, ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge
-}  # fmt: skip
-_SIGNS: Final = {"&&": "and", "||": "or", "!": "~"}
-_OPENING, _CLOSING = ("(", "["), (")", "]")
+_ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _WORDS: Final = {"true": True, "false": False}
 
 
@@ -65,34 +59,15 @@ class CelQuantity(NamedTuple):
 def selector(expression: str) -> Callable[[CelDevice], bool | None]:
     """A function that tells whether a device matches; it returns None if that is unknown."""
     try:
-        tree = ast.parse(" ".join(_python(expression)), mode="eval")
-        return partial(_verdict, _reader(tree.body))
-    except (_Unreadable, SyntaxError):
+        read = _Parser(list(_tokens(expression))).whole()
+    except _Unreadable:
         return lambda _device: None
+    return partial(_verdict, read)
 
 
 def _verdict(read: _Read, device: CelDevice) -> bool | None:
     value = read(device)
     return None if value is UNKNOWN else value is True
-
-
-def _python(expression: str) -> Iterator[str]:
-    """The tokens in Python's syntax, whose operators bind as CEL's do: `~` stands for `!`.
-
-    Names get a prefix, because some are words of Python.
-    """
-    depth, before = 0, ("", "")
-    for number, (kind, text) in enumerate(_tokens(expression)):
-        depth += (text in _OPENING) - (text in _CLOSING)
-        if number >= _LONGEST or depth > _DEEPEST:
-            raise _Unreadable
-        if (kind == before[0] == "text") or (before[1], text) == (")", "("):
-            raise _Unreadable  # Python would join two texts, and call what is in parentheses
-        before = kind, text
-        if kind == "name" and text != "in":
-            yield f"_{text}"
-        else:
-            yield str(int(text)) if kind == "number" else _SIGNS.get(text, text)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
@@ -105,58 +80,120 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         start = match.end()
 
 
-def _reader(node: ast.expr) -> _Read:
-    """The function of a syntax tree; other forms than these are beyond the grammar."""
-    if (made := _FORMS.get(type(node))) is None:
+class _Parser:
+    """Recursive descent: `||`, `&&`, comparisons, then names and constants with suffixes."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        if len(tokens) > _LONGEST:
+            raise _Unreadable
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> _Read:
+        expression = self._either()
+        if self._at < len(self._tokens):
+            raise _Unreadable
+        return expression
+
+    def _next(self) -> tuple[str, str]:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+
+    def _take(self) -> tuple[str, str]:
+        token = self._next()
+        self._at += 1
+        return token
+
+    def _has(self, *texts: str) -> str:
+        """Takes and returns the next token if it is one of these; else an empty string."""
+        kind, text = self._next()
+        if kind in ("sign", "name") and text in texts:
+            self._at += 1
+            return text
+        return ""
+
+    def _expect(self, sign: str) -> None:
+        if not self._has(sign):
+            raise _Unreadable
+
+    def _either(self) -> _Read:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _Unreadable
+        parts = [self._both()]
+        while self._has("||"):
+            parts.append(self._both())
+        self._depth -= 1
+        return parts[0] if len(parts) == 1 else partial(_joined, parts, True)  # noqa: FBT003
+
+    def _both(self) -> _Read:
+        parts = [self._comparison()]
+        while self._has("&&"):
+            parts.append(self._comparison())
+        return parts[0] if len(parts) == 1 else partial(_joined, parts, False)  # noqa: FBT003
+
+    def _comparison(self) -> _Read:
+        left = self._unary()
+        sign = self._has("==", "!=", "<", "<=", ">", ">=", "in")
+        if not sign:
+            return left
+        return partial(_compared, left, sign, self._unary())
+
+    def _unary(self) -> _Read:
+        negations = 0
+        while self._has("!"):
+            negations += 1
+        operand = self._followed(self._primary())
+        return partial(_negated, operand) if negations % 2 else operand
+
+    def _primary(self) -> _Read:
+        kind, text = self._take()
+        if kind == "number":
+            return _constant(int(text))
+        if kind == "text":
+            return _constant(text[1:-1])
+        if kind == "name":
+            return self._named(text)
+        if text == "(":
+            expression = self._either()
+            self._expect(")")
+            return expression
+        if text == "[":
+            return partial(_list, self._items("]"))
         raise _Unreadable
-    return made(node)
 
+    def _named(self, name: str) -> _Read:
+        if name in _WORDS:
+            return _constant(_WORDS[name])
+        if self._has("("):
+            arguments = self._items(")")
+            return partial(_quantity, arguments) if name == "quantity" else _unknown
+        return _device if name == "device" else _unknown
 
-def _readers(nodes: Iterable[ast.expr]) -> list[_Read]:
-    return [_reader(node) for node in nodes]
+    def _items(self, end: str) -> list[_Read]:
+        items: list[_Read] = []
+        while not self._has(end):
+            items.append(self._either())
+            if not self._has(","):
+                self._expect(end)
+                break
+        return items
 
-
-def _negation(node: ast.UnaryOp) -> _Read:
-    negations, operand = 1, node.operand
-    while isinstance(operand, ast.UnaryOp):
-        negations, operand = negations + 1, operand.operand
-    return partial(_negated, _reader(operand)) if negations % 2 else _reader(operand)
-
-
-def _comparison(node: ast.Compare) -> _Read:
-    (operator, *more), right = node.ops, node.comparators[0]
-    if more:
-        raise _Unreadable
-    return partial(_compared, _reader(node.left), type(operator), _reader(right))
-
-
-def _call(node: ast.Call) -> _Read:
-    arguments = _readers(node.args)
-    match node.func:
-        case ast.Attribute(value, name):
-            return partial(_method, _reader(value), name[1:], arguments)
-        case ast.Name(name) if name[1:] not in _WORDS:
-            return partial(_quantity, arguments) if name == "_quantity" else _unknown
-    raise _Unreadable
-
-
-def _name(node: ast.Name) -> _Read:
-    if node.id == "_device":
-        return _device
-    return _constant(_WORDS[node.id[1:]]) if node.id[1:] in _WORDS else _unknown
-
-
-_FORMS: Final[Mapping[type[ast.expr], Callable[[Any], _Read]]] = {
-    ast.Constant: lambda node: _constant(node.value),
-    ast.Name: _name,
-    ast.BoolOp: lambda node: partial(_joined, _readers(node.values), isinstance(node.op, ast.Or)),
-    ast.UnaryOp: _negation,
-    ast.Compare: _comparison,
-    ast.List: lambda node: partial(_list, _readers(node.elts)),
-    ast.Subscript: lambda node: partial(_entry, _reader(node.value), _reader(node.slice)),
-    ast.Attribute: lambda node: partial(_entry, _reader(node.value), _constant(node.attr[1:])),
-    ast.Call: _call,
-}
+    def _followed(self, operand: _Read) -> _Read:
+        """The expression with the fields, entries and method calls that follow it."""
+        while sign := self._has(".", "["):
+            if sign == "[":
+                operand = partial(_entry, operand, self._either())
+                self._expect("]")
+                continue
+            kind, name = self._take()
+            if kind != "name":
+                raise _Unreadable
+            if self._has("("):
+                operand = partial(_method, operand, name, self._items(")"))
+            else:
+                operand = partial(_entry, operand, _constant(name))
+        return operand
 
 
 def _constant(value: object) -> _Read:
@@ -192,18 +229,19 @@ def _negated(read: _Read, device: CelDevice) -> object:
     return UNKNOWN if value is UNKNOWN else _ERROR
 
 
-def _compared(left: _Read, sign: type[ast.cmpop], right: _Read, device: CelDevice) -> object:
+def _compared(left: _Read, sign: str, right: _Read, device: CelDevice) -> object:
     value, other = left(device), right(device)
     if value is _ERROR or other is _ERROR:
         return _ERROR
     if value is UNKNOWN or other is UNKNOWN:
         return UNKNOWN
-    if sign is ast.In:
+    if sign == "in":
         return _within(value, other)
     if type(value) is not type(other):
         return _ERROR
-    ordered = isinstance(value, int | str) or sign in (ast.Eq, ast.NotEq)
-    return _ORDERS[sign](value, other) if ordered else UNKNOWN
+    if sign in ("==", "!="):
+        return eq(value, other) is (sign == "==")
+    return _ORDERS[sign](value, other) if isinstance(value, int | str) else UNKNOWN
 
 
 def _within(item: object, among: object) -> object:
