@@ -1,4 +1,4 @@
-"""Reads the cluster for a command, with the same facts and the same `observe` as the reconciler.
+"""Reads the cluster for a command, with the same facts as the reconciler.
 
 A user who may read only the Jobs and pods of one namespace still gets a survey, whose hints name
 what is missing.
