@@ -16,28 +16,30 @@ _MOST: Final = 10
 _WORD: Final = r"[\w-]{0,40}(?:token|passw(?:or)?d|pwd|passphrase|(?:api|access)[_-]?key)"
 _MEMBER_NAME: Final = rf"(?i:{_WORD}|[\w-]{{0,40}}(?:secret|key-?data))"
 _MEMBER: Final = (
-    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]{1,80}=)|[.!]\s)[ \t]*"""
-    rf"""{_MEMBER_NAME}\\?['"]?[ \t]*[:=]\s*(?:(?i:bearer|basic|token)[ ])?"""
+    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]{1,80}=)|[.!]\s)\s{0,40}"""
+    rf"""{_MEMBER_NAME}\\?['"]?\s{{0,40}}[:=]\s*(?:(?i:bearer|basic|token)[ ])?"""
 )
+_ODD: Final = r"(?:(?!\2)[^0-9\n])*[0-9]|(?:(?!\2)\S){20}"
+"""The rest of a quotation that is not a word of the language or a name: has a digit, or is long."""
 _CREDENTIALS: Final = (
     re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
     re.compile(r"((?i:\bauthorization)\\?['\"]?\s*[:=]\s*\\?['\"]?\w+ )[^\s'\"\\]+"),
-    re.compile(r"((?i:\bcookie): ).+"),
+    re.compile(r"((?i:\bcookie): )(?=[^=\n]{1,200}=).+"),
     re.compile(r"(://[^\s/@:'\"]*:)(?:(?!://)[^\s'\"])+(?=@)"),
     re.compile(r"(://)[^\s/@:'\"]+(?=@)"),
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
-    re.compile(r"((?<![\w-]))eyJ[\w-]+\.[\w-]+\.[\w-]*"),
+    re.compile(r"((?<![\w-])(?:[\w-]{0,200}?-)?)eyJ[\w-]+\.[\w-]+\.[\w-]*"),
     re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"),
     re.compile(_MEMBER + r"b?(\\?['\"]))(?:(?!\2)(?:[^\\]|\\.))*", re.MULTILINE),
     re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)(?:[^\s'\"\\,}&)]|\\(?!['\"]))+", re.MULTILINE),
-    re.compile(rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?:(?!\2).){{3,}}"),
+    re.compile(rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?={_ODD})(?:(?!\2).){{3,}}"),
     re.compile(rf"((?<![\w-])(?i:{_WORD}) (?:is|was) )(?=\S*[0-9])[^\s'\"]{{8,}}"),
 )
 """Headers, users and passwords in URLs, private keys, JSON web tokens, options, variables of an
 environment, members of a kubeconfig or of a plugin's answer, and what prose says of them.
 
-None is searched for again from each place in a run of line ends, blanks or URLs: a message that
-repeats them would take the square of its length.
+None is searched for again from each place in a run of line ends, blanks or URLs, or only over a
+bounded length: a message that repeats them would take the square of its length.
 """
 
 

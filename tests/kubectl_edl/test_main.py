@@ -333,7 +333,14 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
         ("passwd=abc", "passwd=[redacted]"),
         ("pwd: abc", "pwd: [redacted]"),
         ("X-Auth: 1, Cookie: session=abc; a=b", "X-Auth: 1, Cookie: [redacted]"),
-        ("the token 'abc' has expired", "the token '[redacted]' has expired"),
+        ("the token 'abc1' has expired", "the token '[redacted]' has expired"),
+        ("password 'correcthorsebatterystaple'", "password '[redacted]'"),
+        ("unexpected token 'end of file'", "unexpected token 'end of file'"),
+        ("invalid token 'mnist' at 12", "invalid token 'mnist' at 12"),
+        ("the cookie: it is eaten by pod-1", "the cookie: it is eaten by pod-1"),
+        ("users:\n    ? token\n    : abc", "users:\n    ? token\n    : [redacted]"),
+        ('{\n  "token"\n  : "abc"}', '{\n  "token"\n  : "[redacted]"}'),
+        ("invalid name: sa-token-eyJhbG.eyJzdWI.c2ln", "invalid name: sa-token-[redacted]"),
         ("its token is abcdefg1", "its token is [redacted]"),
         ("its token is unacceptable", "its token is unacceptable"),
         ('secret "registry" not found', 'secret "registry" not found'),
@@ -355,7 +362,7 @@ def test_neither_the_line_nor_the_file_has_credentials(
     assert path.read_text().endswith(f"ZeroDivisionError: {shown}\n")
 
 
-@pytest.mark.parametrize("text", ["\n", "://a:", "eyJ-"])
+@pytest.mark.parametrize("text", ["\n", "token\n", "cookie: ", "://a:", "eyJ-", "a-eyJ"])
 def test_what_a_message_repeats_is_searched_once(text: str) -> None:
     """Each of them would take minutes if it were searched again from each of its places."""
     assert crash_file.redacted(text * 60_000) == text * 60_000
