@@ -29,7 +29,8 @@ from kubectl_edl.create.role_options import RequestedRoles, flags
 _HELP: Final = """Create the Jobs of a training job, or write their manifests.
 
 One Job is created per role, with the labels that make it elastic; either all Jobs are created, or
-none. The option of a role takes a number, or a range MIN..MAX. --dry-run client only writes the
+none, also after Ctrl-C. An error names Jobs that may remain because the API server did not answer.
+The option of a role takes a number, or a range MIN..MAX. --dry-run client only writes the
 manifests, without a cluster.
 
 \b

@@ -2,12 +2,16 @@
 
 A server dry run of all comes first, so that most errors occur before anything is created. If one
 creation fails, the Jobs created before it are deleted; none of them has started, because a
-training job waits for all its roles. A Job whose creation got no answer is named, for its user.
+training job waits for all its roles. Ctrl-C does the same after the answer to the creation in
+flight. A Job may remain if its creation got no answer, or its deletion failed: it is named.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
+from threading import Event
+from typing import Final
 
 from edl import contract
 from edl.contract.manifest_parts import annotations
@@ -29,37 +33,55 @@ from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.patcher import delete_job
 from kubectl_edl.resources.source_manifest import as_applied
 
+_PATIENCE: Final = 5.0
+"""Seconds for which Ctrl-C waits for the answer to a creation."""
+
 
 def create_all(connection: ClusterConnection, manifests: Sequence[Json]) -> list[Json]:
     """The stored Jobs. Raises Denied with every error before any Job is created."""
     rehearse(connection, manifests)
-    created: list[Json] = []
-    try:
-        for manifest in manifests:
-            created.append(_create(connection, manifest, dry_run=False))  # noqa: PERF401 - counted
+    sent, created, stopped, ended = list[Json](), list[Json](), Event(), Event()
+
+    def create_each() -> None:
+        try:
+            for manifest in manifests:
+                if not stopped.is_set():
+                    sent.append(manifest)
+                    created.append(_create(connection, manifest, dry_run=False))
+        finally:
+            ended.set()
+
+    try:  # Ctrl-C interrupts the main thread alone
+        ThreadPoolExecutor(1).submit(create_each).result()
     except (ClusterError, KeyboardInterrupt) as error:
-        failed = manifests[len(created)]
+        stopped.set()
+        with suppress(KeyboardInterrupt):  # a second one waits no longer
+            ended.wait(_PATIENCE)
+        failed = (sent or manifests)[-1]
+        unknown = _unanswered(connection, sent[len(created) :], error)
+        undone = _roll_back(connection, created, unknown)
         why = str(error) or "interrupted"
-        undone = _roll_back(connection, created, _unanswered(connection, failed, error))
         raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
     return created
 
 
 def _unanswered(
-    connection: ClusterConnection, manifest: Json, error: BaseException
+    connection: ClusterConnection, sent: Sequence[Json], error: BaseException
 ) -> Iterator[str]:
-    """The Job's name, if the API server may have stored it as far as its answer and a look say.
+    """Names of Jobs that the API server may have stored, as far as its answer and a look say.
 
-    It is not deleted: an equal Job may be another client's, such as a second run of this command.
+    They are not deleted: an equal Job may be another client's, such as a second run of this
+    command.
     """
     if isinstance(error, Unreachable):
         refused = error.status == HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, WebhookAway)
     else:
         refused = isinstance(error, ClusterError)
-    with suppress(ClusterError):
-        if refused or stored_as(connection, manifest) is None:
-            return
-    yield manifest["metadata"]["name"]
+    for manifest in () if refused else sent:
+        with suppress(ClusterError):
+            if stored_as(connection, manifest) is None:
+                continue
+        yield manifest["metadata"]["name"]
 
 
 def stored_as(connection: ClusterConnection, manifest: Json) -> Json | None:
@@ -145,7 +167,10 @@ def _create(connection: ClusterConnection, manifest: Json, *, dry_run: bool) -> 
 def _roll_back(
     connection: ClusterConnection, created: Sequence[Json], unknown: Iterable[str]
 ) -> str:
-    """Delete the created Jobs; returns a sentence about what remains."""
+    """Delete the created Jobs; returns a sentence about what remains.
+
+    `unknown` names further Jobs, and is read after the deletions: their creation has had that long.
+    """
     gone, standing = list[str](), list[str]()
     for job in created:
         try:
@@ -154,7 +179,12 @@ def _roll_back(
         except ClusterError:
             standing.append(job["metadata"]["name"])
     parts = [f"what was created is deleted again: {', '.join(gone)}"] if gone else []
-    if names := " ".join((*standing, *unknown)):
-        there = connection.scope.within(connection.namespace).flags
+    there = connection.scope.within(connection.namespace).flags
+    if names := " ".join(standing):
         parts.append(f"may still be there: kubectl delete job {names}{there} --ignore-not-found")
+    if names := " ".join(unknown):
+        parts.append(
+            "perhaps created, perhaps by another run; look first: "
+            f"kubectl get job {names}{there} -o yaml"
+        )
     return "; ".join(parts) or "nothing was created"

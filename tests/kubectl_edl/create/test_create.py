@@ -1,5 +1,8 @@
 import json
+import signal
+import threading
 from collections.abc import Callable, Mapping
+from threading import Event
 from typing import Any, cast
 
 import pytest
@@ -28,6 +31,7 @@ from edl.spec.job_spec import POD_POLICIES
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.cli.context import ClusterConnection, Scope
+from kubectl_edl.create import create_jobs
 from kubectl_edl.create.role_options import flags
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Run, Stage, lease, quota
@@ -677,7 +681,9 @@ def test_a_job_with_an_unknown_creation_is_named_too() -> None:
     stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Gone(cluster, {})))
     found = created(*MNIST, stage=stage)
     assert found.err.endswith(
-        "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
+        "kubectl delete job mnist-chief -n default --ignore-not-found; "
+        "perhaps created, perhaps by another run; look first: "
+        "kubectl get job mnist-ps -n default -o yaml\n"
     )
 
 
@@ -706,7 +712,8 @@ def test_a_job_with_a_lost_answer_is_named(failures: int) -> None:
     assert found.err == (
         "error: job.batch/mnist-ps: no answer; "
         "what was created is deleted again: mnist-chief; "
-        "may still be there: kubectl delete job mnist-ps -n default --ignore-not-found\n"
+        "perhaps created, perhaps by another run; look first: "
+        "kubectl get job mnist-ps -n default -o yaml\n"
     )
     assert stored(stage) == ["mnist-ps"]
 
@@ -782,9 +789,67 @@ def test_a_job_of_another_client_is_not_said_to_be_deleted() -> None:
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-chief: no answer; "
-        "may still be there: kubectl delete job mnist-chief -n default --ignore-not-found\n"
+        "perhaps created, perhaps by another run; look first: "
+        "kubectl get job mnist-chief -n default -o yaml\n"
     )
     assert stored(stage) == ["mnist-chief"]
+
+
+class Interrupted(Completing):
+    """Ctrl-C comes while mnist-ps is created, whose answer arrives after `answers` is set."""
+
+    answers: Event
+
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
+        made = super().create(target, manifest, dry_run=dry_run)
+        if target.name == "mnist-ps" and not dry_run:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            self.answers.wait()
+        return made
+
+
+def interrupted(answers: Event) -> Stage:
+    def wrapped(cluster: PluginCluster) -> PluginCluster:
+        wrapper = Interrupted(cluster, {})
+        wrapper.answers = answers
+        return cast("PluginCluster", wrapper)
+
+    return Stage(wrapped=wrapped)
+
+
+def test_ctrl_c_deletes_the_job_that_is_just_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Event()
+
+    class Arriving(Event):
+        def set(self) -> None:
+            super().set()
+            answers.set()
+
+    monkeypatch.setattr(create_jobs, "Event", Arriving)
+    stage = interrupted(answers)
+    found = created(*MNIST, stage=stage)
+    assert found.err == (
+        "error: job.batch/mnist-ps: interrupted; "
+        "what was created is deleted again: mnist-chief, mnist-ps\n"
+    )
+    assert stored(stage) == []
+
+
+def test_ctrl_c_waits_some_seconds_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Event()
+    monkeypatch.setattr(create_jobs, "_PATIENCE", 0.01)
+    stage = interrupted(answers)
+    found = created(*MNIST, stage=stage)
+    answers.set()
+    assert found.err == (
+        "error: job.batch/mnist-ps: interrupted; "
+        "what was created is deleted again: mnist-chief; "
+        "perhaps created, perhaps by another run; look first: "
+        "kubectl get job mnist-ps -n default -o yaml\n"
+    )
+    assert stored(stage) == ["mnist-ps"]
 
 
 def test_without_a_webhook_nothing_is_created() -> None:
