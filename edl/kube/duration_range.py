@@ -23,13 +23,12 @@ class DurationRange(click.ParamType[float]):
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         seconds = _seconds(value)
-        if seconds is None or 0 < seconds < SHORTEST.total_seconds():
-            text = f"{value!r} is not a duration, 0 or at least 0.001 s: write {EXAMPLES}."
-            self.fail(text, param, ctx)
-        if seconds > self._longest or (self._above_zero and not seconds):
-            least = "above 0 and " if self._above_zero else ""
-            most = duration_text(timedelta(seconds=self._longest))
-            self.fail(f"{value!r}: a duration is {least}at most {most}.", param, ctx)
+        if seconds == 0 and not self._above_zero:
+            return seconds
+        if seconds is None or not SHORTEST.total_seconds() <= seconds <= self._longest:
+            least, most = map(duration_text, (SHORTEST, timedelta(seconds=self._longest)))
+            allowed = f"{'' if self._above_zero else '0 or '}a duration from {least} to {most}"
+            self.fail(f"{value!r} is not {allowed}: write {EXAMPLES}.", param, ctx)
         return seconds
 
 

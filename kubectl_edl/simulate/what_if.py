@@ -72,8 +72,7 @@ def _node_of(text: str, state: ClusterState) -> Node:
     try:
         capacity = sum((amount(*pair) for pair in amounts.items()), Resources())
     except ValueError as error:
-        what = str(error).partition("; ")[0]
-        raise Misused(f"--like {text}: {what}; such as cpu=16,memory=64Gi") from error
+        raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
     usual = {PODS: _MOST_PODS} if PODS not in amounts else {}
     capacity += Resources.of({**usual, **_largest(amounts, state)})
     return Node("what-if", capacity, Resources(), Resources(), labels={})

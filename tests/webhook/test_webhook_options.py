@@ -18,7 +18,7 @@ def given(*words: str) -> WebhookOptions:
 
 
 def test_a_check_for_certificates_that_never_pauses_is_refused() -> None:
-    with pytest.raises(click.BadParameter, match="a duration is above 0"):
+    with pytest.raises(click.BadParameter, match="is not a duration from 0"):
         given("--refresh", "0")
 
 

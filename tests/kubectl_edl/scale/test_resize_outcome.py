@@ -611,11 +611,11 @@ def test_a_script_without_a_running_launcher_is_refused_before_a_change(stage: S
         (["--remove", "worker-1", "--auto"], "--remove sets a manual size and --auto clears it"),
         (
             ["6", "--timeout", "soon"],
-            "'soon' is not a duration, 0 or at least 0.001 s: write 60s, ",
+            "'soon' is not a duration from 0.001s to 365d: write 60s, ",
         ),
         (
             ["6", "--timeout", "0"],
-            "'0': a duration is above 0 and at most 365d.",
+            "'0' is not a duration from 0.001s to 365d: write 60s, ",
         ),
         (["--auto", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),
         (["--max", "10", "--timeout", "60s"], "add --replicas or --wait, or leave it out."),

@@ -173,13 +173,13 @@ def test_unknown_trace_columns_are_refused_with_the_allowed_ones(
         (("-f", "nothing.yaml"), "nothing.yaml cannot be read"),
         (
             ("-f", str(EXAMPLES / "queue.yaml"), "--until", "soon"),
-            "'soon' is not a duration, 0 or at least",
+            "'soon' is not a duration from 0.001s to 36500d: write 60s",
         ),
         (("-f", str(EXAMPLES / "queue.yaml"), "--plot", "x.gif"), "ends with .png, .svg, .pdf"),
         (("-f", str(EXAMPLES / "queue.yaml"), "--trace", "none.csv"), "none.csv: cannot be read"),
         (
             ("-f", str(EXAMPLES / "queue.yaml"), "--until", "99999d"),
-            "'99999d': a duration is above 0 and at most 36500d.",
+            "'99999d' is not a duration from 0.001s to 36500d: write 60s",
         ),
         (("-f", "a.yaml", "-f", "b.yaml"), "-f a.yaml -f b.yaml: one scenario"),
         (("-f", "a.yaml", "-n", "team"), "-n and -A require --live"),
@@ -440,9 +440,13 @@ def test_a_job_of_another_namespace_is_named_as_the_option_takes_it(stage: Stage
         (("--set", "job/mnist.min=40"), "1 ≤ min ≤ max"),
         (("--set", "job/nobody.max=4"), 'no training job "nobody" in namespace default'),
         (("--add-nodes", "1", "--like", "nobody"), 'no node "nobody"'),
-        (("--add-nodes", "1", "--like", "cpu=many"), "such as cpu=16,memory=64Gi"),
+        (("--add-nodes", "1", "--like", "cpu=many"), "Ei, or an exponent, without spaces: "),
+        (("--add-nodes", "1", "--like", "cpu=some"), "such as cpu=16,memory=64Gi"),
         (("--add-nodes", "1", "--like", "cpu=8,cpu=9"), "cpu is given more than once: keep one"),
-        (("--add-nodes", "1", "--like", "cpu=8,memory=-3"), "-3 is below 0; such as cpu=16"),
+        (
+            ("--add-nodes", "1", "--like", "cpu=8,memory=-3"),
+            "-3 is below 0; allowed: 0 or more; such",
+        ),
         (
             ("--add-nodes", "1", "--like", "cpuu=3"),
             'no node has "cpuu" and no pod asks for it; did',

@@ -363,4 +363,4 @@ def test_a_pause_of_zero_between_checks_for_a_certificate_is_refused() -> None:
     """It would read the Secret thousands of times per second."""
     run = CliRunner().invoke(webhook, ["--image", "edl:1", "--refresh", "0"])
     assert run.exit_code == 2
-    assert "'0': a duration is above 0 and at most 1d" in run.output
+    assert "'0' is not a duration from 0.001s to 1d: write 60s" in run.output
