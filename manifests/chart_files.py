@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 import yaml
@@ -19,7 +19,7 @@ from manifests import installation
 from manifests.documents import HERE
 from manifests.planning import DURATIONS
 from manifests.templating.helm_text import HelmPrinter
-from manifests.values import DEFAULTS, LEAST, Values, plain
+from manifests.values import DEFAULTS, LEAST, AffinityField, TolerationField, Values, plain
 
 CHART: Final = HERE / "chart"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -88,6 +88,10 @@ def schema() -> Json:
     for name in DURATIONS.values():
         short = {"not": {"exclusiveMinimum": 0, "exclusiveMaximum": LEAST}}
         document["$defs"]["Planning"]["properties"][name] |= short
+    # msgspec leaves out the allowed keys of a map.
+    pods = document["$defs"]["PodSettings"]["properties"]
+    pods["tolerations"]["items"]["propertyNames"] = {"enum": get_args(TolerationField)}
+    pods["affinity"]["propertyNames"] = {"enum": get_args(AffinityField)}
     # Without an image the templates fail, with a reason.
     image = {"pattern": rf"^({IMAGE_NAME})?\Z", "default": ""}
     document["$defs"]["Values"]["properties"]["image"] |= image

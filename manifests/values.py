@@ -37,14 +37,8 @@ from manifests.value_types import (
 )
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
-
-
-_TolerationField: TypeAlias = Annotated[
-    str, msgspec.Meta(pattern=r"^(key|operator|value|effect|tolerationSeconds)\Z")
-]
-_Affinity: TypeAlias = Annotated[
-    str, msgspec.Meta(pattern=r"^(nodeAffinity|podAffinity|podAntiAffinity)\Z")
-]
+TolerationField: TypeAlias = Literal["key", "operator", "value", "effect", "tolerationSeconds"]
+AffinityField: TypeAlias = Literal["nodeAffinity", "podAffinity", "podAntiAffinity"]
 
 
 class ContainerResources(Part, frozen=True):
@@ -132,10 +126,10 @@ class PodSettings(Part, frozen=True):
         default_factory=lambda: {"kubernetes.io/os": "linux"}
     )
     tolerations: Annotated[
-        tuple[dict[_TolerationField, str | int], ...], says("Tolerations of the pods.")
+        tuple[dict[TolerationField, str | int], ...], says("Tolerations of the pods.")
     ] = ()
     affinity: Annotated[
-        dict[_Affinity, Any],
+        dict[AffinityField, Any],
         says("Affinity of the pods, besides their spread over hosts and zones."),
     ] = msgspec.field(default_factory=dict)
     priority_class_name: Annotated[Subdomain, says("PriorityClass of the pods.")] = (
