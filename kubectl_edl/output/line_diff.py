@@ -1,7 +1,8 @@
 """Unified diffs of two texts in bounded work.
 
-difflib needs time by the cube of the lines if they are repeated, so the equal head and tail are cut
-off first, and all between them is replaced if it would still take too long.
+difflib needs time by the cube of the lines if they are repeated, so its work is counted. A region
+that would take too long is compared by its unique lines; beyond that, it keeps its equal head and
+tail, and all between them is replaced.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,8 +10,8 @@ from difflib import Match, SequenceMatcher
 from typing import Final, TypeAlias
 
 _Lines: TypeAlias = Sequence[str]
-_MOST: Final = 100_000_000
-"""The most lines, times pairs of equal lines, that difflib compares: a second or two."""
+_MOST: Final = 5_000_000
+"""The most pairs of equal lines that difflib looks at: about a second."""
 
 
 def line_diff(before: _Lines, after: _Lines, titles: tuple[str, str]) -> Iterator[str]:
@@ -36,28 +37,32 @@ def _range(start: int, stop: int) -> str:
 
 
 class _Matcher(SequenceMatcher[str]):
-    def __init__(self, before: _Lines, after: _Lines) -> None:
-        super().__init__(None, (), ())
-        self._texts = before, after
+    b2j: dict[str, list[int]]
+    """By line, where the other text has it: an attribute of difflib's that typeshed lacks."""
 
-    def get_matching_blocks(self) -> list[Match]:
-        before, after = self._texts
-        head = _common(before, after)
-        tail = _common(before[head:][::-1], after[head:][::-1])
-        i, j = len(before) - tail, len(after) - tail
-        old, new = before[head:i], after[head:j]
-        inner = SequenceMatcher(None, old, new)
-        places: dict[str, list[int]] = inner.b2j  # type: ignore[attr-defined]  # typeshed lacks it
-        pairs = sum(len(places.get(line, ())) for line in old)
-        blocks: list[Match] = []
-        if pairs * (len(old) + len(new)) <= _MOST:
-            blocks = inner.get_matching_blocks()
-        return [
-            Match(0, 0, head),
-            *(Match(a + head, b + head, size) for a, b, size in blocks if size),
-            Match(i, j, tail),
-            Match(len(before), len(after), 0),
-        ]
+    def __init__(self, before: _Lines, after: _Lines) -> None:
+        super().__init__(None, before, after, autojunk=False)
+        unique = {line: places for line, places in self.b2j.items() if len(places) == 1}
+        self._places = self.b2j, unique
+        self._texts = before, after
+        self._left = _MOST
+
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> Match:
+        """The longest that can be found in time, else the equal head or tail of the region."""
+        old, new = self._texts[0][alo:ahi], self._texts[1][blo:bhi]
+        for places in self._places:
+            work = sum(1 + len(places.get(line, ())) for line in old)
+            if work <= self._left:
+                self._left -= work
+                self.b2j = places
+                if (match := super().find_longest_match(alo, ahi, blo, bhi)).size:
+                    return match
+        if size := _common(old, new):
+            return Match(alo, blo, size)
+        size = _common(old[::-1], new[::-1])
+        return Match(alo + len(old) - size, blo + len(new) - size, size)
 
 
 def _common(before: _Lines, after: _Lines) -> int:

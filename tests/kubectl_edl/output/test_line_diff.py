@@ -1,5 +1,6 @@
-"""The lines of a diff, and bounded work for large texts."""
+"""The lines of a diff: difflib's, and bounded work for large texts."""
 
+import difflib
 import re
 from collections.abc import Sequence
 
@@ -44,8 +45,9 @@ def patched(before: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 
 @given(LINES, LINES)
-def test_the_diff_of_a_text_yields_the_other(before: list[str], after: list[str]) -> None:
-    assert patched(before, list(line_diff(before, after, TITLES))) == after
+def test_small_texts_differ_as_by_difflib(before: list[str], after: list[str]) -> None:
+    wanted = difflib.unified_diff(before, after, *TITLES, lineterm="")
+    assert list(line_diff(before, after, TITLES)) == list(wanted)
 
 
 @pytest.mark.laws
@@ -109,12 +111,16 @@ def inner(first: int, last: int) -> list[str]:
 
 
 OWN = teams(500)
+MANY = teams(1500)
 SHORT = ["a", "a", "b"] * 50
 
 
 @pytest.mark.parametrize(
     ("before", "after", "most"),
     [
+        (OWN, OWN[600:] + OWN[:600], 1200),
+        (OWN, OWN[:200] + OWN[800:1000] + OWN[400:800] + OWN[200:400] + OWN[1000:], 800),
+        (MANY, [*MANY[:3], "new", *MANY[4:-1], "new"], 4),
         (inner(0, 1500), ["new", *inner(0, 700), "new", *inner(701, 1500), "last"], 5),
         (OWN + inner(0, 1500) + OWN, [*OWN, "new", *inner(0, 1500), "new", *OWN], 2),
         (SHORT + OWN + SHORT, [*SHORT, "a", *OWN, "b", *SHORT], 2),
@@ -132,6 +138,9 @@ SHORT = ["a", "a", "b"] * 50
         (["x"] * 30, ["y", *["x"] * 15, "y", *["x"] * 14, "y"], 4),
     ],
     ids=[
+        "a moved block",
+        "two swapped blocks",
+        "the first and the last of many teams",
         "each line twice",
         "each line of a region twice",
         "head and tail of repeated lines",
