@@ -143,9 +143,10 @@ class Fields:
         )
 
     def _path(self, field: str | FieldPath) -> FieldPath:
-        """The path from the document's root of a field here, or of a part of one."""
-        steps = (field,) if isinstance(field, str) and field else field
-        return (*self.place, *steps)
+        """The path from the document's root of a field here, of a part of one, or of here."""
+        if field == "":
+            return self.place
+        return (*self.place, *((field,) if isinstance(field, str) else field))
 
     def _typed(self, name: str, kind: type, allowed: str) -> Any:  # noqa: ANN401 - JSON
         self._left.pop(name, None)
