@@ -44,7 +44,7 @@ export function sizeBar({ role, running, size, min, max }) {
 }
 
 // Sizes over time as stairs; `line` is [[second, size], …], and the last one goes on until `now`.
-export function stairs({ line, max, role }, now, large = false) {
+export function stairs({ line, max, role, ended }, now, large = false) {
   const [width, height] = large ? [600, 120] : [120, 24];
   const begin = line.length > 0 ? line[0][0] : now;
   const span = Math.max(now - begin, 1);
@@ -55,7 +55,7 @@ export function stairs({ line, max, role }, now, large = false) {
   line.forEach(([second, size], index) => {
     path += index === 0 ? `M${x(second)},${y(size)}` : `H${x(second)}V${y(size)}`;
   });
-  const label = line.length > 0 ? said(line, role, span) : `${role}: not started yet`;
+  const label = line.length > 0 ? said(line, ended, role, span) : `${role}: not started yet`;
   return chart(
     large ? "stairs large" : "stairs",
     [width, height],
@@ -65,11 +65,11 @@ export function stairs({ line, max, role }, now, large = false) {
   );
 }
 
-function said(line, role, span) {
+function said(line, ended, role, span) {
   const sizes = line.map(([, size]) => size);
   const [low, high] = [Math.min(...sizes), Math.max(...sizes)];
   const range = low === high ? `always ${low}` : `between ${low} and ${high}`;
-  return `${role}: ${sizes.at(-1)} now, ${range} in the last ${length(span)}`;
+  return `${role}: ${ended ? "ended" : `${sizes.at(-1)} now`}, ${range} in the last ${length(span)}`;
 }
 
 // One line a resource, in percent, over the time of the samples.

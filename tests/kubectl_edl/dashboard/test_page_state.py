@@ -87,6 +87,21 @@ def test_sizes_over_time_come_from_the_history() -> None:
     ]
 
 
+def test_the_end_of_a_job_is_not_one_of_its_sizes() -> None:
+    stage = trained()
+    ended = {
+        "type": "Complete",
+        "status": "True",
+        "lastTransitionTime": f"{NOW - timedelta(minutes=2):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
+        stage.patch(name, {"status": {"conditions": [ended]}})
+    (row,) = page(read_once(stage), ())["jobs"]["rows"]
+    assert row["ended"] == SECOND - 120
+    assert row["line"]
+    assert all(size for _, size in row["line"])
+
+
 def test_a_job_that_remembers_nothing_has_had_its_size_since_its_start() -> None:
     (row,) = page(read_once(trained()), ())["jobs"]["rows"]
     assert [size for _, size in row["line"]] == [4]
