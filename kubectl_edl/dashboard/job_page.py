@@ -31,7 +31,7 @@ from kubectl_edl.explain.read_explanation import ExplanationInput, published_vie
 from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import administrator_facts, domains_table, explanation_facts
 from kubectl_edl.history.view import operations_table
-from kubectl_edl.job_views.job_blockers import blocker_list
+from kubectl_edl.job_views.blocker_facts import BlockerList
 from kubectl_edl.job_views.published_queue import PublishedView, ranked
 from kubectl_edl.job_views.role_history import past
 from kubectl_edl.job_views.training_job_view import pod_status
@@ -203,7 +203,7 @@ def _table(table: Table) -> Json:
 
 
 def _blockers(explained: Explained) -> Iterator[Json]:
-    for section in (*stop_lists(explained), blocker_list(other_blockers(explained))):
+    for section in (*stop_lists(explained), BlockerList.of_job(other_blockers(explained))):
         if section.lines:
             yield {
                 "title": harmless(section.title).removesuffix(":"),

@@ -25,7 +25,8 @@ from kubectl_edl.explain.job_remedies import job_remedies
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
-from kubectl_edl.job_views.job_blockers import blocker_documents, blocker_list
+from kubectl_edl.job_views.blocker_facts import BlockerList
+from kubectl_edl.job_views.job_blockers import blocker_documents
 from kubectl_edl.job_views.published_queue import counts_document
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.start_estimates import document as when_document
@@ -67,7 +68,7 @@ def explain_report(explained: Explained, now: datetime) -> Report:
             sizes_table(explained),
             domains_table(explained),
             *(section.text for section in stop_lists(explained)),
-            blocker_list(other_blockers(explained)).text,
+            BlockerList.of_job(other_blockers(explained)).text,
             labelled(administrator_facts(explained), _LABEL),
             Table.of(_pods(now), explained.waiting_pods),
             Table.of(_past(now), explained.past),

@@ -1,10 +1,10 @@
 """What the rules on a training job's blockers read, and what they find."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from edl.model import Node, TrainingJob
 from kubectl_edl.client.failed_pods import FailedPod
@@ -76,6 +76,12 @@ class BlockerList(NamedTuple):
     remedy: str = "would help"
     """The word before each remedy."""
     complete: bool = True
+
+    @classmethod
+    def of_job(cls, blockers: Iterable[JobBlocker]) -> Self:
+        """The section `Blockers:` of a report."""
+        lines = tuple((blocker.what, blocker.remedy) for blocker in blockers)
+        return cls("Blockers:", lines, remedy="fix")
 
     @property
     def note(self) -> str:

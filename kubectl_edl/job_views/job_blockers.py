@@ -16,7 +16,6 @@ from kubectl_edl.job_views.blocker_facts import (
     SLOW,
     SOON,
     BlockerFacts,
-    BlockerList,
     JobBlocker,
     Urgency,
 )
@@ -51,12 +50,6 @@ def job_blockers(facts: BlockerFacts) -> Iterator[JobBlocker]:
         yield blocker
     symptoms = chain.from_iterable(rule(facts) for rule in _SYMPTOMS)
     yield from islice(symptoms, 0 if explained else 1)
-
-
-def blocker_list(blockers: Iterable[JobBlocker]) -> BlockerList:
-    """The section `Blockers:` of a report."""
-    lines = tuple((blocker.what, blocker.remedy) for blocker in blockers)
-    return BlockerList("Blockers:", lines, remedy="fix")
 
 
 def blocker_documents(blockers: Iterable[JobBlocker]) -> list[JobBlockerDocument]:

@@ -12,8 +12,8 @@ from edl.kube.event_facts import EventFacts
 from edl.model import Role
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
-from kubectl_edl.job_views.blocker_facts import JobBlocker
-from kubectl_edl.job_views.job_blockers import blocker_documents, blocker_list
+from kubectl_edl.job_views.blocker_facts import BlockerList, JobBlocker
+from kubectl_edl.job_views.job_blockers import blocker_documents
 from kubectl_edl.job_views.role_history import PastOperation, past
 from kubectl_edl.job_views.training_job_view import JobView, document, time_text
 from kubectl_edl.output.age import age, ago
@@ -65,7 +65,7 @@ def detail_report(detail: Detail, now: datetime) -> Report:
         Table.of(_decisions(now), [(operation, view) for operation in operations])
         if operations
         else Table.of(_changes(now), detail.changes),
-        blocker_list(detail.blockers).text,
+        BlockerList.of_job(detail.blockers).text,
     )
     where = topology_view.table(detail.domains or ())
     return Report(
