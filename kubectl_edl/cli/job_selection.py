@@ -97,17 +97,12 @@ def flags(key: JobKey, scope: Scope) -> str:
     return (scope.within(key.namespace) if scope.all_namespaces else scope).job_flags
 
 
-def each(
-    cli: CliContext,
-    items: Iterable[_Item],
-    do: Callable[[_Item], None],
-    refused: Iterable[EdlError] = (),
-) -> None:
+def each(cli: CliContext, items: Iterable[_Item], do: Callable[[_Item], None]) -> None:
     """Process items one by one, as kubectl does: a failure does not stop the others.
 
-    Raises the last error; earlier ones are printed, beginning with those `refused` before.
+    Raises the last error; earlier ones are printed.
     """
-    errors = list(refused)
+    errors: list[EdlError] = []
     for item in items:
         try:
             do(item)

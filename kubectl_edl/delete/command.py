@@ -236,12 +236,16 @@ def delete(cli: CliContext, choice: JobSelection, how: DeleteOptions, scope: Sco
     check(choice, scope)
     connection = cli.connect(scope)
     selected, refused = _selected(cli, connection, choice, how)
+    for refusal in refused:
+        cli.warn(f"error: {refusal}")
     if not refused and none_found(cli, connection.namespace, selected):
         return
     pods = {key: sum(map(_active, jobs)) for key, jobs in selected.items()}
     confirms = selected and not how.yes and how.dry_run == "none"
     if confirms and not agreed(cli, scope, "Delete", pods, sum(map(len, selected.values()))):
         selected = {}
-    each(cli, selected.items(), partial(_delete, cli, connection, how), refused)
+    each(cli, selected.items(), partial(_delete, cli, connection, how))
     if how.wait and how.dry_run == "none":
         _wait_until_gone(cli, connection, [job for jobs in selected.values() for job in jobs], how)
+    if refused:
+        raise click.exceptions.Exit(Exit.REFUSED)

@@ -12,7 +12,7 @@ from edl.messages import QUEUE_ENDS
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.phases import ending
 from edl.writes import Json, Patch
-from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Missing, Refused
+from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Exit, Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.job_selection import (
@@ -66,6 +66,8 @@ def flip(
     connection = cli.connect(scope)
     survey = survey_training(connection, "", cli.now())
     chosen, refused = _chosen(choice, survey, connection)
+    for refusal in refused:
+        cli.warn(f"error: {refusal}")
     if not refused and none_found(cli, connection.namespace, chosen):
         return
     confirms = switch.paused and not (choice.names or writing.yes) and writing.dry_run == "none"
@@ -80,12 +82,14 @@ def flip(
     warnings = [warning for job in readable if (warning := _warning(job, switch, scope, cli.now()))]
     done: list[tuple[str, list[Json]]] = []
     try:
-        each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)), refused)
+        each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
     finally:
         if done:
             sentences = [sentence for sentence, _ in done]
             manifests = [manifest for _, jobs in done for manifest in jobs]
             print_changed(cli, writing.output, sentences, manifests, (*hints, *warnings))
+    if refused:
+        raise click.exceptions.Exit(Exit.REFUSED)
 
 
 def _chosen(

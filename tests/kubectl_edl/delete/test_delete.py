@@ -112,6 +112,26 @@ def test_a_training_job_of_which_some_jobs_match_is_refused_alone(
 
 
 @pytest.mark.parametrize("command", ["delete", "pause"])
+def test_the_refused_job_is_named_before_the_others_are_confirmed(
+    stage: Stage, command: str
+) -> None:
+    stage.patch("mnist-ps", {"metadata": {"labels": {"keep": "yes"}}})
+    stage.answers = "n\n"
+    found = stage.run(command, "-l", "!keep")
+    assert found.code == 1
+    refusal, question, *_ = found.err.splitlines()
+    assert refusal.startswith("error: default/mnist: -l matches some of its Jobs")
+    assert "sweep" in question
+
+
+def test_a_refused_job_does_not_end_the_wait_for_the_others(stage: Stage) -> None:
+    stage.patch("mnist-ps", {"metadata": {"labels": {"keep": "yes"}}})
+    held(stage)
+    found = stage.run("delete", "-l", "!keep", "-y", "--timeout", "1s")
+    assert found.err.endswith("error: deleted, and after 1s still there (a finalizer?): sweep\n")
+
+
+@pytest.mark.parametrize("command", ["delete", "pause"])
 def test_nothing_is_asked_if_all_jobs_are_matched_in_part(stage: Stage, command: str) -> None:
     for name in ("mnist-ps", "mnist-worker", "sweep"):
         stage.patch(name, {"metadata": {"labels": {"keep": "yes"}}})
