@@ -58,7 +58,9 @@ def create_all(connection: ClusterConnection, manifests: Sequence[Json]) -> list
         with suppress(KeyboardInterrupt):  # a second one waits no longer
             ended.wait(_PATIENCE)
         failed = (sent or manifests)[-1]
-        unknown = _unanswered(connection, sent[len(created) :], error)
+        lost = sent[len(created) :]
+        late = (job["metadata"]["name"] for job in lost)  # a look now may come too early
+        unknown = _unanswered(connection, lost, error) if ended.is_set() else late
         undone = _roll_back(connection, created, unknown)
         why = str(error) or "interrupted"
         raise Refused(f"job.batch/{failed['metadata']['name']}: {why}; {undone}") from error
@@ -182,7 +184,7 @@ def _roll_back(
     there = connection.scope.within(connection.namespace).flags
     if names := " ".join(standing):
         parts.append(f"may still be there: kubectl delete job {names}{there} --ignore-not-found")
-    if names := " ".join(unknown):
+    if names := " ".join(name for name in unknown if name not in gone):
         parts.append(
             "perhaps created, perhaps by another run; look first: "
             f"kubectl get job {names}{there} -o yaml"
