@@ -150,9 +150,10 @@ def job_row(job: TrainingJob) -> Json:
 
 def _sizes(job: TrainingJob, role: Role) -> list[tuple[datetime, int]]:
     """The role's sizes over time, (time, size) per change, without the step to 0 at its end."""
-    points = steps(job, role).points
-    sizes = [next(equal) for _, equal in groupby(points, key=itemgetter(1))]
-    return sizes[:-1] if role.status.end_condition else sizes
+    end = role.status.end_condition
+    every = steps(job, role).points
+    points = [(at, size) for at, size in every if size or not end or at < end.since]
+    return [next(equal) for _, equal in groupby(points, key=itemgetter(1))]
 
 
 def _domains(job: TrainingJob, labels: NodeLabels) -> list[Json]:
