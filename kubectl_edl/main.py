@@ -138,13 +138,13 @@ def _unexpected(error: Exception, cli: CliContext, command: str, environ: Mappin
     if isinstance(error, OSError) and error.errno in _FULL:
         cli.warn(f"error: the output cannot be written: {error.strerror}")
         return Exit.REFUSED
-    if isinstance(error, ValidationError):  # of a list's items, each of which is decoded alone
-        what = "an object of the API server is not as Kubernetes defines it"
-        cli.warn(f"error: {what}: {redacted(str(error))}; check the server's address")
-        return Exit.REFUSED
     path = write_crash(error, command, cli.now(), environ)
     where = f"its traceback: {path}" if path else "EDL_DEBUG=1 shows where it comes from"
-    cli.warn(f"error: unexpected {type(error).__name__}: {redacted(str(error))}; {where}")
+    what = f"unexpected {type(error).__name__}"
+    if isinstance(error, ValidationError):  # of a list's items, each of which is decoded alone
+        what = "an object of the API server is not as Kubernetes defines it"
+        where = f"check the server's address; {where}"
+    cli.warn(f"error: {what}: {redacted(str(error))}; {where}")
     return Exit.REFUSED
 
 

@@ -368,17 +368,18 @@ def test_what_a_message_repeats_is_searched_once(text: str) -> None:
     assert crash_file.redacted(text * 60_000) == text * 60_000
 
 
-def test_an_object_of_another_form_is_an_error_of_the_server() -> None:
+def test_an_object_of_another_form_is_an_error_of_the_server(tmp_path: Path) -> None:
     class Odd(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             name = f"{selection.kind.lower()}-1".encode()
             return RawList((b'{"metadata": {"name": "%s", "uid": null}}' % name,), "1")
 
     stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Odd(cluster)))
-    found = stage.run("status")
+    found = stage.run("status", environ={"XDG_CACHE_HOME": str(tmp_path)})
     assert found.code == 1
     assert found.err.startswith("error: an object of the API server is not as Kubernetes defines")
-    assert found.err.endswith("; check the server's address\n")
+    (path,) = (tmp_path / "kubectl-edl" / "crashes").iterdir()
+    assert found.err.endswith(f"; check the server's address; its traceback: {path}\n")
 
 
 def test_a_full_disk_is_reported_without_a_traceback(tmp_path: Path) -> None:
