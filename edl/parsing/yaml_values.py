@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from edl.errors import Finding
 
+_YEARS: Final = range(1970, 2200)
+"""Of plausible times: the sum of one and a duration is a date."""
 _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 _TYPES: Final = {
     word: kind
@@ -41,14 +43,14 @@ def whole(text: str) -> int | None:
 
 
 def timestamp(text: str) -> datetime | None:
-    """An annotation's RFC 3339 time, in UTC; None if it is absent, invalid or without a zone."""
+    """An RFC 3339 time, in UTC; None if it is absent, invalid, absurd or without a zone."""
     if not text:
         return None
     try:
         moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else None
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    return moment.astimezone(UTC) if moment.tzinfo and moment.year in _YEARS else None
 
 
 def misread(path: str, value: Any) -> Finding:  # noqa: ANN401 - JSON enters here

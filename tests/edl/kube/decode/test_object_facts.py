@@ -459,8 +459,11 @@ def test_a_terminating_pod_says_when_its_grace_period_ends() -> None:
     assert (stays.terminating, stays.deletion.due_at) == (False, None)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2026-01-01T12:00:00"])
-def test_a_time_without_a_zone_is_rejected(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "2026-01-01T12:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-01:00"],
+)
+def test_a_time_without_a_zone_or_of_an_absurd_year_is_rejected(text: str) -> None:
     assert timestamp(text) is None
     assert timestamp("2026-01-01T12:00:00Z") == datetime(2026, 1, 1, 12, tzinfo=UTC)
 
