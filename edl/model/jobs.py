@@ -233,14 +233,9 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def has_late_pods(self) -> bool:
         """Whether a pod of a live role was created after another one had begun to train."""
-        first, pods = self.trains_since, (pod for role in self.live for pod in role.status.pods)
+        pods = [pod for role in self.live for pod in role.status.pods]
+        first = min(filter(None, (pod.trains_since for pod in pods if pod.active)), default=None)
         return any(first and pod.created_at > first for pod in pods)
-
-    @cached_property
-    def trains_since(self) -> datetime | None:
-        """The earliest known start of a training container of its active pods."""
-        pods = (pod for role in self.live for pod in role.status.pods if pod.active)
-        return min(filter(None, (pod.first_trained for pod in pods)), default=None)
 
     @cached_property
     def nodes_by_role(self) -> tuple[tuple[str, ...], ...]:

@@ -265,8 +265,11 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def first_trained(self) -> datetime | None:
-        """The earliest known start of its training container."""
-        return self.containers.runs.failed_run_began or self.trains_since
+        """The first start of its training container; None if unknown, as after two failures."""
+        runs = self.containers.runs
+        if not self.failed_at:
+            return self.trains_since
+        return runs.failed_run_began if runs.began and runs.restarts == 1 else None
 
     @property
     def gated(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 from edl.frameworks import interdependent, needs_minimum
 from edl.messages.code_texts import FAILED_RANK, SPENT_RETRIES
 from edl.model import EndCondition, Role, TrainingJob
-from edl.planner.gangs.lost_peers import fails_often
+from edl.planner.gangs.lost_peers import failed_early, formed_at, group
 
 _SAVING: Final = timedelta(hours=1)
 """The other ranks may have ended their training, and save the model."""
@@ -28,11 +28,12 @@ def final_failure(job: TrainingJob) -> EndCondition | None:
 
 
 def lasting_restarts(job: TrainingJob, role: Role) -> int:
-    """How often the training containers of its pods were restarted, without those that fail often.
+    """How often its training containers were restarted, without those that failed early.
 
     A restart of the whole job may be due to a failure of the start alone, and provoke another one.
     """
-    pods = (pod for pod in role.status.pods if not fails_often(job, pod))
+    formed = formed_at(group(job), job.started_at)
+    pods = (pod for pod in role.status.pods if not failed_early(pod, formed))
     return sum(pod.containers.runs.restarts for pod in pods)
 
 
@@ -43,8 +44,8 @@ def _spent_retries(job: TrainingJob) -> Iterator[EndCondition]:
     (docs/kubernetes.md 33).
     """
     for role in interdependent(job):
-        limit, before = role.spec.backoff_limit, role.record.earlier_restarts
-        if before and before + lasting_restarts(job, role) >= max(limit, 1):
+        limit, past = role.spec.backoff_limit, role.record.earlier_restarts
+        if past and not role.spec.retries and past + lasting_restarts(job, role) >= max(limit, 1):
             text = SPENT_RETRIES.format(role.name, limit)
             yield EndCondition(job.queued_at, "BackoffLimitExceeded", text)
 

@@ -7,12 +7,13 @@ failed during the same run as the process do not wait: they form the next group 
 Starts of containers and creations of pods tell all this, whenever the reconciler looks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from edl import reasons
+from edl.backoff import Backoff
 from edl.frameworks import interdependent
 from edl.lost_pods import CALM, missing_pods
 from edl.model import Pod, Reason, Role, TrainingJob
@@ -21,6 +22,8 @@ _FORMING: Final = timedelta(seconds=30)
 """A container that fails this soon after its peers began may have failed for lack of them."""
 _BOUND: Final = timedelta(seconds=5)
 """A gated pod that is created this soon after its peers began may replace one that got no node."""
+_WAIT: Final = timedelta(seconds=10)
+"""The kubelet's back-off before the third run of a container; it doubles with each further run."""
 
 
 class LostPeer(NamedTuple):
@@ -28,68 +31,81 @@ class LostPeer(NamedTuple):
 
     reason: Reason
     at: datetime
-    often: bool = False
-    """Whether its container `fails_often`, perhaps before the group has formed."""
+    early: bool = False
+    """Whether its container `failed_early`, perhaps before the group has formed."""
 
 
 def lost_peer(job: TrainingJob) -> LostPeer | None:
     """The last loss since the start; None while all pods can train together."""
-    started = job.started_at
-    # Fast path: most jobs have lost nothing since their start.
-    suspect = job.restarted_in_place or any(role.may_have_replacements for role in job.live)
-    if started is None or not suspect:
+    started, roles, pods = job.started_at, interdependent(job), group(job)
+    if started is None:
         return None
-    roles = interdependent(job)
-    pods = [pod for role in roles for pod in role.status.pods if pod.active]
-    lost = [created_at for role in roles if (created_at := next(_replaced(role, pods), None))]
+    lost = list(filter(None, (_replaced(role, pods) for role in roles)))
     if lost or any(role.has_new_failures and missing_pods(role) for role in roles):
         return LostPeer(reasons.POD_LOST, max((started, *lost)))
-    failed = next(_failed(pods), None)
-    return failed and LostPeer(reasons.CONTAINER_RESTARTED, failed[0], fails_often(job, failed[1]))
-
-
-def fails_often(job: TrainingJob, pod: Pod) -> bool:
-    """Whether its container has failed more often than every `CALM` since its job trains."""
-    began, end, restarts = job.trains_since, pod.failed_at, pod.containers.runs.restarts
-    return bool(began and end and end - began < restarts * CALM)
-
-
-def _replaced(role: Role, pods: Sequence[Pod]) -> Iterator[datetime]:
-    """When pods of the role were created after all older pods had begun to train, the last first.
-
-    Without a counted failure, a pod of the start may have been created late.
-    """
-    counted = role.template.gated and role.has_new_failures
-    patience = _BOUND if counted else _FORMING
-    created = {pod.created_at for pod in role.status.pods if pod.active}
-    for moment in sorted(created, reverse=True) if role.may_have_replacements else ():
-        older = [other for other in pods if other.created_at < moment]
-        if _still_wait(older, moment - patience, moment - CALM):
-            yield moment
-
-
-def _failed(pods: Sequence[Pod]) -> Iterator[tuple[datetime, Pod]]:
-    """When containers failed while the others trained, and their pods, the last first.
-
-    Peers that failed in the same run, less than `CALM` before, or since, do not wait for them.
-    """
+    formed = formed_at(pods, started)
     # Fast path: after a failure of all of them no container is left that ran before it.
     first = min(filter(None, (pod.trains_since for pod in pods)), default=None)
     failed = [(end, pod) for pod in pods if (end := pod.failed_at) and first and first < end]
     for end, pod in sorted(failed, key=itemgetter(0), reverse=True):
-        others = [other for other in pods if other is not pod]
-        began, calm = pod.containers.runs.failed_run_began, end - CALM
-        since = max(began + _FORMING, calm) if began else calm
-        if _still_wait(others, end - _FORMING, since):
-            yield end, pod
+        began = max(filter(None, (formed, pod.containers.runs.failed_run_began)), default=None)
+        if _still_wait([one for one in pods if one is not pod], end, began, _FORMING):
+            return LostPeer(reasons.CONTAINER_RESTARTED, end, failed_early(pod, formed))
+    return None
 
 
-def _still_wait(peers: Sequence[Pod], formed: datetime, since: datetime) -> bool:
-    """Whether all peers had begun to train by `formed`, and one runs on that did so.
+def group(job: TrainingJob) -> list[Pod]:
+    """The active pods that all need each other."""
+    return [pod for role in interdependent(job) for pod in role.status.pods if pod.active]
 
-    Those that failed after `since` wait for no pod that was in their group.
+
+def formed_at(pods: Sequence[Pod], started: datetime | None = None) -> datetime | None:
+    """When the last of them first began to train, as far as that is known; else the start."""
+    return max(filter(None, (pod.first_trained for pod in pods)), default=started)
+
+
+def failed_early(pod: Pod, formed: datetime | None) -> bool:
+    """Whether its container may have failed first less than `CALM` after its group had formed.
+
+    Only its last failed run is known: those of `further` failures count as equally long. The
+    kubelet's waits between them add up to about the next one.
     """
-    waiting = [peer for peer in peers if peer.trains_since and peer.trains_since <= formed]
-    return any(not (peer.failed_at and peer.failed_at > since) for peer in waiting) and all(
-        peer.first_trained and peer.first_trained <= formed for peer in peers
+    runs, end = pod.containers.runs, pod.failed_at
+    if formed is None or end is None:
+        return False
+    further = runs.restarts - (runs.began is not None)
+    run = min(abs(end - (runs.failed_run_began or end)), CALM)
+    waits = Backoff(_WAIT, (further + 1) * CALM).after(further) - _WAIT
+    return end - formed < CALM + further * run + waits
+
+
+def _replaced(role: Role, pods: Sequence[Pod]) -> datetime | None:
+    """When a pod of the role was last created after all older pods had begun to train.
+
+    Without a counted failure, a pod of the start may have been created late.
+    """
+    patience = _BOUND if role.template.gated and role.has_new_failures else _FORMING
+    created = {pod.created_at for pod in role.status.pods if pod.active}
+    for moment in sorted(created, reverse=True) if role.may_have_replacements else ():
+        older = [other for other in pods if other.created_at < moment]
+        if _still_wait(older, moment, formed_at(older), patience):
+            return moment
+    return None
+
+
+def _still_wait(
+    peers: Sequence[Pod], moment: datetime, began: datetime | None, patience: timedelta
+) -> bool:
+    """Whether all peers had begun to train this long before, and one of them waits.
+
+    Those that failed since, or less than `CALM` before, wait for no pod that was in their group;
+    those that failed soon after `began` had only lacked the others.
+    """
+    waiting = [one for one in peers if (t := one.trains_since) and moment - t >= patience]
+    return any(
+        not (end := one.failed_at) or moment - end >= CALM or (began and end - began <= _FORMING)
+        for one in waiting
+    ) and all(
+        moment - first >= patience if (first := one.first_trained) else one.failed_at
+        for one in peers
     )

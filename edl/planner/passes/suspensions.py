@@ -30,7 +30,7 @@ from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.spec.allowed_sizes import most_replicas, start_pods
 
 _MOST_IN_A_ROW: Final = 3
-"""Restarts of the whole job for containers that fail often. Then Kubernetes restarts these alone,
+"""Restarts of the whole job for containers that failed early. Then Kubernetes restarts these alone,
 and ends the Job as its `backoffLimit` says."""
 
 
@@ -103,7 +103,7 @@ def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
     if lost.reason.code is Code.POD_LOST:
         return with_attempts(snapshot, job, reason) if due else None
     last = [role.record.last for role in job.live if role.record.last]
-    before = [one.attempts + 1 for one in last if lost.often and one.code is lost.reason.code]
+    before = [one.attempts + 1 for one in last if lost.early and one.code is lost.reason.code]
     # No back-off of the Job controller delays the next start, so this one has to last.
     due = elapsed(job.started_at, limits.restart_cooldown) and due
     if not due or (restarts := max(before, default=0)) >= _MOST_IN_A_ROW:

@@ -55,6 +55,7 @@ def failure(due: DueSteps) -> str:
     [
         ({"earlier_restarts": 1}, ""),
         ({"earlier_restarts": 0, "backoff_limit": 2}, ""),
+        ({"earlier_restarts": 9, "retries": 6}, ""),
         (
             {"earlier_restarts": 2},
             "BackoffLimitExceeded: containers of worker were restarted 6 times",
@@ -64,7 +65,13 @@ def failure(due: DueSteps) -> str:
             "FailedIndexes: worker 1 has failed for good, and the others need it",
         ),
     ],
-    ids=["retries are left", "the Job controller counts", "no retries are left", "a failed rank"],
+    ids=[
+        "retries are left",
+        "the Job controller counts",
+        "the limit is ours",
+        "no retries are left",
+        "a failed rank",
+    ],
 )
 def test_a_job_whose_ranks_never_meet_again_fails(fields: dict[str, Any], message: str) -> None:
     why = f"mnist has failed: {message}" if message else ""

@@ -172,17 +172,17 @@ def test_restarts_of_containers_count_on_after_a_restart_of_the_whole_job(
     fields: dict[str, Any], why: Reason, count: int | None
 ) -> None:
     """Their pods are deleted. Only those that caused the stop count, and no sidecar."""
-    stopped = with_failures(seconds(1200), **({"restarts_in_place": True} | fields))
+    stopped = with_failures(seconds(651), **({"restarts_in_place": True} | fields))
     patch, other = patches(stop(stopped, Suspension(KEY, why), NOW))
     assert written(patch).get(contract.EARLIER_RESTARTS) == (count and str(count))
     assert contract.EARLIER_RESTARTS not in written(other)
     assert patched_role(stopped.roles[0], patch).record.earlier_restarts == (count or 3)
 
 
-def test_restarts_of_containers_that_fail_often_count_for_the_present_start_alone() -> None:
+def test_restarts_of_containers_that_failed_early_count_for_the_present_start_alone() -> None:
     """The next start may provoke the next failure."""
-    often = with_failures(seconds(1199), restarts_in_place=True)
-    patch, _ = patches(stop(often, Suspension(KEY, reasons.CONTAINER_RESTARTED), NOW))
+    early = with_failures(seconds(650), restarts_in_place=True)
+    patch, _ = patches(stop(early, Suspension(KEY, reasons.CONTAINER_RESTARTED), NOW))
     assert contract.EARLIER_RESTARTS not in written(patch)
 
 

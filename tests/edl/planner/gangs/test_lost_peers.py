@@ -1,5 +1,6 @@
 """When pods wait for a peer that is gone, and when its successor joins them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -69,20 +70,107 @@ def test_containers_that_failed_in_the_same_run_join_each_other() -> None:
     assert found == (Code.CONTAINER_RESTARTED, 960), "the third one waits for both"
 
 
-@pytest.mark.parametrize(
-    ("after", "restarts", "often"), [(609, 1, True), (610, 1, False), (1209, 2, True)]
-)
-def test_a_container_fails_often_by_the_time_that_this_start_has_trained(
+@pytest.mark.parametrize(("after", "early"), [(609, True), (610, False)])
+def test_a_container_failed_early_by_the_time_that_this_start_has_trained(
     after: float,
-    restarts: int,
-    often: bool,  # noqa: FBT001
+    early: bool,  # noqa: FBT001
 ) -> None:
     """A pod of the start before may terminate for long."""
-    runs = replace(failed(0, after).containers.runs, restarts=restarts)
-    training = collective(trains(0, runs=runs), trains(1), trains(2, -9000, terminating=True))
-    found = lost_peer(training)
-    assert found is not None
-    assert found.often == often
+    assert failed_early(failed(0, after), trains(1), trains(2, -9000, terminating=True)) == early
+
+
+def failed_early(*pods: Pod) -> bool:
+    loss = lost_peer(collective(*pods))
+    assert loss is not None
+    return loss.early
+
+
+@pytest.mark.parametrize(
+    ("after", "run", "failures", "early"),
+    [(640, 5, 4, True), (660, 5, 4, False), (1050, 5, 8, True), (2030, 500, 4, True)],
+)
+def test_failures_in_the_backoff_of_the_kubelet_do_not_count_as_training(
+    after: float,
+    run: float,
+    failures: int,
+    early: bool,  # noqa: FBT001
+) -> None:
+    """Of several failures the last one alone is known, and since when the container failed."""
+    waits = TrainingRuns(None, at(START + after), at(START + after - run), failures - 1)
+    assert failed_early(trains(0, runs=waits), trains(1)) == early
+    runs = TrainingRuns(at(START + after), waits.failed_at, waits.failed_run_began, failures)
+    assert failed_early(trains(0, runs=runs), trains(1)) == early
+
+
+@pytest.mark.parametrize("after", [745, 1299])
+def test_a_container_fails_early_until_ten_minutes_after_the_last_pod_began(after: float) -> None:
+    """Its image may be pulled for long. An evaluator is not waited for."""
+    late = trains(2, since=700)
+    assert failed_early(trains(0), failed(1, after, began=650), late)
+    assert failed_early(trains(0), failed(1, after, began=700), trains(2))
+    assert not failed_early(trains(0), failed(1, after=1300, began=650), late)
+    training = with_evaluator(trains(0, since=after - 40))
+    chief, workers, evaluator = training.roles
+    workers = workers.changed(pods=(trains(0), failed(1, after)))
+    loss = lost_peer(replace(training, roles=(chief, workers, evaluator)))
+    assert loss is not None
+    assert not loss.early
+
+
+def fails_on(index: int, after: float) -> Pod:
+    """A rank whose container has failed again five seconds after a restart."""
+    return changed_pod(failed(index, after, began=after - 5), restarts=2)
+
+
+def changed_pod(rank: Pod, restarts: int) -> Pod:
+    runs = replace(rank.containers.runs, restarts=restarts)
+    return replace(rank, containers=replace(rank.containers, runs=runs))
+
+
+def test_containers_that_fail_on_do_not_hide_each_other() -> None:
+    """When they first began is unknown, as of those whose kubelet forgot it."""
+    crashed = (fails_on(0, after=906), fails_on(1, after=909))
+    assert lost(*crashed, trains(2)) == (Code.CONTAINER_RESTARTED, 909)
+    assert lost(*crashed, trains(2), replacement(3, after=940), failures=1) == (Code.POD_LOST, 940)
+    began = at(START + 900)
+    forgot = [trains(i, ready_since=began, runs=TrainingRuns(began, began)) for i in range(2)]
+    assert lost(*forgot, trains(2)) == (Code.CONTAINER_RESTARTED, 900)
+    assert lost(*crashed) is None
+
+
+def test_a_container_that_failed_before_peers_first_began_joins_them() -> None:
+    """Although these failed as well, for lack of each other."""
+    late = (failed(1, after=620, began=600), failed(2, after=622, began=605))
+    assert lost(failed(0, after=300), *late, trains(3)) is None
+
+
+def test_peers_that_failed_before_the_last_one_began_have_joined() -> None:
+    """They wait for one that fails, or is replaced, soon afterwards."""
+    early = (failed(1, after=300), failed(2, after=405, began=380))
+    assert lost(failed(0, after=500), *early) == (Code.CONTAINER_RESTARTED, 500)
+    assert lost(*early, replacement(3, after=500), failures=1) == (Code.POD_LOST, 500)
+    crash = (failed(1, after=411), failed(2, after=412, began=380), failed(0, after=450))
+    assert lost(*crash) is None, "in the same run"
+
+
+def test_peers_that_failed_for_lack_of_each_other_wait_for_a_pod_replaced_soon() -> None:
+    found = lost(failed(0, after=15), replacement(1, after=110), failures=1)
+    assert found == (Code.POD_LOST, 110)
+    assert lost(failed(0, after=41), replacement(1, after=110), failures=1) is None
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_absurd_times_break_no_plan(late: bool) -> None:  # noqa: FBT001
+    """A kubelet's clock may be wrong, and clients may be allowed to write the status of pods."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    moment = last if late else first
+    for restarts in (1, 2**31 - 1):
+        runs = TrainingRuns(at(START + 910), at(START + 900), moment, restarts)
+        assert lost(trains(0, runs=runs), trains(1)) == (Code.CONTAINER_RESTARTED, 900)
+        runs = TrainingRuns(moment, moment, moment, restarts)
+        assert (lost(trains(0, runs=runs), trains(1)) is not None) == late
+    created = trains(0, created_at=moment)
+    assert (lost(created, trains(1), failures=1) is not None) == late
 
 
 def test_no_container_waits_that_does_not_run() -> None:
