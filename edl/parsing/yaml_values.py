@@ -7,7 +7,7 @@ from typing import Any, Final
 from edl.errors import Finding
 
 _YEARS: Final = range(1970, 2200)
-"""Of plausible times: the sum of one and a duration is a date."""
+"""Years of plausible times: the sum of one and a duration is a date."""
 _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 _TYPES: Final = {
     word: kind

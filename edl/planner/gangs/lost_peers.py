@@ -49,7 +49,7 @@ def lost_peer(job: TrainingJob) -> LostPeer | None:
     failed = [(end, pod) for pod in pods if (end := pod.failed_at) and first and first < end]
     for end, pod in sorted(failed, key=itemgetter(0), reverse=True):
         began = max(filter(None, (formed, pod.containers.runs.failed_run_began)), default=None)
-        if _still_wait([one for one in pods if one is not pod], end, began, _FORMING):
+        if _still_wait([peer for peer in pods if peer is not pod], end, began, _FORMING):
             return LostPeer(reasons.CONTAINER_RESTARTED, end, failed_early(pod, formed))
     return None
 
@@ -101,11 +101,11 @@ def _still_wait(
     Those that failed since, or less than `CALM` before, wait for no pod that was in their group;
     those that failed soon after `began` had only lacked the others.
     """
-    waiting = [one for one in peers if (t := one.trains_since) and moment - t >= patience]
+    waiting = [peer for peer in peers if (t := peer.trains_since) and moment - t >= patience]
     return any(
-        not (end := one.failed_at) or moment - end >= CALM or (began and end - began <= _FORMING)
-        for one in waiting
+        not (end := peer.failed_at) or moment - end >= CALM or (began and end - began <= _FORMING)
+        for peer in waiting
     ) and all(
-        moment - first >= patience if (first := one.first_trained) else one.failed_at
-        for one in peers
+        moment - first >= patience if (first := peer.first_trained) else peer.failed_at
+        for peer in peers
     )
