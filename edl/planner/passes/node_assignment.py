@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final, TypeAlias
 
-from edl import reasons
 from edl.annotations import cleared_nodes
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.lost_pods import has_lost_any
-from edl.model import TrainingJob
+from edl.model import Reason, TrainingJob
 from edl.planner.packing.placement import Placement, first_placement
-from edl.planner.pass_results import PassResults, record_eviction
+from edl.planner.pass_results import PassResults, PipelinedPods, record_eviction
 from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -57,23 +56,45 @@ def assign_lost_pods(snapshot: Snapshot, allocation: RoleAllocation) -> None:
 
 
 def give_up_lost_extras(snapshot: Snapshot, results: PassResults) -> None:
-    """Scale down for lost extras without room, while claims or restarting jobs wait for theirs.
+    """Scale down for lost extras without room, where other roles yield to a claim.
 
-    The Job controller would create them later, on what is kept for the others. As always the
-    highest indexes are removed; other lost pods then get the capacity of these.
+    The Job controller would create them later, on what is kept for the claim.
     """
     for allocation in snapshot.unsettled if results.pipelined else ():
-        if not has_lost_any(allocation.role) or allocation.restarts_to_resize:
-            continue
-        unplaced = sum(
-            is_lost(replica) and replica.position >= allocation.min_replicas
-            for _, replica in _waiting([allocation])
-        )
-        if unplaced and allocation.extras:
-            record_eviction([allocation], reasons.UNSCHEDULABLE)
-            for _ in range(min(unplaced, allocation.extras)):
-                allocation.evict()
-            assign_lost_pods(snapshot, allocation)
+        if has_lost_any(allocation.role) and not allocation.restarts_to_resize:
+            cause = _cause_to_yield(allocation, results.pipelined)
+            if cause and _give_up_lost(allocation):
+                record_eviction([allocation], cause)
+
+
+def _cause_to_yield(allocation: RoleAllocation, claims: Iterable[PipelinedPods]) -> Reason | None:
+    """Why other roles yield to a claim on nodes that this one could use; None if none does."""
+    for claim in claims:
+        causes = [role.reason for role in claim.evicted if role is not allocation]
+        if causes and any(allocation.pod_class.eligible[nodes].any() for nodes in claim.nodes):
+            return causes[0]
+    return None
+
+
+def _give_up_lost(allocation: RoleAllocation) -> bool:
+    """Evict its last replicas while that leaves fewer lost ones without a node; whether any was.
+
+    So a running one yields only to a lost extra of a lower index, and none to the minimum, for
+    which an extra stands in.
+    """
+    lost = sorted(replica.position for _, replica in _waiting([allocation]) if is_lost(replica))
+    size = allocation.size
+    while lost and allocation.extras:
+        placement = allocation.evict()
+        if lost[-1] == allocation.size:
+            lost.pop()
+        elif lost[0] >= allocation.min_replicas and (to := first_placement(allocation.pod_class)):
+            allocation.pod_class.reserve(to.node, to.horizon)
+            allocation.assign(lost.pop(0), to)
+        else:
+            allocation.restore(placement)
+            break
+    return allocation.size < size
 
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[tuple[RoleAllocation, Unscheduled]]:
