@@ -53,18 +53,20 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuild
 
     An attempt that stops jobs which could not come back is dropped, and the next one lets these
     keep their sizes. A job that keeps its size is stopped by no pass that asks for places, so each
-    attempt but the last adds jobs to those. In the last one all jobs keep it whose minimums would
-    move, or whose pods have rules: the only ones that an attempt could stop for good.
+    attempt but the last adds jobs to those, or denies growth to one whose rules between pods forbid
+    a start. In the last one all jobs keep it whose minimums would move, or whose pods have rules:
+    the only ones that an attempt could stop for good.
     """
     considered = _considered(state, limits)
-    stuck: frozenset[JobKey] = frozenset()
+    stuck: dict[JobKey, bool] = {}
     for left in range(_MOST_ATTEMPTS - 1, -1, -1):
         snapshot = take_snapshot(considered, policy, limits, stuck=stuck, moves=left > 0)
         results, ceiling = PassResults(), GrowthCeiling(snapshot)
-        more = allocate(snapshot, results, ceiling) or forbidden_by_rules(snapshot)
-        if not more:
+        without_places = allocate(snapshot, results, ceiling)
+        forbidden = frozenset() if without_places else forbidden_by_rules(snapshot)
+        if not (without_places or forbidden):
             break
-        stuck |= more
+        stuck |= dict.fromkeys(without_places, False) | dict.fromkeys(forbidden, True)
     return PlanBuilder(snapshot, ceiling, results)
 
 

@@ -1,6 +1,7 @@
 """The snapshot at the start of a decision, built from the cluster's state."""
 
-from collections.abc import Container
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from edl import phases
 from edl.contract import CleanUp
@@ -24,7 +25,7 @@ def take_snapshot(
     policy: Policy,
     limits: Limits,
     *,
-    stuck: Container[JobKey] = frozenset(),
+    stuck: Mapping[JobKey, bool] = MappingProxyType({}),
     moves: bool = True,
 ) -> Snapshot:
     """The snapshot of a state; the order of the state's nodes and jobs does not matter.

@@ -11,7 +11,7 @@ Nor is it stopped if a quota has become too small for its minimums, which remove
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import starmap
@@ -143,8 +143,6 @@ class JobRestart:
         if moves:
             _put_last(self.roles, stranded=False)
         self.keeps_size = (lacks or held) and not moves
-        if held and self.has_rules:
-            self.deny_growth(self._why_not_again())
         for allocation in self.roles if self.keeps_size else ():
             if allocation.restarts_to_resize:
                 for quota in extras:
@@ -152,10 +150,11 @@ class JobRestart:
                 allocation.min_replicas = max(allocation.min_replicas, allocation.size)
                 allocation.max_replicas = max(allocation.max_replicas, allocation.size)
 
-    def _why_not_again(self) -> Reason:
-        """The reason that rules between pods would not let its pods start again."""
+    def forbid_by_rules(self) -> None:
+        """Deny growth, as rules between pods would not let its pods start again."""
         sizes = ((role.role.name, role.size, role.pod_class.shape.requests) for role in self.roles)
-        return reasons.gang(Shortage(tuple(starmap(ResourceNeed, sizes)), 0, Lack(Scarce.RULES)))
+        needs = tuple(starmap(ResourceNeed, sizes))
+        self.deny_growth(reasons.gang(Shortage(needs, 0, Lack(Scarce.RULES))))
 
     def _least_size(self, allocation: RoleAllocation) -> int:
         least = max(allocation.min_replicas, _least(allocation))
@@ -224,13 +223,14 @@ def set_restarts(
     snapshot: Snapshot,
     started: Iterable[Sequence[RoleAllocation]],
     *,
-    stuck: Container[JobKey],
+    stuck: Mapping[JobKey, bool],
     moves: bool,
 ) -> None:
     """Set what restarts of jobs need; call it once capacity is complete.
 
-    `started`: the started roles of each job. `stuck`: jobs that could not come back, as others take
-    the places, or by rules between pods: no claim takes what they have. `moves`: others may.
+    `started`: the started roles of each job. `stuck`: jobs that could not come back, by rules
+    between pods (True) or as others take the places: no claim takes what they have. `moves`: others
+    may.
     """
     search = StrandedSearch(snapshot)
     extras = {
@@ -244,9 +244,12 @@ def set_restarts(
         restart = JobRestart(snapshot, sorted(roles, key=_placing_order))
         for allocation in roles:
             allocation.hold.restart = restart if allocation.restarts_to_resize else None
-        held = restart.job.key in stuck or (restart.has_rules and not moves)
+        forbidden = stuck.get(restart.job.key, False) or (restart.has_rules and not moves)
+        held = forbidden or restart.job.key in stuck
         search.mark(roles)
         restart.keep_what_it_needs(extras, moves=moves, held=held)
+        if forbidden:
+            restart.forbid_by_rules()
 
 
 def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:
