@@ -116,8 +116,9 @@ class RoleAllocation:
     @property
     def awaits_growth(self) -> bool:
         """Whether its growth, or that of its whole job if that restarts, waits to be one step."""
-        waits = self.hold.restart.waits if self.hold.restart else self.awaits_all_growth
-        return waits and self.changed and self.size > self.role.status.size
+        if not self.changed or self.size <= self.role.status.size:
+            return False
+        return self.hold.restart.waits if self.hold.restart else self.awaits_all_growth
 
     @property
     def awaits_all_growth(self) -> bool:

@@ -101,6 +101,8 @@ class JobRestart:
         Not if the job restarts anyway, for a minimum or to scale down, or if one of them has waited
         for long enough: otherwise they might keep each other waiting in turn.
         """
+        if not any(role.pipelined for role in self.roles):  # fast path: asked for each role
+            return False
         roles = [role for role in self.roles if role.restarts_to_resize and role.changed]
         if not any(role.awaits_all_growth for role in roles):
             return False

@@ -367,6 +367,17 @@ def test_a_team_that_lends_nothing_makes_growth_at_most_half_as_much_work_again(
     assert work(kept) < 1.5 * work(lent)
 
 
+def of_many_roles(resizing: ResizePolicy) -> ClusterState:
+    """A job of 40 roles that all grow by a pod."""
+    names = ("worker", *(f"role-{n}" for n in range(39)))
+    roles = (role(name, 1, 2, on=["node"], resizing=resizing) for name in names)
+    return cluster(node("node", 80), job("grows", *roles, queued=-9000, framework="paddle"))
+
+
+def test_growth_of_roles_that_restart_is_at_most_four_times_the_work_of_live_growth() -> None:
+    assert work(of_many_roles(ResizePolicy.RESTART)) < 4 * work(of_many_roles(ResizePolicy.LIVE))
+
+
 def work(state: ClusterState) -> int:
     return instructions(partial(decided, state))
 
