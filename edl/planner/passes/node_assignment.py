@@ -63,7 +63,7 @@ def give_up_lost_extras(snapshot: Snapshot, results: PassResults) -> None:
     for allocation in snapshot.unsettled if results.pipelined else ():
         if has_lost_any(allocation.role) and not allocation.restarts_to_resize:
             cause = _cause_to_yield(allocation, results.pipelined)
-            if cause and _give_up_lost(allocation):
+            if cause and _give_up_lost(snapshot, allocation):
                 record_eviction([allocation], cause)
 
 
@@ -76,12 +76,13 @@ def _cause_to_yield(allocation: RoleAllocation, claims: Iterable[PipelinedPods])
     return None
 
 
-def _give_up_lost(allocation: RoleAllocation) -> bool:
+def _give_up_lost(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
     """Evict its last replicas while that leaves fewer lost ones without a node; whether any was.
 
     So a running one yields only to a lost extra of a lower index, and none to the minimum, for
     which an extra stands in.
     """
+    assign_lost_pods(snapshot, allocation)  # the claim may have left room
     lost = sorted(replica.position for _, replica in _waiting([allocation]) if is_lost(replica))
     size = allocation.size
     while lost and allocation.extras:

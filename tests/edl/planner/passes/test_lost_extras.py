@@ -114,6 +114,14 @@ def test_running_pods_are_not_removed_for_lost_ones_of_the_minimum() -> None:
     assert sizes(plan(*NODES, restarting(priority=-5), lost, urgent(3))) == {"restarts": 5}
 
 
+def test_lost_extras_that_fit_beside_a_claim_are_kept() -> None:
+    """It takes half of what a pod of the other job leaves."""
+    large = worker("large", 1, 2, on=["b", "b"], shape=shape(2), priority=-5)
+    lost, claim = missing("lost", (*"aaaa",), 3, priority=1000), urgent(1)
+    nodes = (busy(node("a", 4), room(1)), node("b", 4))
+    assert sizes(plan(*nodes, large, lost, claim)) == {"large": 1}
+
+
 def test_a_job_keeps_its_lost_extras_while_no_other_job_waits() -> None:
     state = lacking_a_node(2, *DRAINED, **ITEMS)
     assert sizes(plan_for(replace(state, jobs=state.jobs[:-1]), Limits())) == {}
