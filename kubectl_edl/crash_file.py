@@ -16,11 +16,11 @@ _MOST: Final = 10
 _WORD: Final = r"[\w-]{0,40}(?:token|passw(?:or)?d|pwd|passphrase|(?:api|access)[_-]?key)"
 _MEMBER_NAME: Final = rf"(?i:{_WORD}|[\w-]{{0,40}}(?:secret|key-?data))"
 _MEMBER: Final = (
-    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]{1,80}=)|[.!]\s)\s{0,40}"""
+    r"""((?:^|[{,?&(\[:]|(?<!-)--|\\?['"]|\b(?=[A-Z_]{1,80}=)|[.!]\s)(?:[ \t]*|\s{0,40})"""
     rf"""{_MEMBER_NAME}\\?['"]?\s{{0,40}}[:=]\s*(?:(?i:bearer|basic|token)[ ])?"""
 )
 _ODD: Final = r"(?:(?!\2)[^0-9\n])*[0-9]|(?:(?!\2)\S){20}"
-"""The rest of a quotation that is not a word of the language or a name: has a digit, or is long."""
+"""The rest of a quoted token that is no word of a parsed language: has a digit, or is long."""
 _CREDENTIALS: Final = (
     re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
     re.compile(r"((?i:\bauthorization)\\?['\"]?\s*[:=]\s*\\?['\"]?\w+ )[^\s'\"\\]+"),
@@ -32,7 +32,9 @@ _CREDENTIALS: Final = (
     re.compile(r"((?<!-)--" + _MEMBER_NAME + r"\s+)(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"),
     re.compile(_MEMBER + r"b?(\\?['\"]))(?:(?!\2)(?:[^\\]|\\.))*", re.MULTILINE),
     re.compile(_MEMBER + r"(?:\|[-+]?\s+)?)(?:[^\s'\"\\,}&)]|\\(?!['\"]))+", re.MULTILINE),
-    re.compile(rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?={_ODD})(?:(?!\2).){{3,}}"),
+    re.compile(
+        rf"((?<![\w-])(?i:{_WORD}) (['\"]))(?:(?<!(?i:token)..)|(?={_ODD}))(?:(?!\2).){{3,}}"
+    ),
     re.compile(rf"((?<![\w-])(?i:{_WORD}) (?:is|was) )(?=\S*[0-9])[^\s'\"]{{8,}}"),
 )
 """Headers, users and passwords in URLs, private keys, JSON web tokens, options, variables of an

@@ -80,7 +80,7 @@ def _unanswered(
     else:
         refused = isinstance(error, ClusterError)
     for manifest in () if refused else sent:
-        with suppress(ClusterError):
+        with suppress(ClusterError, KeyboardInterrupt):
             if stored_as(connection, manifest) is None:
                 continue
         yield manifest["metadata"]["name"]
@@ -178,7 +178,7 @@ def _roll_back(
         try:
             delete_job(connection.cluster, job)
             gone.append(job["metadata"]["name"])
-        except ClusterError:
+        except (ClusterError, KeyboardInterrupt):
             standing.append(job["metadata"]["name"])
     parts = [f"what was created is deleted again: {', '.join(gone)}"] if gone else []
     there = connection.scope.within(connection.namespace).flags

@@ -313,6 +313,8 @@ def test_the_traceback_of_an_internal_error_is_in_a_file_for_its_user(
         ("https://10.0.0.1:6443/api", "https://10.0.0.1:6443/api"),
         ("not an object: {'token': 'abc'}", "not an object: {'token': '[redacted]'}"),
         ("  token: abc", "  token: [redacted]"),
+        (f"{' ' * 50}token: abc", f"{' ' * 50}token: [redacted]"),
+        ("password 'open sesame'", "password '[redacted]'"),
         ("token: |\n  abc", "token: |\n  [redacted]"),
         ('{"clientKeyData":"-----BEGIN\\nMI","a":1}', '{"clientKeyData":"[redacted]","a":1}'),
         ("{'id_token': \"it's\"}", "{'id_token': \"[redacted]\"}"),

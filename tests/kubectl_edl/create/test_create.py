@@ -851,6 +851,21 @@ def test_ctrl_c_waits_some_seconds_for_an_answer(monkeypatch: pytest.MonkeyPatch
     )
 
 
+def test_a_second_ctrl_c_during_the_deletion_names_what_remains() -> None:
+    class Impatient(Completing):
+        def delete(self, *_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+    refuses = {"mnist-worker": Forbidden("no more")}
+    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Impatient(cluster, refuses)))
+    found = created(*MNIST, stage=stage)
+    assert found.err == (
+        "error: job.batch/mnist-worker: no more; may still be there: "
+        "kubectl delete job mnist-chief mnist-ps -n default --ignore-not-found\n"
+    )
+    assert stored(stage) == ["mnist-chief", "mnist-ps"]
+
+
 def test_without_a_webhook_nothing_is_created() -> None:
     stage = Stage()
     found = created(*MNIST, stage=stage)
