@@ -20,7 +20,7 @@ _MEMBER: Final = (
     rf"""{_MEMBER_NAME}\\?['"]?\s{{0,40}}[:=]\s*(?:(?i:bearer|basic|token)[ ])?"""
 )
 _ODD: Final = r"(?:(?!\2)[^0-9\n])*[0-9]|(?:(?!\2)\S){20}"
-"""The rest of a quoted token that is no word of a parsed language: has a digit, or is long."""
+"""The rest of a quoted token that looks like a secret: it has a digit, or is long."""
 _CREDENTIALS: Final = (
     re.compile(r"(\b(?:(?i:bearer)|Basic)\s+)[^\s'\"]+"),
     re.compile(r"((?i:\bauthorization)\\?['\"]?\s*[:=]\s*\\?['\"]?\w+ )[^\s'\"\\]+"),

@@ -10,7 +10,7 @@ from edl.planner.passes.admission.admission_queue import AdmissionQueue
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.passes.drain import let_moves_go_first
 from edl.planner.passes.growth import GrowthCeiling, grow
-from edl.planner.passes.node_assignment import assign_gated_pods, give_up_lost_extras
+from edl.planner.passes.node_assignment import assign_gated_pods
 from edl.planner.passes.placement_order import PlacementOrder
 from edl.planner.passes.quiet_period import hold_growth_until_quiet
 from edl.planner.passes.rebalancing.rebalance import Rebalance
@@ -88,7 +88,6 @@ def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -
     Returns the jobs that the plan would stop, and that could not come back (`settle_restarts`).
     """
     vacating, queue = _serve_claims(snapshot, results)
-    give_up_lost_extras(snapshot, results)
     stuck_jobs = settle_restarts(snapshot)
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:

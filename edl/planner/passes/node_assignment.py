@@ -11,10 +11,8 @@ from typing import Final, TypeAlias
 from edl.annotations import cleared_nodes
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
-from edl.lost_pods import has_lost_any
-from edl.model import Reason, TrainingJob
+from edl.model import TrainingJob
 from edl.planner.packing.placement import Placement, first_placement
-from edl.planner.pass_results import PassResults, PipelinedPods, record_eviction
 from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -53,49 +51,6 @@ def assign_lost_pods(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     """Reserve capacity for the lost pods of a role that was outranked."""
     lost = [(role, replica) for role, replica in _waiting([allocation]) if is_lost(replica)]
     _place(snapshot, lost, _anywhere)
-
-
-def give_up_lost_extras(snapshot: Snapshot, results: PassResults) -> None:
-    """Scale down for lost extras without room, where other roles yield to a claim.
-
-    The Job controller would create them later, on what is kept for the claim.
-    """
-    for allocation in snapshot.unsettled if results.pipelined else ():
-        if has_lost_any(allocation.role) and not allocation.restarts_to_resize:
-            cause = _cause_to_yield(allocation, results.pipelined)
-            if cause and _give_up_lost(snapshot, allocation):
-                record_eviction([allocation], cause)
-
-
-def _cause_to_yield(allocation: RoleAllocation, claims: Iterable[PipelinedPods]) -> Reason | None:
-    """Why other roles yield to a claim on nodes that this one could use; None if none does."""
-    for claim in claims:
-        causes = [role.reason for role in claim.evicted if role is not allocation]
-        if causes and any(allocation.pod_class.eligible[nodes].any() for nodes in claim.nodes):
-            return causes[0]
-    return None
-
-
-def _give_up_lost(snapshot: Snapshot, allocation: RoleAllocation) -> bool:
-    """Evict its last replicas while that leaves fewer lost ones without a node; whether any was.
-
-    So a running one yields only to a lost extra of a lower index, and none to the minimum, for
-    which an extra stands in.
-    """
-    assign_lost_pods(snapshot, allocation)  # the claim may have left room
-    lost = sorted(replica.position for _, replica in _waiting([allocation]) if is_lost(replica))
-    size = allocation.size
-    while lost and allocation.extras:
-        placement = allocation.evict()
-        if lost[-1] == allocation.size:
-            lost.pop()
-        elif lost[0] >= allocation.min_replicas and (to := first_placement(allocation.pod_class)):
-            allocation.pod_class.reserve(to.node, to.horizon)
-            allocation.assign(lost.pop(0), to)
-        else:
-            allocation.restore(placement)
-            break
-    return allocation.size < size
 
 
 def _waiting(allocations: Iterable[RoleAllocation]) -> list[tuple[RoleAllocation, Unscheduled]]:

@@ -119,10 +119,14 @@ class Reservation:
             frees: Sequence[bool] = memoryview(nodes)  # type: ignore[arg-type]
 
             def is_useful(allocation: RoleAllocation) -> bool:
-                node = allocation.placements[-1].node
-                if node == NO_NODE or any_may_leave(allocation):  # missing pods leave first
-                    return _on(allocation, least(allocation), frees)
-                return frees[node]
+                node, minimum = allocation.placements[-1].node, allocation.min_replicas
+                if node != NO_NODE and not any_may_leave(allocation):
+                    return frees[node]
+                if node == NO_NODE and any(
+                    placement.node == NO_NODE for placement in allocation.placements[:minimum]
+                ):
+                    return False  # its extras stand in for its minimum
+                return _on(allocation, least(allocation), frees)  # missing pods leave first
 
             search = NodeSearch(reclaimable, scope, is_useful, nodes, self._first_missing)
             self._pass(search, self.complete, RemovalChoice(self.capacity, reclaimable, scope))

@@ -42,7 +42,7 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
     """Reserve for other owners' pending pods: idle capacity, then extras, then preemption."""
     snapshot = sources.snapshot
     pod_class = snapshot.pod_class(demand.shape)
-    nodes, evicted = pod_class.idle.reserve_pods(demand.count), None
+    nodes = pod_class.idle.reserve_pods(demand.count)
     charge = snapshot.demand_charge(demand) if snapshot.teams else None
     if charge:
         charge.reserve(len(nodes))
@@ -68,10 +68,8 @@ def place_demand(sources: ClaimSources, demand: Demand) -> None:
                 charge.reserve(len(more))
             freed = freed + more
         nodes += freed
-        evicted = reservation.evicted
     if nodes:
-        requests = [PodSetRequest(pod_class, len(nodes))]
-        sources.results.pipeline(requests, [nodes], evicted=evicted)
+        sources.results.pipeline([PodSetRequest(pod_class, len(nodes))], [nodes])
 
 
 def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> None:
