@@ -183,7 +183,13 @@ _TABLE: Final = f"""
 {keys.TF_CONFIG_ENV} | JSON | TensorFlow's cluster and this task
 {keys.CLUSTER_ENV} | JSON | the annotation `{keys.CLUSTER}`, for TF_CONFIG
 OMPI_MCA_orte_default_hostfile | {keys.MPI_HOSTFILE_PATH} | Open MPI's host list
+OMPI_MCA_orte_keep_fqdn_hostnames | true | mode ssh: mpirun passes whole host names to ssh
 OMPI_MCA_plm_rsh_agent | {keys.MPI_KUBEXEC} | the launcher starts workers by exec
+OMPI_MCA_plm_rsh_no_tree_spawn | 1 | mode kubexec: only the launcher starts workers
+PRTE_MCA_prte_default_hostfile | {keys.MPI_HOSTFILE_PATH} | Open MPI's host list, from release 5
+PRTE_MCA_prte_keep_fqdn_hostnames | true | mode ssh, from Open MPI 5: the same as for ORTE
+PRTE_MCA_plm_ssh_agent | {keys.MPI_KUBEXEC} | the same as plm_rsh_agent, from Open MPI 5
+PRTE_MCA_plm_ssh_no_tree_spawn | 1 | the same as plm_rsh_no_tree_spawn, from Open MPI 5
 MX_CONFIG | JSON | MXNet's cluster, labels and this task
 DMLC_PS_ROOT_URI | host | MXNet's scheduler
 DMLC_PS_ROOT_PORT | 1..65535 | its port; default: 9091

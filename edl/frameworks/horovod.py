@@ -19,10 +19,26 @@ _HOST_LISTS: Final = (
     LiveFile(contract.MPI_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
     LiveFile(contract.JOB_DIRECTORY, "hostfile", contract.MPI_HOSTFILE),
 )
-_DEFAULT_HOSTFILE: Final = Env("OMPI_MCA_orte_default_hostfile", contract.MPI_HOSTFILE_PATH)
+_DEFAULT_HOSTFILE: Final = (
+    Env("OMPI_MCA_orte_default_hostfile", contract.MPI_HOSTFILE_PATH),
+    Env("PRTE_MCA_prte_default_hostfile", contract.MPI_HOSTFILE_PATH),
+)
+"""Open MPI reads variables of ORTE before release 5, and of PRRTE from then on."""
+_KUBEXEC_AGENT: Final = (
+    Env("OMPI_MCA_plm_rsh_agent", contract.MPI_KUBEXEC),
+    Env("PRTE_MCA_plm_ssh_agent", contract.MPI_KUBEXEC),
+    # Beyond 64 hosts workers would start others, and they cannot exec.
+    Env("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
+    Env("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
+)
+_WHOLE_HOST_NAMES: Final = (
+    Env("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
+    Env("PRTE_MCA_prte_keep_fqdn_hostnames", "true"),
+)
+"""Without them mpirun cuts host names at the first dot, and ssh cannot resolve the rest."""
 _KUBEXEC: Final = {
     "launcher": Needs(
-        env=(Env("OMPI_MCA_plm_rsh_agent", contract.MPI_KUBEXEC), _DEFAULT_HOSTFILE),
+        env=(*_KUBEXEC_AGENT, *_DEFAULT_HOSTFILE),
         files=(
             *_HOST_LISTS,
             LiveFile(
@@ -37,7 +53,7 @@ _KUBEXEC: Final = {
 }
 _SSH: Final = {
     "launcher": Needs(
-        env=(_DEFAULT_HOSTFILE,),
+        env=(*_DEFAULT_HOSTFILE, *_WHOLE_HOST_NAMES),
         files=_HOST_LISTS,
         annotations=((contract.DISCOVER_HOSTS, DISCOVER_HOSTS),),
         gated=True,

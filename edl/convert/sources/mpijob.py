@@ -42,7 +42,7 @@ _KEY_FILES: Final = [
 _ROLE_ENV: Final = "K_MPI_JOB_ROLE"
 _PATIENT: Final = "-o ConnectionAttempts=10"
 _IMPLEMENTATIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "OpenMPI": {"OMPI_MCA_orte_keep_fqdn_hostnames": "true", "OMPI_MCA_plm_rsh_args": _PATIENT},
+    "OpenMPI": {"OMPI_MCA_plm_rsh_args": _PATIENT, "PRTE_MCA_plm_ssh_args": _PATIENT},
     "Intel": {
         "I_MPI_HYDRA_HOST_FILE": contract.EDL_HOSTFILE,
         "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _PATIENT,

@@ -42,8 +42,13 @@ def test_the_launcher_reads_live_files_where_users_commands_look() -> None:
 
 def test_the_launcher_starts_its_workers_by_exec() -> None:
     found = environment(LAUNCHER)
-    assert found["OMPI_MCA_plm_rsh_agent"] == "/etc/mpi/kubexec.sh"
-    assert found["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"
+    for before_release_5, since in (
+        ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"),
+        ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"),
+    ):
+        assert found[before_release_5] == found[since]
+    assert found["PRTE_MCA_plm_ssh_agent"] == "/etc/mpi/kubexec.sh"
+    assert found["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
 
 
 def test_the_scripts_stand_on_the_launchers_pods() -> None:

@@ -58,7 +58,8 @@ def test_since_v2beta1_by_ssh() -> None:
     found = by_role(jobs(mpijob("v2beta1")))
     assert {job["metadata"]["annotations"][contract.MODE] for job in found.values()} == {"ssh"}
     assert env(found["worker"]) == {"K_MPI_JOB_ROLE": "worker"}
-    assert env(found["launcher"])["OMPI_MCA_plm_rsh_args"] == "-o ConnectionAttempts=10"
+    for variable in ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args"):
+        assert env(found["launcher"])[variable] == "-o ConnectionAttempts=10"
 
 
 @pytest.mark.parametrize(
