@@ -20,7 +20,7 @@ LEAST_LAWS := 500
 LEAST_WEBHOOK_SLOW := 13
 LEAST_INTEGRATION = $(if $(EDL_KUBECONFIG),300,$(if $(SANDBOX_PASSED),640,670))
 LEAST_SMOKE := 55
-LEAST_E2E = $(if $(WITHOUT_VARIANTS),$(if $(SANDBOX_PASSED),19,46),$(if $(SANDBOX_PASSED),27,54))
+LEAST_E2E = $(if $(WITHOUT_VARIANTS),$(if $(SANDBOX_PASSED),19,46),$(if $(SANDBOX_PASSED),33,60))
 # `make test` trains each framework through a resize; its kills and modes are for `make e2e`.
 VARIANTS := yes
 WITHOUT_VARIANTS = $(if $(filter no,$(VARIANTS)), and not variant)

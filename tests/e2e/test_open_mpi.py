@@ -62,7 +62,7 @@ class Launcher:
         given = {
             name: paths.get(value, value)
             for name, value in environment(manifest).items()
-            if "_MCA_" in name
+            if value and "_MCA_" in name
         }
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         path = {"PATH": os.pathsep.join((str(folder), os.environ["PATH"]))}
