@@ -59,10 +59,10 @@ class Launcher:
         script.chmod(0o755)
         manifest = created(horovod("launcher", annotations={"mode": mode}))
         paths = {contract.MPI_HOSTFILE_PATH: str(hostfile), contract.MPI_KUBEXEC: str(script)}
-        given = {
+        given: dict[str, str] = {
             name: paths.get(value, value)
             for name, value in environment(manifest).items()
-            if value and "_MCA_" in name
+            if "_MCA_" in name
         }
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         path = {"PATH": os.pathsep.join((str(folder), os.environ["PATH"]))}
