@@ -60,7 +60,7 @@ class Launcher:
         manifest = created(horovod("launcher", annotations={"mode": mode}))
         paths = {contract.MPI_HOSTFILE_PATH: str(hostfile), contract.MPI_KUBEXEC: str(script)}
         given: dict[str, str] = {
-            name: paths.get(value, value)
+            name: paths.get(str(value), str(value))
             for name, value in environment(manifest).items()
             if "_MCA_" in name
         }
