@@ -9,6 +9,7 @@ import msgspec
 
 from edl.errors import AlreadyExists, ClusterError, Conflict, Forbidden, NotFound
 from edl.kube.cluster import Cluster
+from edl.kube.cluster_decorator import ClusterDecorator
 from edl.model import ObjectRef
 from edl.writes import Json
 from reconciler.leader_election import LeaderState
@@ -38,7 +39,7 @@ class WriteOutcome(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class LeaderOnlyCluster:
+class LeaderOnlyCluster(ClusterDecorator):
     """A cluster whose writes need the leadership.
 
     It is checked before each write, not only before each round: a round may outlast the Lease.
@@ -50,30 +51,27 @@ class LeaderOnlyCluster:
         leadership: LeaderState,
         observe: Callable[[WriteOutcome], None] = lambda _outcome: None,
     ) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._leadership = leadership
         self._observe = observe
-        self.system_namespace, self.clock_ahead = cluster.system_namespace, cluster.clock_ahead
-        self.get, self.list, self.pages = cluster.get, cluster.list, cluster.pages
-        self.watch, self.serves = cluster.watch, cluster.serves
 
     def create(
         self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
     ) -> Json:
         with self._writing("create", target):
-            return self._cluster.create(target, manifest, dry_run=dry_run)
+            return super().create(target, manifest, dry_run=dry_run)
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         with self._writing("patch", target):
-            return self._cluster.patch(target, body, dry_run=dry_run)
+            return super().patch(target, body, dry_run=dry_run)
 
     def add_condition(self, target: ObjectRef, condition: Mapping[str, str], version: str) -> Json:
         with self._writing("patch", target):
-            return self._cluster.add_condition(target, condition, version)
+            return super().add_condition(target, condition, version)
 
     def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
         with self._writing("delete", target):
-            self._cluster.delete(target, version=version, uid=uid)
+            super().delete(target, version=version, uid=uid)
 
     @contextmanager
     def _writing(self, verb: str, target: ObjectRef) -> Iterator[None]:

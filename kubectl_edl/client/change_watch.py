@@ -9,8 +9,8 @@ from typing import Final
 from edl.kube.cache import informer
 from edl.kube.cache.store import Store
 from edl.kube.cluster import ListOptions, PluginCluster, RawList
+from edl.kube.cluster_decorator import PluginClusterDecorator
 from kubectl_edl.cli.terminal import Attention
-from kubectl_edl.client.delegating_cluster import DelegatingCluster
 
 _PATIENCE: Final = 5.0
 """Seconds after which output is refreshed without a change, because ages grow."""
@@ -18,7 +18,7 @@ _GATHER: Final = 0.2
 """Seconds in which several changes count as one: a resize changes many objects."""
 
 
-class WatchedLists(DelegatingCluster):
+class WatchedLists(PluginClusterDecorator):
     """A cluster whose lists of some selections come from watches; each event calls `changed`.
 
     An informer lists each selection once and then watches it; it resumes a closed watch, and backs
@@ -41,7 +41,7 @@ class WatchedLists(DelegatingCluster):
         """The watched list; until it is synced, a request that may raise ClusterError."""
         store = self._stores.get(selection)
         if store is None or not store.synced:
-            return self._cluster.list(selection)
+            return super().list(selection)
         return RawList(tuple(store.values()), "")
 
     def stop(self) -> None:

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from edl.errors import Forbidden, Gone, NotFound
 from edl.kube.cluster import ListOptions, PluginCluster, RawList
+from edl.kube.cluster_decorator import PluginClusterDecorator
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.delegating_cluster import DelegatingCluster
 
 _Fact = TypeVar("_Fact")
 Hints: TypeAlias = tuple[str, ...]
@@ -32,7 +32,7 @@ def read_if_allowed(
         return (), (f"hint: {consequence}: {error}",)
 
 
-class _RefusedLists(DelegatingCluster):
+class _RefusedLists(PluginClusterDecorator):
     """A cluster that is not asked again for a list that it has refused.
 
     The right to list a kind depends on the namespace, not on the selector.
@@ -47,7 +47,7 @@ class _RefusedLists(DelegatingCluster):
         if refusal := self._refused.get(right):
             raise Forbidden(str(refusal), refusal.status)
         try:
-            return self._cluster.list(selection)
+            return super().list(selection)
         except Forbidden as error:
             if error.status != HTTPStatus.UNAUTHORIZED:
                 self._refused[right] = error

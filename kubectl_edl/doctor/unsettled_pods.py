@@ -7,8 +7,8 @@ import msgspec
 
 from edl import contract
 from edl.kube.cluster import Cluster, ListOptions, PluginCluster, RawList
+from edl.kube.cluster_decorator import PluginClusterDecorator
 from edl.kube.decode.schemas import ObjectPart, PodMetadata, PodStatus, SchedulingGate
-from kubectl_edl.client.delegating_cluster import DelegatingCluster
 
 
 class _PodSpec(ObjectPart, frozen=True):
@@ -26,7 +26,7 @@ class UnsettledPod(ObjectPart, frozen=True):
 _decoder: Final = msgspec.json.Decoder(UnsettledPod)
 
 
-class PodNotingCluster(DelegatingCluster):
+class PodNotingCluster(PluginClusterDecorator):
     """Keeps the unsettled pods of a list of all pods, which is read for the survey anyway."""
 
     def __init__(self, cluster: PluginCluster) -> None:
@@ -35,7 +35,7 @@ class PodNotingCluster(DelegatingCluster):
         """None if all pods were not listed."""
 
     def list(self, selection: ListOptions) -> RawList:
-        listing = self._cluster.list(selection)
+        listing = super().list(selection)
         if selection == ListOptions("Pod"):
             self.unsettled = tuple(_unsettled(listing))
         return listing

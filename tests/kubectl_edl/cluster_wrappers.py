@@ -2,32 +2,24 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from edl.errors import Conflict, Forbidden
 from edl.kube.cluster import ListOptions, PluginCluster, RawList
+from edl.kube.cluster_decorator import PluginClusterDecorator
 from edl.model import ObjectRef
 from edl.writes import Json
 
 
-class ClusterWrapper:
+class ClusterWrapper(PluginClusterDecorator):
     """Passes all requests on; subclasses override some."""
-
-    def __init__(self, cluster: PluginCluster) -> None:
-        self.cluster = cluster
-
-    def list(self, selection: ListOptions) -> RawList:
-        return self.cluster.list(selection)
 
     def pages(self, selection: ListOptions) -> Iterator[RawList]:
         """One page of what `list` returns, so that a subclass changes both."""
         yield self.list(selection)
 
     def without_warnings(self) -> PluginCluster:
-        return cast("PluginCluster", self)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.cluster, name)
+        return self
 
 
 def fenced(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
@@ -37,9 +29,9 @@ def fenced(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind in kinds:
                 raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    return lambda cluster: cast("PluginCluster", Fence(cluster))
+    return Fence
 
 
 def ahead(difference: timedelta) -> Callable[[PluginCluster], PluginCluster]:
@@ -49,7 +41,7 @@ def ahead(difference: timedelta) -> Callable[[PluginCluster], PluginCluster]:
         def clock_ahead(self) -> timedelta:
             return difference
 
-    return lambda cluster: cast("PluginCluster", Ahead(cluster))
+    return Ahead
 
 
 def one_namespace() -> Callable[[PluginCluster], PluginCluster]:
@@ -59,9 +51,9 @@ def one_namespace() -> Callable[[PluginCluster], PluginCluster]:
         def list(self, selection: ListOptions) -> RawList:
             if not selection.namespace:
                 raise Forbidden(f'"ann" may not list {selection.kind} (kubectl auth can-i …)', 403)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    return lambda cluster: cast("PluginCluster", Inside(cluster))
+    return Inside
 
 
 def recorded(lists: list[ListOptions]) -> Callable[[PluginCluster], PluginCluster]:
@@ -70,9 +62,9 @@ def recorded(lists: list[ListOptions]) -> Callable[[PluginCluster], PluginCluste
     class Recorded(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             lists.append(selection)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    return lambda cluster: cast("PluginCluster", Recorded(cluster))
+    return Recorded
 
 
 def reading(read: list[ObjectRef], refused: str = "") -> Callable[[PluginCluster], PluginCluster]:
@@ -83,9 +75,9 @@ def reading(read: list[ObjectRef], refused: str = "") -> Callable[[PluginCluster
             read.append(target)
             if target.name == refused:
                 raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
-            return self.cluster.get(target)
+            return super().get(target)
 
-    return lambda cluster: cast("PluginCluster", Reading(cluster))
+    return Reading
 
 
 def hidden(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
@@ -95,9 +87,9 @@ def hidden(*kinds: str) -> Callable[[PluginCluster], PluginCluster]:
         def get(self, target: ObjectRef) -> Json:
             if target.kind in kinds:
                 raise Forbidden(f'"ann" may not get {target.kind} (kubectl auth can-i …)', 403)
-            return self.cluster.get(target)
+            return super().get(target)
 
-    return lambda cluster: cast("PluginCluster", Veil(cluster))
+    return Veil
 
 
 def overtaken(times: int, after: int = 0) -> Callable[[PluginCluster], PluginCluster]:
@@ -113,9 +105,9 @@ def overtaken(times: int, after: int = 0) -> Callable[[PluginCluster], PluginClu
             elif left[0]:
                 left[0] -= 1
                 raise Conflict("the object has been modified", 409)
-            return self.cluster.patch(target, body, dry_run=dry_run)
+            return super().patch(target, body, dry_run=dry_run)
 
-    return lambda cluster: cast("PluginCluster", Overtaken(cluster))
+    return Overtaken
 
 
 def followed(action: Callable[[], object]) -> Callable[[PluginCluster], PluginCluster]:
@@ -125,11 +117,11 @@ def followed(action: Callable[[], object]) -> Callable[[PluginCluster], PluginCl
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
-            patched = self.cluster.patch(target, body, dry_run=dry_run)
+            patched = super().patch(target, body, dry_run=dry_run)
             action()
             return patched
 
-    return lambda cluster: cast("PluginCluster", Followed(cluster))
+    return Followed
 
 
 def late_deletions(cluster: PluginCluster) -> PluginCluster:
@@ -137,10 +129,10 @@ def late_deletions(cluster: PluginCluster) -> PluginCluster:
 
     class Late(ClusterWrapper):
         def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 - preconditions
-            self.cluster.delete(target, **given)
-            self.cluster.delete(target, **given)
+            super().delete(target, **given)
+            super().delete(target, **given)
 
-    return cast("PluginCluster", Late(cluster))
+    return Late(cluster)
 
 
 def refusing(
@@ -154,9 +146,9 @@ def refusing(
         ) -> Json:
             if target.kind == kind and (also_dry_runs or not dry_run):
                 raise error
-            return self.cluster.create(target, manifest, dry_run=dry_run)
+            return super().create(target, manifest, dry_run=dry_run)
 
-    return lambda cluster: cast("PluginCluster", Refusing(cluster))
+    return Refusing
 
 
 def warning_of(created: list[ObjectRef]) -> Callable[[PluginCluster], PluginCluster]:
@@ -167,9 +159,9 @@ def warning_of(created: list[ObjectRef]) -> Callable[[PluginCluster], PluginClus
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             created.append(target)
-            return self.cluster.create(target, manifest, dry_run=dry_run)
+            return super().create(target, manifest, dry_run=dry_run)
 
         def without_warnings(self) -> PluginCluster:
-            return self.cluster
+            return self._cluster
 
-    return lambda cluster: cast("PluginCluster", Warned(cluster))
+    return Warned

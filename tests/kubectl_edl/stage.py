@@ -59,7 +59,7 @@ class Stage:
     """What the user types; None without a terminal."""
     between: list[Callable[[], object]] = field(default_factory=list)
     """Actions before each further read of `--watch`."""
-    wrapped: Callable[[PluginCluster], Any] = lambda cluster: cluster
+    wrapped: Callable[[PluginCluster], PluginCluster] = lambda cluster: cluster
     now: list[datetime] = field(default_factory=lambda: [NOW])
     """The times of the clock in order; the last one is repeated."""
     sleep: Callable[[float], None] = lambda _: None

@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -25,9 +24,6 @@ from kubectl_edl.main import run
 from kubectl_edl.output.yaml_writer import dump
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
 from tests.kubectl_edl.stage import Stage, job, mnist
-
-if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster, PluginCluster
 
 
 @pytest.fixture
@@ -94,7 +90,7 @@ def test_credentials_that_are_not_accepted_get_no_hint_about_namespaces(stage: S
         def list(self, selection: ListOptions) -> RawList:
             raise Forbidden(f"{selection.kind}: log in again", 401)
 
-    stage.wrapped = lambda cluster: cast("Cluster", Expired(cluster))
+    stage.wrapped = Expired
     assert "hint" not in stage.run("status", "-A").err
 
 
@@ -117,9 +113,9 @@ def test_all_namespaces_are_only_suggested_to_users_who_may_list_their_jobs(stag
         def list(self, selection: ListOptions) -> RawList:
             if not selection.namespace:
                 raise Forbidden("jobs.batch", 403)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    stage.wrapped = lambda cluster: cast("Cluster", OneNamespace(cluster))
+    stage.wrapped = OneNamespace
     assert stage.run("status", "zzz", "--as", "viewer").err == (
         'error: no training job "zzz" in namespace default; '
         "all of them: kubectl edl status --as viewer\n"
@@ -220,7 +216,7 @@ class Away(ClusterWrapper):
     ids=lambda line: line[0],
 )
 def test_an_unreachable_webhook_hints_at_doctor(stage: Stage, line: tuple[str, ...]) -> None:
-    stage.wrapped = lambda cluster: cast("Cluster", Away(cluster))
+    stage.wrapped = Away
     found = stage.run(*line, "--context", "prod")
     assert found.code == 1
     hint = "hint: the webhook of kubectl-edl did not answer: kubectl edl doctor --context prod\n"
@@ -376,7 +372,7 @@ def test_an_object_of_another_form_is_an_error_of_the_server(tmp_path: Path) -> 
             name = f"{selection.kind.lower()}-1".encode()
             return RawList((b'{"metadata": {"name": "%s", "uid": null}}' % name,), "1")
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Odd(cluster)))
+    stage = Stage(wrapped=Odd)
     found = stage.run("status", environ={"XDG_CACHE_HOME": str(tmp_path)})
     assert found.code == 1
     assert found.err.startswith("error: an object of the API server is not as Kubernetes defines")

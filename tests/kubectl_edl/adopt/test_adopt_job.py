@@ -1,5 +1,6 @@
 import json
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -174,14 +175,16 @@ def named(prefix: str, asked: list["Json"]) -> "Callable[[PluginCluster], Plugin
     """A policy allows only Jobs whose names begin so; those of dry runs are noted."""
 
     class Naming(ClusterWrapper):
-        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> "Json":
             if dry_run:
-                asked.append(manifest)
+                asked.append(dict(manifest))
             if not target.name.startswith(prefix):
                 raise Invalid(f"the name {target.name} does not begin with {prefix}", 422)
-            return self.cluster.create(target, manifest, dry_run=dry_run)
+            return super().create(target, manifest, dry_run=dry_run)
 
-    return lambda cluster: cast("PluginCluster", Naming(completing()(cluster)))
+    return lambda cluster: Naming(completing()(cluster))
 
 
 @pytest.mark.parametrize("name", ["resnet", "resnet-" + "x" * 56])
@@ -200,12 +203,14 @@ def test_a_policy_on_frameworks_is_not_taken_for_our_webhook(stage: Stage) -> No
     """Admission looks at the name last, as the API server does."""
 
     class Policy(ClusterWrapper):
-        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> "Json":
             if manifest["metadata"]["labels"][contract.FRAMEWORK] == "unknown":
                 raise Invalid("the framework is not one of ours", 422)
-            return self.cluster.create(target, manifest, dry_run=dry_run)
+            return super().create(target, manifest, dry_run=dry_run)
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Policy(cluster))
+    stage.wrapped = Policy
     before = stage.job("resnet")
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
     assert (found.code, stage.job("resnet")) == (1, before)
@@ -222,11 +227,13 @@ def test_a_policy_warns_of_the_new_job_only(stage: Stage) -> None:
 
 def test_a_job_that_is_gone_meanwhile_is_checked_by_its_dry_run(stage: Stage) -> None:
     class Vanishing(ClusterWrapper):
-        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
-            self.cluster.delete(target)
-            return self.cluster.create(target, manifest, dry_run=dry_run)
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> "Json":
+            super().delete(target)
+            return super().create(target, manifest, dry_run=dry_run)
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Vanishing(cluster))
+    stage.wrapped = Vanishing
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "--yes")
     assert found.err.startswith("error: no webhook completes labelled Jobs in namespace default")
 
@@ -244,13 +251,15 @@ def test_a_new_job_that_is_refused_is_not_lost(stage: Stage) -> None:
 
 def test_a_new_job_of_which_only_the_answer_was_lost_is_there(stage: Stage) -> None:
     class Silent(ClusterWrapper):
-        def create(self, target: ObjectRef, manifest: "Json", *, dry_run: bool = False) -> "Json":
-            stored = self.cluster.create(target, manifest, dry_run=dry_run)
+        def create(
+            self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+        ) -> "Json":
+            stored = super().create(target, manifest, dry_run=dry_run)
             if target.kind == "Job" and not dry_run:
                 raise Unreachable("no answer")
             return stored
 
-    stage.wrapped = through(lambda cluster: cast("PluginCluster", Silent(cluster)))
+    stage.wrapped = through(Silent)
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y")
     assert (found.code, found.out.startswith("resnet: created again with labels")) == (0, True)
 
@@ -258,10 +267,10 @@ def test_a_new_job_of_which_only_the_answer_was_lost_is_there(stage: Stage) -> N
 @pytest.mark.parametrize("timeout", ["10", "10s"])
 def test_recreating_times_out_if_the_old_job_stays(stage: Stage, timeout: str) -> None:
     class Lasting(ClusterWrapper):
-        def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
+        def delete(self, *_: object, **__: object) -> None:
             """A finalizer holds it."""
 
-    stage.wrapped = through(lambda cluster: cast("PluginCluster", Lasting(cluster)))
+    stage.wrapped = through(Lasting)
     found = stage.run("adopt", "resnet", *ELASTIC, "--recreate", "-y", "--timeout", timeout)
     assert found.code == 1
     assert "it is still there after 10s (a finalizer?); --timeout waits longer" in found.err
@@ -281,12 +290,12 @@ def deleting(
     """Each deletion ends with this error, after or without being carried out."""
 
     class Deleting(ClusterWrapper):
-        def delete(self, target: ObjectRef, *, version: str = "", uid: str = "") -> None:
+        def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 - preconditions
             if after:
-                self.cluster.delete(target, version=version, uid=uid)
+                super().delete(target, **given)
             raise error
 
-    return lambda cluster: cast("PluginCluster", Deleting(cluster))
+    return Deleting
 
 
 @pytest.mark.parametrize(

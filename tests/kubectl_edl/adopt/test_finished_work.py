@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from edl import contract
-from edl.kube.cluster import Cluster
+from edl.kube.cluster import PluginCluster
+from edl.kube.cluster_decorator import PluginClusterDecorator
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.adopt.finished_work import repeated
@@ -42,19 +43,17 @@ def test_a_job_that_has_ended_needs_more_than_yes() -> None:
     assert adopted(status, "--yes", "--rerun")[1] is True
 
 
-class Ending:
+class Ending(PluginClusterDecorator):
     """A cluster in which the Job completes while its successor is checked by a dry run."""
 
-    def __init__(self, stage: Stage, cluster: Cluster) -> None:
-        self._stage, self._cluster = stage, cluster
+    def __init__(self, stage: Stage, cluster: PluginCluster) -> None:
+        super().__init__(cluster)
+        self._stage = stage
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
-
-    def create(self, target: ObjectRef, body: Mapping[str, Any], **how: bool) -> Json:
+    def create(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
         if how.get("dry_run"):
             self._stage.patch("done", {"status": {"succeeded": 6, "conditions": [COMPLETE]}})
-        return self._cluster.create(target, body, **how)
+        return super().create(target, manifest, **how)
 
 
 def test_a_job_that_ends_after_the_question_is_not_run_again() -> None:
@@ -63,7 +62,7 @@ def test_a_job_that_ends_after_the_question_is_not_run_again() -> None:
     manifest["spec"] |= {"completions": 6, "parallelism": 2}
     stage.create(manifest)
     completes = completing()
-    stage.wrapped = lambda cluster: cast("Cluster", Ending(stage, completes(cluster)))
+    stage.wrapped = lambda cluster: Ending(stage, completes(cluster))
     found = stage.run("adopt", "done", *OPTIONS, "--recreate", "--yes")
     assert (found.code, stage.job("done")["status"]["succeeded"]) == (1, 6)
     assert "would run again: add --rerun\n" in found.err

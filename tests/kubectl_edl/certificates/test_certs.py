@@ -9,6 +9,8 @@ from certs.issue import issue
 from certs.secrets import WEBHOOK_KINDS, usual
 from certs.verify import facts_of
 from edl.errors import Forbidden, Invalid
+from edl.model import ObjectRef
+from edl.writes import Json
 from kubectl_edl.client.certificate_store import served, trusted
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
@@ -73,10 +75,10 @@ def test_show_for_a_script_has_names_and_dates_and_no_key(stage: Stage) -> None:
 
 def test_a_user_without_access_to_the_secret_sees_trusted_certificates(stage: Stage) -> None:
     class NoSecrets(ClusterWrapper):
-        def get(self, wanted: object) -> object:
-            if wanted in (AUTHORITY, SECRET):
+        def get(self, target: ObjectRef) -> Json:
+            if target in (AUTHORITY, SECRET):
                 raise Forbidden('"ann" may not get secrets', 403)
-            return self.cluster.get(wanted)  # type: ignore[arg-type]
+            return super().get(target)
 
     stage.wrapped = NoSecrets
     found = stage.run("certs", "show")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist, node, pod
 
 if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster, ListOptions
+    from edl.kube.cluster import ListOptions
 
 COMMANDS = (
     "top cluster",
@@ -35,7 +35,7 @@ class Torn(ClusterWrapper):
     draws = Random(0)  # noqa: S311 - no secret
 
     def list(self, selection: ListOptions) -> RawList:
-        found = self.cluster.list(selection)
+        found = super().list(selection)
         kept = tuple(item for item in found.items if self.draws.random() < 0.7)
         return RawList(kept, found.version)
 
@@ -43,7 +43,7 @@ class Torn(ClusterWrapper):
 @pytest.fixture
 def stage() -> Stage:
     """A running job of several roles, one of a single role, and a queued one."""
-    stage = Stage(minutes_ago=60, wrapped=lambda cluster: cast("Cluster", Torn(cluster)))
+    stage = Stage(minutes_ago=60, wrapped=Torn)
     for number in range(4):
         stage.create(node(f"node-{number}"))
     stage.create({"kind": "Namespace", "metadata": {"name": "default", "namespace": ""}})

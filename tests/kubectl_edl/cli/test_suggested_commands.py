@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 import pytest
 
@@ -20,9 +20,6 @@ from kubectl_edl.cli.context import Scope
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.stage import NOW, Stage, event, job, lease, mnist, node, pod
-
-if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster
 
 FLAGS: Final = (
     "--context",
@@ -159,7 +156,7 @@ def without_webhook(stage: Stage) -> None:
         def version(self) -> str:
             return "unknown"
 
-    stage.wrapped = lambda cluster: cast("Cluster", Unknown(inner(cluster)))
+    stage.wrapped = lambda cluster: Unknown(inner(cluster))
 
 
 def broken(stage: Stage) -> None:

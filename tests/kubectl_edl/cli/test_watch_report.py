@@ -19,7 +19,7 @@ import yaml
 
 from edl import contract
 from edl.errors import Forbidden, Gone, Unreachable
-from edl.kube.cluster import ListOptions, PluginCluster, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawEvent, RawList
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.terminal import Attention, listening
@@ -158,20 +158,17 @@ def test_the_queue_can_be_watched_as_well(stage: Stage) -> None:
 def test_an_api_server_that_is_away_is_waited_for(stage: Stage) -> None:
     away: list[str] = []
 
-    class Flaky:
-        def __getattr__(self, name: str) -> object:
-            return getattr(stage.cluster, name)
-
+    class Flaky(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             if away:
                 raise Unreachable("no answer from the API server")
-            return stage.cluster.list(selection)
+            return super().list(selection)
 
     def back() -> None:
         away.clear()
         stage.patch("mnist-worker", reason("held"))
 
-    stage.wrapped = lambda _: Flaky()
+    stage.wrapped = Flaky
     stage.between = [lambda: away.append("now"), lambda: None, back]
     found = stage.run("status", "-w")
     assert found.code == 0
@@ -218,11 +215,11 @@ def test_a_watch_of_all_jobs_names_each_that_is_deleted(stage: Stage, form: str)
 class Script:
     """A watch with these events or errors, then without events until it is closed."""
 
-    def __init__(self, entries: Sequence[object]) -> None:
+    def __init__(self, entries: Sequence[RawEvent | Exception]) -> None:
         self._entries = entries
         self._closed = Event()
 
-    def __iter__(self) -> Iterator[object]:
+    def __iter__(self) -> Iterator[RawEvent]:
         for entry in self._entries:
             if isinstance(entry, Exception):
                 raise entry
@@ -236,16 +233,13 @@ class Script:
 class Watched(ClusterWrapper):
     """A cluster whose watches are scripted."""
 
-    def __init__(self, *scripts: list[object]) -> None:
+    def __init__(self, *scripts: list[RawEvent | Exception]) -> None:
         super().__init__(FakeCluster(lambda: NOW))
         self._scripts = iter(scripts)
 
     def list(self, selection: ListOptions) -> RawList:
         assert selection == ELASTIC
         return RawList((), "7")
-
-    def pages(self, selection: ListOptions) -> Iterator[RawList]:
-        yield self.list(selection)
 
     def watch(self, selection: ListOptions, version: str) -> Script:
         assert (selection, version) == (ELASTIC, "7")
@@ -268,14 +262,14 @@ def test_a_change_wakes_the_watch(stage: Stage) -> None:
 
 @pytest.mark.parametrize("error", [Gone("too old", 410), Forbidden("may not watch", 403)])
 def test_a_broken_watch_is_resumed(error: Exception) -> None:
-    looks = wakes(Watched([error]), ELASTIC, Attention())  # type: ignore[arg-type]
+    looks = wakes(Watched([error]), ELASTIC, Attention())
     assert list(islice(looks, 1)) == [None]
 
 
 def test_watched_lists_are_requested_once(stage: Stage) -> None:
     counted = Counted(stage.cluster)
     attention = Attention()
-    cluster = watched(attention, counted, [ELASTIC])  # type: ignore[arg-type]
+    cluster = watched(attention, counted, [ELASTIC])
     looks = wakes(cluster, ELASTIC, attention)
     assert list(islice(looks, 1)) == [None]
     stage.patch("mnist-worker", reason("held"))
@@ -294,13 +288,9 @@ class Counted(ClusterWrapper):
         super().__init__(cluster)
         self.lists = 0
 
-    def pages(self, selection: ListOptions) -> Iterator[RawList]:
-        self.lists += 1
-        return self.cluster.pages(selection)
-
     def list(self, selection: ListOptions) -> RawList:
         self.lists += 1
-        return self.cluster.list(selection)
+        return super().list(selection)
 
 
 def test_a_terminal_of_another_size_is_drawn_at_once() -> None:
@@ -308,7 +298,7 @@ def test_a_terminal_of_another_size_is_drawn_at_once() -> None:
     with listening(attention, io.StringIO()):
         os.kill(os.getpid(), signal.SIGWINCH)
         assert attention.wait(WITHIN) is True
-    looks = wakes(Watched([Forbidden("may not watch", 403)]), ELASTIC, attention)  # type: ignore[arg-type]
+    looks = wakes(Watched([Forbidden("may not watch", 403)]), ELASTIC, attention)
     assert list(islice(looks, 1)) == [None]
 
 
@@ -324,7 +314,7 @@ def test_q_ends_a_watch_and_restores_the_terminal(key: str) -> None:
             assert attention.ended
         assert termios.tcgetattr(terminal) == before
     os.close(mine)
-    assert list(wakes(Watched([Forbidden("may not", 403)]), ELASTIC, attention)) == []  # type: ignore[arg-type]
+    assert list(wakes(Watched([Forbidden("may not", 403)]), ELASTIC, attention)) == []
 
 
 def test_a_process_on_a_terminal_ends_with_q(tmp_path: Path) -> None:

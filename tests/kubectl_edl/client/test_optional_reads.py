@@ -1,7 +1,5 @@
 """Reads that are asked once, and what users without the right to read get instead."""
 
-from typing import TYPE_CHECKING, cast
-
 import pytest
 from msgspec.structs import replace
 
@@ -13,9 +11,6 @@ from tests.fake_cluster.cluster import FakeCluster
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import NOW
 
-if TYPE_CHECKING:
-    from edl.kube.cluster import PluginCluster
-
 NODES = ListOptions("Node")
 
 
@@ -23,7 +18,7 @@ class Refusing(ClusterWrapper):
     """Refuses all lists with a status, and counts them."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(cast("PluginCluster", FakeCluster(lambda: NOW)))
+        super().__init__(FakeCluster(lambda: NOW))
         self.status = status
         self.asked: list[ListOptions] = []
 
@@ -34,7 +29,7 @@ class Refusing(ClusterWrapper):
 
 def refusals(cluster: Refusing, *selections: ListOptions) -> list[tuple[str, int]]:
     """The errors of these lists, which one connection reads in order."""
-    connection = ClusterConnection(cast("PluginCluster", cluster), "", "https://cluster", Scope())
+    connection = ClusterConnection(cluster, "", "https://cluster", Scope())
     once = asking_once(connection).cluster
     errors = []
     for selection in selections:

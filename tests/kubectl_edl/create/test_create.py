@@ -65,13 +65,13 @@ class Completing(ClusterWrapper):
             done = mutate(request, CONTEXT).manifest
         except Denied as denied:
             raise WebhookRefused(str(denied), 422) from None
-        return self.cluster.create(target, done, dry_run=dry_run)
+        return super().create(target, done, dry_run=dry_run)
 
 
 def completing(**refuses: BaseException) -> Callable[[PluginCluster], PluginCluster]:
     """`mnist_ps=Invalid("no")`: the Job mnist-ps is refused."""
     named = {name.replace("_", "-"): error for name, error in refuses.items()}
-    return lambda cluster: cast("PluginCluster", Completing(cluster, named))
+    return lambda cluster: Completing(cluster, named)
 
 
 def written(*args: str) -> list[Json]:
@@ -386,7 +386,7 @@ def test_all_jobs_are_created_and_can_be_applied_again() -> None:
 )
 def test_the_range_that_a_namespace_makes_of_a_size_is_printed(size: str, made: str) -> None:
     policy = NamespacePolicy("lab", default_max=6)
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Completing(cluster, {}, policy)))
+    stage = Stage(wrapped=lambda cluster: Completing(cluster, {}, policy))
     found = created("none", "sweep", "--image", "i", "--workers", size, stage=stage)
     assert found.out == f"job.batch/sweep created: worker={made}\n"
 
@@ -467,9 +467,9 @@ def test_a_namespace_that_may_not_be_read_is_a_hint_with_its_condition() -> None
         def get(self, target: ObjectRef) -> Json:
             if target.kind == "Namespace":
                 raise Forbidden('"ann" may not get namespaces default', 403)
-            return self.cluster.get(target)
+            return super().get(target)
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Private(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Private(cluster, {}))
     assert stage.run(*HOROVOD).err == (
         "hint: whether namespace default lets launchers exec into workers is unknown; in mode "
         f'kubexec the job waits until it does: {ALLOW}: "ann" may not get namespaces default\n'
@@ -516,9 +516,9 @@ def test_unreadable_quotas_give_no_error(trouble: ClusterError) -> None:
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind == "ResourceQuota":
                 raise trouble
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Closed(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Closed(cluster, {}))
     found = created(*MNIST, stage=stage)
     assert (found.code, found.out.count(" created: ")) == (0, 3)
     assert found.err == ""
@@ -558,7 +558,7 @@ def test_stored_jobs_are_printed_without_managed_fields() -> None:
             made = super().create(target, manifest, dry_run=dry_run)
             return made | {"metadata": made["metadata"] | {"managedFields": [{"manager": "x"}]}}
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Managing(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Managing(cluster, {}))
     for form in ("json", "yaml"):
         found = created("none", form, "--image", "i", "-o", form, stage=stage)
         (stored,) = yaml.safe_load_all(found.out)
@@ -645,7 +645,7 @@ def test_jobs_that_cannot_be_deleted_are_named_with_the_command() -> None:
             raise Unreachable(f"no answer for {target.name}")
 
     refuses = {"mnist-worker": Unreachable("no answer")}
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Stubborn(cluster, refuses)))
+    stage = Stage(wrapped=lambda cluster: Stubborn(cluster, refuses))
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-worker: no answer; "
@@ -669,7 +669,7 @@ def test_a_job_with_an_unknown_creation_is_named_too() -> None:
 
         def get(self, target: ObjectRef) -> Json:
             self.answer()
-            return self.cluster.get(target)
+            return super().get(target)
 
         def delete(self, *_: object, **__: object) -> None:
             self.answer()
@@ -678,7 +678,7 @@ def test_a_job_with_an_unknown_creation_is_named_too() -> None:
             if self.away:
                 raise Unreachable("no answer")
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Gone(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Gone(cluster, {}))
     found = created(*MNIST, stage=stage)
     assert found.err.endswith(
         "kubectl delete job mnist-chief -n default --ignore-not-found; "
@@ -697,7 +697,7 @@ def test_a_job_with_a_lost_answer_is_named(failures: int) -> None:
             if left and left[0] and target.name == "mnist-ps":
                 left.clear()
                 raise Unreachable("no answer")
-            return self.cluster.get(target)
+            return super().get(target)
 
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
@@ -707,7 +707,7 @@ def test_a_job_with_a_lost_answer_is_named(failures: int) -> None:
                 raise Unreachable("no answer")
             return made
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Silent(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Silent(cluster, {}))
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-ps: no answer; "
@@ -727,12 +727,12 @@ def test_a_job_of_the_same_name_by_another_client_is_not_taken_back() -> None:
         ) -> Json:
             if target.name == "mnist-ps" and not dry_run:
                 chief = ObjectRef("Job", "default", "mnist-chief")
-                self.cluster.delete(chief)
-                self.cluster.create(chief, {"metadata": {"name": "mnist-chief"}})
+                self._cluster.delete(chief)
+                self._cluster.create(chief, {"metadata": {"name": "mnist-chief"}})
                 raise AlreadyExists("exists already")
             return super().create(target, manifest, dry_run=dry_run)
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Stolen(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Stolen(cluster, {}))
     assert created(*MNIST, stage=stage).code == 1
     assert stored(stage) == ["mnist-chief"]
 
@@ -759,7 +759,7 @@ def test_an_equal_job_of_a_second_run_stays_after_an_answer(answer: ClusterError
                 raise answer
             return made
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Twin(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Twin(cluster, {}))
     found = created(*MNIST, stage=stage)
     text = f"error: job.batch/mnist-chief: {answer}; nothing was created"
     assert found.err.splitlines()[0] == text
@@ -774,18 +774,18 @@ def test_a_job_of_another_client_is_not_said_to_be_deleted() -> None:
         def get(self, target: ObjectRef) -> Json:
             if away:
                 raise Unreachable(away.pop())
-            return self.cluster.get(target)
+            return super().get(target)
 
         def create(
             self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
             if dry_run:
                 return super().create(target, manifest, dry_run=True)
-            self.cluster.create(target, {"metadata": {"name": target.name}})
+            self._cluster.create(target, {"metadata": {"name": target.name}})
             away.append("no answer")
             raise Unreachable("no answer")
 
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Silent(cluster, {})))
+    stage = Stage(wrapped=lambda cluster: Silent(cluster, {}))
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-chief: no answer; "
@@ -813,7 +813,7 @@ def interrupted(answers: Event) -> Stage:
     def wrapped(cluster: PluginCluster) -> PluginCluster:
         wrapper = Interrupted(cluster, {})
         wrapper.answers = answers
-        return cast("PluginCluster", wrapper)
+        return wrapper
 
     return Stage(wrapped=wrapped)
 
@@ -857,7 +857,7 @@ def test_a_second_ctrl_c_during_the_deletion_names_what_remains() -> None:
             raise KeyboardInterrupt
 
     refuses = {"mnist-worker": Forbidden("no more")}
-    stage = Stage(wrapped=lambda cluster: cast("PluginCluster", Impatient(cluster, refuses)))
+    stage = Stage(wrapped=lambda cluster: Impatient(cluster, refuses))
     found = created(*MNIST, stage=stage)
     assert found.err == (
         "error: job.batch/mnist-worker: no more; may still be there: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.kubectl_edl.queue.test_published_queue import publish
 from tests.kubectl_edl.stage import NOW, event, job, pod, quota
 
 if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster, ListOptions, RawList
+    from edl.kube.cluster import ListOptions, RawList
     from edl.writes import Json
     from tests.kubectl_edl.stage import Stage
 
@@ -180,9 +180,9 @@ def test_events_are_requested_by_name_for_a_bounded_number_of_pods() -> None:
     class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             listed.append(selection)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    stage.wrapped = lambda cluster: cast("Cluster", Counting(cluster))
+    stage.wrapped = Counting
     served = ServedPage(stage)
     listed.clear()
     page = state(served)
@@ -307,9 +307,9 @@ def test_while_a_page_is_computed_others_show_their_last_answer_for_a_minute(
                 Meanwhile.computing = False
                 answer = served.client.get(f"{MNIST}/state")
                 answers.append((answer.status_code, answer.get_json()))
-            return self.cluster.list(selection)
+            return super().list(selection)
 
-    stage.wrapped = lambda cluster: cast("Cluster", Meanwhile(cluster))
+    stage.wrapped = Meanwhile
     served = ServedPage(stage)
     jobs = served.context.jobs
     jobs.monotonic, jobs.patience = lambda: clock[0], 0.01

@@ -22,14 +22,13 @@ from kubectl_edl.dashboard.cluster_reader import (
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
 from kubectl_edl.dashboard.page_state import page
 from kubectl_edl.dashboard.watcher import DashboardWatcher
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.dashboard.served_page import connected, read_once, trained, watched
 from tests.kubectl_edl.queue.test_published_queue import publish
 from tests.kubectl_edl.stage import lease
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from edl.kube.cluster import Cluster, ListOptions, RawList
+    from edl.kube.cluster import ListOptions, PluginCluster, RawList
     from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
     from tests.kubectl_edl.stage import Stage
 
@@ -39,27 +38,17 @@ def newest(board: PageBroadcast) -> dict[str, object]:
     return found
 
 
-@dataclass
-class Fenced:
+class Fenced(ClusterWrapper):
     """A cluster of which some kinds may not be read outside a namespace."""
 
-    inner: Cluster
-    kinds: tuple[str, ...]
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.inner, name)
-
-    def pages(self, selection: ListOptions) -> Iterator[RawList]:
-        self._check(selection)
-        return self.inner.pages(selection)
+    def __init__(self, cluster: PluginCluster, kinds: tuple[str, ...]) -> None:
+        super().__init__(cluster)
+        self.kinds = kinds
 
     def list(self, selection: ListOptions) -> RawList:
-        self._check(selection)
-        return self.inner.list(selection)
-
-    def _check(self, selection: ListOptions) -> None:
         if selection.kind in self.kinds and not selection.namespace:
             raise Forbidden(f"{selection.kind} is forbidden", 403)
+        return super().list(selection)
 
 
 def fenced(*kinds: str) -> Stage:

@@ -1,4 +1,4 @@
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
@@ -7,9 +7,6 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, mnist, role_manifests
-
-if TYPE_CHECKING:
-    from edl.kube.cluster import PluginCluster
 
 ROLES = ["mnist-chief", "mnist-ps", "mnist-worker"]
 OTHERS = ["plain", "sweep"]
@@ -86,7 +83,7 @@ def test_a_conflict_is_reported_unless_the_job_is_gone(stage: Stage) -> None:
         def delete(self, target: ObjectRef, **_: object) -> None:
             raise Conflict(f"{target.name} is protected", 409)
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Refusing(cluster))
+    stage.wrapped = Refusing
     found = stage.run("delete", "sweep", "-y", "--no-wait")
     assert (found.code, found.out, found.err) == (1, "", "error: sweep is protected\n")
 
@@ -368,7 +365,7 @@ def test_a_deleted_job_is_not_requested_again(stage: Stage) -> None:
     class Counting(ClusterWrapper):
         def get(self, target: ObjectRef) -> Json:
             asked.append(target.name)
-            return self.cluster.get(target)
+            return super().get(target)
 
     held(stage)
     stage.wrapped = Counting
@@ -384,9 +381,9 @@ def test_a_job_that_was_created_again_meanwhile_is_kept(stage: Stage) -> None:
     class Quick(ClusterWrapper):
         def delete(self, target: ObjectRef, **given: Any) -> None:  # noqa: ANN401 - preconditions
             if target.name == "mnist-ps":
-                self.cluster.delete(target)
+                super().delete(target)
                 stage.create(job("mnist-ps"))
-            self.cluster.delete(target, **given)
+            super().delete(target, **given)
 
     stage.wrapped = Quick
     found = stage.run("delete", "mnist", "--yes")

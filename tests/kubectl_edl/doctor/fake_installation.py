@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from certs.secrets import ensure, usual
 from edl import contract
@@ -46,7 +46,7 @@ class FakeApi:
     probes: list[Json] = field(default_factory=list)
 
     def __call__(self, cluster: PluginCluster) -> PluginCluster:
-        return cast("PluginCluster", _Answering(cluster, self))
+        return _Answering(cluster, self)
 
     def review(self, kind: str, body: Mapping[str, Any]) -> Json:
         if kind == "SelfSubjectReview":
@@ -83,7 +83,7 @@ class _Answering(ClusterWrapper):
             return self._server.review(target.kind, manifest)
         if target.kind == "Job" and dry_run:
             return self._server.probe(manifest)
-        return self.cluster.create(target, manifest, dry_run=dry_run)
+        return super().create(target, manifest, dry_run=dry_run)
 
 
 def installed(stage: Stage, server: FakeApi, change: Callable[[Json], None] | None = None) -> Stage:

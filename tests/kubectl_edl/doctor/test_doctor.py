@@ -201,7 +201,7 @@ def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
     class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             listed.append(selection.kind)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
     before = stage.wrapped
     stage.wrapped = lambda cluster: Counting(before(cluster))

@@ -97,7 +97,7 @@ def counted(stage: Stage) -> list[tuple[str, str]]:
     class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             listed.append((selection.kind, selection.namespace))
-            return self.cluster.list(selection)
+            return super().list(selection)
 
     before = stage.wrapped
     stage.wrapped = lambda cluster: Counting(before(cluster))
@@ -134,7 +134,7 @@ def test_only_warnings_about_jobs_are_read_of_all_events(stage: Stage) -> None:
 
     class Reading(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
-            found = self.cluster.list(selection)
+            found = super().list(selection)
             events = found.manifests() if selection.kind == "Event" else []
             read.extend(one["reason"] for one in events)
             return found
@@ -153,7 +153,7 @@ def test_events_are_listed_by_namespace_if_not_of_all(stage: Stage) -> None:
         def list(self, selection: ListOptions) -> RawList:
             if selection.kind == "Event" and selection.namespace != "a":
                 raise Forbidden('"ann" may not list Event', 403)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
     stage.wrapped = lambda cluster: Own(before(cluster))
     missing, *found = checked(stage)["stuck"]

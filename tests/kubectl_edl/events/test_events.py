@@ -1,7 +1,6 @@
 import json
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -13,9 +12,6 @@ from edl.writes import Action, JobEvent, Json
 from kubectl_edl.client.event_reader import owner
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import NOW, Stage, event, job, mnist
-
-if TYPE_CHECKING:
-    from edl.kube.cluster import Cluster
 
 
 def of_pod(name: str, reason: str, message: str, *, minutes_ago: float) -> Json:
@@ -68,16 +64,16 @@ def test_events_are_read_in_pages_which_may_expire(stage: Stage, *, expires: boo
     class Paged(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             assert selection.kind != "Event" or expires
-            return self.cluster.list(selection)
+            return super().list(selection)
 
         def pages(self, selection: ListOptions) -> Iterator[RawList]:
-            whole = self.cluster.list(selection)
+            whole = super().list(selection)
             for item in reversed(whole.items):
                 yield RawList((item,), whole.version)
                 if expires:
                     raise Gone("the continue token has expired", 410)
 
-    stage.wrapped = lambda cluster: cast("Cluster", Paged(cluster))
+    stage.wrapped = Paged
     assert reasons(stage, "mnist") == ["Killing", "Grown", "FailedScheduling"]
 
 

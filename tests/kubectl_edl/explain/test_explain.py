@@ -267,7 +267,7 @@ def test_events_are_listed_per_object_for_a_bounded_number_of_pods(stage: Stage,
     class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             listed.extend([selection.fields] if selection.kind == "Event" else [])
-            return self.cluster.list(selection)
+            return super().list(selection)
 
     stage.wrapped = Counting
     assert "PersistentVolumeClaim data is not bound" in stage.run(verb, "small").out

@@ -1,13 +1,16 @@
 """Installations on a cluster in memory, and what tests look at in them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import PluginCluster
+from edl.kube.cluster_decorator import PluginClusterDecorator
 from edl.model import ObjectRef
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json
-from tests.fake_cluster.cluster import FakeCluster
 from tests.kubectl_edl.stage import Run, Stage
 
 SYSTEM = contract.SYSTEM_NAMESPACE
@@ -20,28 +23,27 @@ HELD = {
 }
 
 
-class Judging:
+class Judging(PluginClusterDecorator):
     """A cluster that answers who may do what; `denied` are verbs with their plural."""
 
     def __init__(self, cluster: PluginCluster, *denied: str) -> None:
-        self._cluster = cluster
+        super().__init__(cluster)
         self._denied = denied
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
-
-    def create(self, target: ObjectRef, manifest: Json, *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         if target.kind != "SelfSubjectAccessReview":
-            return self._cluster.create(target, manifest, dry_run=dry_run)
+            return super().create(target, manifest, dry_run=dry_run)
         asked = manifest["spec"]["resourceAttributes"]
         allowed = f"{asked['verb']} {asked['resource']}" not in self._denied
         return {"status": {"allowed": allowed and not (self._denied and asked["verb"] == "*")}}
 
-    def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+    def apply(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
         """Server-side apply leaves a caBundle that another client wrote."""
-        body = self._cluster.apply(target, manifest, **how)
+        body = super().apply(target, manifest, **how)
         if target.kind in WEBHOOK_KINDS and not how.get("dry_run"):
-            return self._cluster.patch(target, {"webhooks": [trusted(w) for w in body["webhooks"]]})
+            return self.patch(target, {"webhooks": [trusted(w) for w in body["webhooks"]]})
         return body
 
 
@@ -50,12 +52,7 @@ def trusted(webhook: Json) -> Json:
 
 
 def stage(*denied: str) -> Stage:
-    return Stage(wrapped=lambda cluster: judging(cluster, *denied))
-
-
-def judging(cluster: PluginCluster, *denied: str) -> PluginCluster:
-    assert isinstance(cluster, FakeCluster)
-    return Judging(cluster, *denied)  # type: ignore[return-value]
+    return Stage(wrapped=lambda cluster: Judging(cluster, *denied))
 
 
 def install(stage: Stage, *words: str) -> Run:

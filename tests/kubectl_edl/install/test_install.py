@@ -1,6 +1,8 @@
 """`install` on a cluster in memory."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import yaml
@@ -86,7 +88,9 @@ def test_an_installation_that_was_cut_off_is_completed() -> None:
 class Silent(Judging):
     """The user may not ask which rights they have."""
 
-    def create(self, target: ObjectRef, manifest: Json, *, dry_run: bool = False) -> Json:
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
         if target.kind == "SelfSubjectAccessReview":
             raise Forbidden('"ann" may not create selfsubjectaccessreviews', 403)
         return super().create(target, manifest, dry_run=dry_run)
@@ -108,7 +112,7 @@ def test_without_access_reviews_a_missing_role_does_not_fail_a_dry_run() -> None
     on = stage()
 
     class Unbound(Silent):
-        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+        def apply(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
             if target.kind == "ClusterRoleBinding":
                 raise NotFound('clusterroles.rbac.authorization.k8s.io "edl" not found', 404)
             return super().apply(target, manifest, **how)
@@ -135,7 +139,7 @@ def test_a_missing_kind_is_named_before_anything_is_written() -> None:
     on = stage()
 
     class Bare(Judging):
-        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+        def apply(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
             if target.kind == "ServiceMonitor":
                 raise KindNotServed("the server could not find the requested resource", 404)
             if how.get("dry_run") and target.namespace == SYSTEM:
@@ -156,7 +160,7 @@ def test_a_role_that_its_user_may_not_bind_is_named_with_the_right() -> None:
     on = stage()
 
     class Unbound(Judging):
-        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+        def apply(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
             if target.kind == "ClusterRoleBinding" and how.get("dry_run"):
                 role = manifest["roleRef"]["name"]
                 raise NotFound(f'clusterroles.rbac.authorization.k8s.io "{role}" not found', 404)

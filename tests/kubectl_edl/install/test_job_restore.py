@@ -1,7 +1,7 @@
 """Jobs whose gates and time to live `uninstall` gives back."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -26,14 +26,14 @@ def holding(times: int, held: Json = HELD) -> Callable[[PluginCluster], PluginCl
         def patch(
             self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False
         ) -> Json:
-            written = self.cluster.patch(target, body, dry_run=dry_run)
+            written = super().patch(target, body, dry_run=dry_run)
             if target.kind != "Job":
                 return written
-            there = self.cluster.list(ListOptions(WEBHOOK_KINDS[0])).items
+            there = super().list(ListOptions(WEBHOOK_KINDS[0])).items
             left[0] -= not there
-            return self.cluster.patch(target, held) if there or left[0] >= 0 else written
+            return super().patch(target, held) if there or left[0] >= 0 else written
 
-    return lambda cluster: cast("PluginCluster", Holding(cluster))
+    return Holding
 
 
 def gates(on: Stage, name: str) -> object:
@@ -97,9 +97,9 @@ def refusing_jobs(cluster: PluginCluster) -> PluginCluster:
         ) -> Json:
             if target.kind == "Job":
                 raise Invalid("Jobs stay as they are")
-            return self.cluster.patch(target, body, dry_run=dry_run)
+            return super().patch(target, body, dry_run=dry_run)
 
-    return cast("PluginCluster", Refusing(cluster))
+    return Refusing(cluster)
 
 
 def refusing_templates(cluster: PluginCluster) -> PluginCluster:
@@ -111,9 +111,9 @@ def refusing_templates(cluster: PluginCluster) -> PluginCluster:
         ) -> Json:
             if target.kind == "Job" and "template" in body.get("spec", {}):
                 raise Invalid("templates stay as they are")
-            return self.cluster.patch(target, body, dry_run=dry_run)
+            return super().patch(target, body, dry_run=dry_run)
 
-    return cast("PluginCluster", Refusing(cluster))
+    return Refusing(cluster)
 
 
 def test_a_template_that_is_refused_keeps_its_gates_and_no_time_to_live() -> None:

@@ -1,5 +1,8 @@
 """The wait of `install` until both components are ready and trusted."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from certs.secrets import WEBHOOK_KINDS
@@ -22,7 +25,7 @@ def test_install_waits_until_both_are_ready_and_trusted() -> None:
 @pytest.mark.parametrize("kind", WEBHOOK_KINDS)
 def test_install_waits_until_both_webhook_configurations_are_trusted(kind: str) -> None:
     class NotYet(Judging):
-        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+        def apply(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
             if target.kind == kind:
                 return self._cluster.apply(target, manifest, **how)
             return super().apply(target, manifest, **how)

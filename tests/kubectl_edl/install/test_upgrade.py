@@ -1,5 +1,8 @@
 """`upgrade`: values that stay, objects that are superseded, and refusals that write nothing."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 import yaml
 
@@ -98,7 +101,7 @@ def test_a_refused_upgrade_has_written_nothing() -> None:
     on = applied_by_hand()
 
     class Owned(Judging):
-        def apply(self, target: ObjectRef, manifest: Json, **how: bool) -> Json:
+        def apply(self, target: ObjectRef, manifest: Mapping[str, Any], **how: bool) -> Json:
             if target == WEBHOOK:
                 raise Conflict("Apply failed with 1 conflict: .spec.replicas", 409)
             return super().apply(target, manifest, **how)

@@ -1,8 +1,8 @@
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from itertools import chain
 from threading import Barrier, Event, current_thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -300,7 +300,7 @@ def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: 
 
     class Late(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
-            return pods if selection.kind == "Pod" else self.cluster.list(selection)
+            return pods if selection.kind == "Pod" else super().list(selection)
 
     def runs() -> None:
         started(stage, "mnist-worker-3-x3")
@@ -308,7 +308,7 @@ def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: 
         over(stage)
 
     stage.between = [runs]
-    cli = replace(stage.cli(), watched=lambda cluster, _: cast("PluginCluster", Late(cluster)))
+    cli = replace(stage.cli(), watched=lambda cluster, _: Late(cluster))
     assert run(["logs", "mnist", "-f", "--role", "worker"], cli, {}) == 0
     assert "[worker-3] I come late\n" in cast("io.StringIO", cli.out).getvalue()
 
@@ -338,14 +338,14 @@ def test_a_container_that_starts_again_is_followed_again(stage: Stage) -> None:
 class Broken(ClusterWrapper):
     """Each log breaks once after its first line."""
 
-    def __init__(self, cluster: Any) -> None:  # noqa: ANN401 - the fake's logs
+    def __init__(self, cluster: PluginCluster) -> None:
         super().__init__(cluster)
         self.broken: set[str] = set()
         self.asked: list[LogRequest] = []
 
-    def log(self, wanted: LogRequest) -> Iterator[str]:
+    def log(self, wanted: LogRequest) -> Generator[str]:
         self.asked.append(wanted)
-        for line in self.cluster.log(wanted):
+        for line in super().log(wanted):
             yield line
             if wanted.pod.name not in self.broken:
                 self.broken.add(wanted.pod.name)
@@ -357,7 +357,7 @@ def test_a_connection_that_breaks_is_taken_up_again_without_a_line_twice(stage: 
 
     def wrapped(cluster: PluginCluster) -> PluginCluster:
         broken.append(Broken(cluster))
-        return cast("PluginCluster", broken[-1])
+        return broken[-1]
 
     stage.wrapped = wrapped
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
@@ -373,7 +373,7 @@ def test_lines_of_one_moment_are_all_shown_after_a_break(stage: Stage) -> None:
     moment = "2026-11-21T11:59:59.000000000Z"
     lines = [f"{moment} {text}" for text in ("a", "b")]
     stage.cluster.logs.write(target("mnist-worker-0-x0"), "main", *lines)
-    stage.wrapped = lambda cluster: cast("PluginCluster", Broken(cluster))
+    stage.wrapped = Broken
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist-worker", "-f", "--index", "0", "--tail", "3")
     assert found.out == "[worker-0] bye\n[worker-0] a\n[worker-0] b\n"
@@ -382,13 +382,13 @@ def test_lines_of_one_moment_are_all_shown_after_a_break(stage: Stage) -> None:
 class Away(Broken):
     """An API server that does not reach the kubelets."""
 
-    def log(self, wanted: LogRequest) -> Iterator[str]:
+    def log(self, wanted: LogRequest) -> Generator[str]:
         raise Unreachable(f"no answer from the node of {wanted.pod.name}")
         yield
 
 
 def test_an_unreadable_log_is_reported_once(stage: Stage) -> None:
-    stage.wrapped = lambda cluster: cast("PluginCluster", Away(cluster))
+    stage.wrapped = Away
     stage.between = [lambda: None, lambda: None, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f")
     *waits, end = found.err.splitlines()
@@ -446,7 +446,7 @@ def test_the_end_waits_for_no_log_that_is_being_opened(stage: Stage) -> None:
     class Silent(ClusterWrapper):
         def log(self, wanted: LogRequest) -> Log:
             if wanted.pod.name != "mnist-ps-0-x0":
-                return self.cluster.log(wanted)
+                return super().log(wanted)
             asked.set()
             ended_before.append(not answered.wait(20))
             return late
@@ -457,7 +457,7 @@ def test_the_end_waits_for_no_log_that_is_being_opened(stage: Stage) -> None:
         stage.cluster.logs.end(target("mnist-chief-0-x0"))
         started(stage, "mnist-chief-0-x0", phase="Succeeded")
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Silent(cluster))
+    stage.wrapped = Silent
     stage.between = [chief_ends]
     found = stage.run("logs", "mnist", "-f")
     waited = bool(ended_before)
@@ -483,7 +483,7 @@ def test_without_the_right_to_read_logs_the_verb_is_named(stage: Stage) -> None:
         def log(self, wanted: LogRequest) -> Log:
             raise Forbidden(f'"ann" may not get pods/log {wanted.pod.name}', 403)
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", NoLogs(cluster))
+    stage.wrapped = NoLogs
     stage.between = [lambda: None]
     for flags in ((), ("-f",)):
         found = stage.run("logs", "mnist-chief", *flags)
@@ -548,7 +548,7 @@ class SilentLogs(ClusterWrapper):
             self.opening.set()
             self.answered.wait(20)
             return EndlessLog()
-        return self.cluster.log(wanted)
+        return super().log(wanted)
 
 
 def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> None:
@@ -556,7 +556,7 @@ def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> 
     running, ended = silent(range(MOST)), written(stage, range(MOST, MOST + 10))
     cluster = SilentLogs(stage.cluster, running)
     before, after = (FollowedPods((*running, *ended), "it is done", over) for over in (False, True))
-    labels, messages = followed(cast("PluginCluster", cluster), before, after)
+    labels, messages = followed(cluster, before, after)
     cluster.answered.set()
     assert labels == sorted(one.label for one in ended)
     assert messages == [LIMITED, "it is done"]
@@ -567,7 +567,7 @@ def test_the_limit_is_reported_once_while_the_number_of_logs_changes() -> None:
     cluster = SilentLogs(Stage().cluster, running)
     states = [FollowedPods(running[:most], "") for most in range(MOST + 1, len(running))]
     over = FollowedPods(running, "it is done", over=True)
-    _, messages = followed(cast("PluginCluster", cluster), *states, over)
+    _, messages = followed(cluster, *states, over)
     cluster.answered.set()
     assert messages == [LIMITED, "it is done"]
     assert {*cluster.asked} <= {one.pod for one in running[:MOST]}
@@ -593,7 +593,7 @@ def test_a_closed_log_that_is_opened_late_does_not_end_the_reading_of_others() -
     states = [FollowedPods((late, read), "it is done", over) for over in (False, True)]
     labels: list[str] = []
     Follower(
-        cast("PluginCluster", AfterIt(stage.cluster)),
+        AfterIt(stage.cluster),
         lambda: states.pop(0),
         lambda one: LogRequest(one.pod, one.container, tail=1),
         Output(lambda _, one: labels.append(one.label), lambda _: None),
@@ -622,7 +622,7 @@ def test_after_the_last_change_no_further_log_is_opened() -> None:
         yield from ()
 
     Follower(
-        cast("PluginCluster", OpenLogs(Stage().cluster)),
+        OpenLogs(Stage().cluster),
         lambda: FollowedPods(running, ""),
         lambda one: LogRequest(one.pod, one.container),
         Output(lambda _, __: None, lambda _: None),
@@ -653,7 +653,7 @@ def simulated(stage: Stage) -> None:
     """All run as kwok plays it: no container has an id, and no kubelet answers."""
     for name in ("mnist-chief-0-x0", *(f"mnist-ps-{index}-x{index}" for index in range(2))):
         started(stage, name, **status_of_main(state={"running": {}}))
-    stage.wrapped = lambda cluster: cast("PluginCluster", Away(cluster))
+    stage.wrapped = Away
 
 
 SIMULATED = (
@@ -671,7 +671,7 @@ def test_logs_are_opened_while_others_are_and_printed_in_order(stage: Stage) -> 
             return stage.cluster.log(wanted)
 
     before = stage.run("logs", "mnist", "--role", "ps").out
-    stage.wrapped = lambda cluster: cast("PluginCluster", Slow(cluster))
+    stage.wrapped = Slow
     assert stage.run("logs", "mnist", "--role", "ps").out == before != ""
 
 
@@ -715,13 +715,13 @@ class PartlyAway(ClusterWrapper):
     def log(self, wanted: LogRequest) -> Log:
         if wanted.pod.name.startswith("mnist-chief"):
             raise Unreachable("dial tcp 10.0.0.4:10250: connection refused", 500)
-        return HalfLog() if wanted.pod.name.startswith("mnist-ps-0") else self.cluster.log(wanted)
+        return HalfLog() if wanted.pod.name.startswith("mnist-ps-0") else super().log(wanted)
 
 
 def test_a_kubelet_that_cannot_be_reached_hides_no_log_of_others(stage: Stage) -> None:
     every = stage.run("logs", "mnist", "--role", "chief", "--role", "ps").out
     others = [line for line in every.splitlines() if line.startswith("[ps-1]")]
-    stage.wrapped = lambda cluster: cast("PluginCluster", PartlyAway(cluster))
+    stage.wrapped = PartlyAway
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     assert found.out.splitlines() == ["[ps-0] half", *others]
     assert others
@@ -740,7 +740,7 @@ def test_without_an_answer_of_the_api_server_no_further_log_is_printed(stage: St
         def log(self, wanted: LogRequest) -> Log:
             raise Unreachable(f"no answer from the API server about {wanted.pod.name}")
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Gone(cluster))
+    stage.wrapped = Gone
     found = stage.run("logs", "mnist")
     assert (found.code, found.out) == (1, "")
     assert found.err == "error: no answer from the API server about mnist-chief-0-x0\n"
@@ -761,7 +761,7 @@ def test_an_interruption_waits_for_no_log_that_is_being_opened_and_closes_all(
             ended_before.append(not answered.wait(20))
             return late
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Slow(cluster))
+    stage.wrapped = Slow
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     waited = bool(ended_before)
     answered.set()
@@ -774,11 +774,11 @@ def test_simulated_pods_are_requested_and_reported_once(stage: Stage) -> None:
     asked: list[str] = []
 
     class Counted(Away):
-        def log(self, wanted: LogRequest) -> Iterator[str]:
+        def log(self, wanted: LogRequest) -> Generator[str]:
             asked.append(wanted.pod.name)
             return super().log(wanted)
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Counted(cluster))
+    stage.wrapped = Counted
     found = stage.run("logs", "mnist", "--role", "chief", "--role", "ps")
     assert (found.code, found.out, found.err) == (1, "", f"error: {SIMULATED}\n")
     assert asked == ["mnist-chief-0-x0"]
@@ -808,15 +808,15 @@ def test_a_pod_that_starts_beside_simulated_ones_is_followed(stage: Stage) -> No
     started(stage, "mnist-worker-0-x0", **pending)
 
     class Mixed(Away):
-        def log(self, wanted: LogRequest) -> Iterator[str]:
+        def log(self, wanted: LogRequest) -> Generator[str]:
             real = wanted.pod.name.startswith("mnist-worker")
-            yield from self.cluster.log(wanted) if real else super().log(wanted)
+            yield from self._cluster.log(wanted) if real else super().log(wanted)
 
     def starts() -> None:
         runs = status_of_main(state={"running": {}}, containerID="containerd://1")
         started(stage, "mnist-worker-0-x0", **runs)
 
-    stage.wrapped = lambda cluster: cast("PluginCluster", Mixed(cluster))
+    stage.wrapped = Mixed
     stage.between = [lambda: None, lambda: None, starts, lambda: over(stage)]
     found = stage.run("logs", "mnist", "-f", "--index", "0")
     assert "[worker-0] bye" in found.out.splitlines()

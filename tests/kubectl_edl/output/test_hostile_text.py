@@ -7,6 +7,7 @@ import pytest
 
 from edl import contract
 from edl.errors import Invalid
+from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
@@ -82,7 +83,7 @@ def test_no_text_of_the_cluster_forges_lines_of_a_screen(command: str) -> None:
 @pytest.mark.parametrize("command", ["logs forged", "scale forged 2", "pause forged"])
 def test_no_text_of_the_cluster_forges_lines_on_stderr(command: str) -> None:
     class Refusing(ClusterWrapper):
-        def patch(self, *_: object, **__: object) -> None:
+        def patch(self, *_: object, **__: object) -> Json:
             raise Invalid(f"a webhook denied it: {FORGED}", 422)
 
     stage = Stage()

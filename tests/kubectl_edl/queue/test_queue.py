@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.kube.cluster import Cluster, ListOptions, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from edl.model import (
     ClusterState,
     Code,
@@ -287,7 +287,7 @@ def test_a_job_that_can_never_start_has_no_position_and_is_ahead_of_no_other(sta
 
 @pytest.mark.parametrize("wrapped", [lambda cluster: cluster, fenced("Node")], ids=["all", "own"])
 def test_plan_and_queue_list_queued_jobs_in_one_order(
-    stage: Stage, wrapped: Callable[[Cluster], Cluster]
+    stage: Stage, wrapped: Callable[[PluginCluster], PluginCluster]
 ) -> None:
     for name, stage.minutes_ago in (("zeta", 4), ("alpha", 3)):
         stage.put(job(name, framework="none", min="50", max="50"))
@@ -331,7 +331,7 @@ def test_the_queue_of_the_cluster_reads_each_kind_once(stage: Stage) -> None:
     class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             kinds.append(selection.kind)
-            return self.cluster.list(selection)
+            return super().list(selection)
 
     stage.wrapped = Counting
     assert "bert" in stage.run("queue").out
@@ -403,7 +403,7 @@ def test_events_are_listed_once_for_all_jobs_that_back_off(stage: Stage) -> None
     class Counting(ClusterWrapper):
         def list(self, selection: ListOptions) -> RawList:
             listed.extend([selection.namespace] if selection.kind == "Event" else [])
-            return self.cluster.list(selection)
+            return super().list(selection)
 
     stage.wrapped = Counting
     for namespace, name in product(("a", "b"), ("poor", "bare")):
