@@ -148,7 +148,7 @@ class Informer(Generic[T]):
         """Empties the store; the kind may be served later."""
         if not isinstance(error, NotFound):
             self._report(error)
-        self.store.absent()
+        self.store.mark_absent()
         if isinstance(error, NotFound) or not self._withheld:
             self._received()  # else a right was withdrawn: the age of the last answer tells
         self._version = ""
@@ -192,7 +192,7 @@ class Informer(Generic[T]):
     def _take(self, event: RawEvent) -> None:
         if event.type == "BOOKMARK":
             version = version_of(event.object)
-            self.store.seen(version)
+            self.store.advance(version)
         else:
             version = self.store.apply_event(event.object, gone=event.type == "DELETED")
         self._version = str(version)

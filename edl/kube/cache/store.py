@@ -52,7 +52,7 @@ class Store(Generic[T]):
         self._synced = Event()
         self._served = True
         self._changes: dict[ObjectKey, T | None] | None = None
-        """For each changed object, its facts at the last call of `changes`."""
+        """For each changed object, its facts at the last call of `take_changes`."""
 
     @property
     def synced(self) -> bool:
@@ -64,7 +64,7 @@ class Store(Generic[T]):
         """Whether the API server serves this kind, as far as is known."""
         return self._served
 
-    def absent(self) -> None:
+    def mark_absent(self) -> None:
         """Records that the API server does not serve this kind: the store is empty, and synced."""
         self._served = False
         self.replace({}, 0)
@@ -81,7 +81,7 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def changes(self, *, whole: bool = False) -> list[Delta[T]]:
+    def take_changes(self, *, whole: bool = False) -> list[Delta[T]]:
         """The differences since the last call, for a single reader; `whole`: all objects.
 
         The first call also returns all objects. An object that changed several times has one entry.
@@ -94,7 +94,7 @@ class Store(Generic[T]):
             return [Delta(name, before, self._known(name)) for name, before in changes.items()]
 
     def last_read(self) -> list[Delta[T]]:
-        """All objects as of the last call of `changes`, as additions: later ones follow there."""
+        """All objects as of the last `take_changes`, as additions: later ones follow there."""
         with self._lock:
             later = self._changes or {}
             items = [(key, item.facts) for key, item in self._items.items() if key not in later]
@@ -141,7 +141,7 @@ class Store(Generic[T]):
             self._changed()
 
     def _compare(self, before: Mapping[ObjectKey, StoredObject[T]]) -> bool:
-        """Whether all facts are as before; differences are noted for `changes`."""
+        """Whether all facts are as before; differences are noted for `take_changes`."""
         same = True
         for name, held in before.items():
             if self._items.get(name) is not held:
@@ -151,7 +151,7 @@ class Store(Generic[T]):
         return same
 
     def _note(self, name: ObjectKey, before: T | None) -> bool:
-        """Whether the facts of an object are unchanged; a difference is noted for `changes`."""
+        """Whether the facts of an object are unchanged; `take_changes` returns a difference."""
         current = self._known(name)
         if current == before:
             return True
@@ -176,7 +176,7 @@ class Store(Generic[T]):
         elif held is None or held.version < version:
             self.update(self.item(raw))
         else:
-            self.seen(version)
+            self.advance(version)
         return version
 
     def update(self, item: StoredObject[T], *, gone: bool = False) -> None:
@@ -194,7 +194,7 @@ class Store(Generic[T]):
         if not same:
             self._changed()
 
-    def seen(self, version: int) -> None:
+    def advance(self, version: int) -> None:
         """Records that nothing happened up to this version (a bookmark)."""
         with self._lock:
             self._version = max(self._version, version)

@@ -117,8 +117,8 @@ class Stores:
         """Whether the API server serves ProvisioningRequests, and they may be read."""
         return self.requests.synced and self.requests.served
 
-    def device_changes(self, *, whole: bool) -> DeviceChanges:
-        return DeviceChanges(*(store.changes(whole=whole) for store in self._devices))
+    def take_device_changes(self, *, whole: bool) -> DeviceChanges:
+        return DeviceChanges(*(store.take_changes(whole=whole) for store in self._devices))
 
     @property
     def synced(self) -> bool:
@@ -177,7 +177,7 @@ def read_once(
         except NotFound:
             if not RESOURCES[pair[0].kind].optional:
                 raise
-            pair[1].absent()
+            pair[1].mark_absent()
 
     stores = Stores(system_namespace=cluster.system_namespace, ignored=ignored)
     pairs = [pair for pair in stores if pair[0].kind not in SURROUNDINGS]

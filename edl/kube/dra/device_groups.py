@@ -82,7 +82,7 @@ class DeviceGroups:
         self._new: list[DeviceGroup] = []
         self._counted: tuple[_Counted, ...] = ()
 
-    def use(self, kinds: DeviceKinds) -> bool:
+    def set_kinds(self, kinds: DeviceKinds) -> bool:
         """Sets the wanted kinds; returns whether devices must be read again for them.
 
         That is so if more attributes must distinguish groups than before.

@@ -54,21 +54,21 @@ class DeviceIndex:
         self._extended: Mapping[str, str] = {}
         """DeviceClasses by the extended resource names that stand for them."""
 
-    def node(self, change: Delta[Node]) -> None:
+    def apply_node(self, change: Delta[Node]) -> None:
         """Updates the number of nodes that offer each extended resource by themselves."""
         for node, sign in change.signed():
             for name, _ in node.allocatable.items:
                 if "/" in name:
                     self._native.add(name, sign)
 
-    def pod(self, change: Delta[PodFacts]) -> None:
+    def apply_pod(self, change: Delta[PodFacts]) -> None:
         """Updates a pod, which holds the devices of its claims until it ends or terminates."""
         for pod in (change.before, change.after):
             if pod and _may_have_devices(pod):
                 after = change.after
                 there = after and not (after.ended or after.leaving)
                 held = PodClaims(after.node, after.shape) if after and there else None
-                self.inventory.pod(change.key, held)
+                self.inventory.set_pod(change.key, held)
                 return
 
     def _wanted(self, shape: Shape) -> Iterator[tuple[str, int]]:
@@ -85,20 +85,20 @@ class DeviceIndex:
         """
         touched = self._note(changes)
         if changes.classes or touched:
-            self.inventory.use(self._kinds())
+            self.inventory.set_kinds(self._kinds())
         for change in changes.slices:
-            self.inventory.slice(change)
+            self.inventory.apply_slice(change)
         if changes.slices or changes.classes or touched:
             self.inventory.settle()
         for claim in changes.claims:
-            self.inventory.claim(claim)
+            self.inventory.apply_claim(claim)
         before = self._view
         self._extended = self.inventory.kinds.extended()
         names = self._other_names()
         if before is None or names != before.names or changes.slices or changes.classes or touched:
             self._view = self._seen(names)
             if self._view != before:
-                self.inventory.means_other()
+                self.inventory.mark_expecting_nodes()
         if before is None or self._view is None or before.common != self._view.common:
             return None
         return touched

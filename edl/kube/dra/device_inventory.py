@@ -71,9 +71,9 @@ class DeviceInventory:
 
     # -- changes ------------------------------------------------------------------------------
 
-    def use(self, kinds: DeviceKinds) -> None:
-        """Sets the kinds to count. Call `settle` afterwards, and after `slice`."""
-        if self._groups.use(kinds):
+    def set_kinds(self, kinds: DeviceKinds) -> None:
+        """Sets the kinds to count. Call `settle` afterwards, and after `apply_slice`."""
+        if self._groups.set_kinds(kinds):
             self._read_again()
 
     def settle(self) -> None:
@@ -82,7 +82,7 @@ class DeviceInventory:
         if self._groups.settle():
             self._stale = None
 
-    def slice(self, change: Delta[ResourceSliceFacts]) -> None:
+    def apply_slice(self, change: Delta[ResourceSliceFacts]) -> None:
         for facts, here in ((change.before, False), (change.after, True)):
             if facts is None:
                 continue
@@ -94,13 +94,13 @@ class DeviceInventory:
         for pool in {(one.driver, one.pool) for one in (change.before, change.after) if one}:
             self._read(pool)
 
-    def claim(self, change: Delta[ResourceClaimFacts]) -> None:
+    def apply_claim(self, change: Delta[ResourceClaimFacts]) -> None:
         if change.before and change.before.allocated:
             self._release(change.before)
         if change.after and change.after.allocated:
             self._hold(change.after)
 
-    def pod(self, name: ObjectKey, held: PodClaims | None) -> None:
+    def set_pod(self, name: ObjectKey, held: PodClaims | None) -> None:
         """Updates a pod that holds devices; None once it has ended, terminates or is gone."""
         before = self._pods.pop(name, None)
         if before:
@@ -112,7 +112,7 @@ class DeviceInventory:
             for claim in self._claims_of.get(name, ()):
                 self._touch(self._claims[claim].devices)
 
-    def means_other(self) -> None:
+    def mark_expecting_nodes(self) -> None:
         """Marks nodes whose bound pods have claims that may now resolve differently."""
         for node, pods in self._coming.items():
             if any(held.shape.claims for held in pods.values()):
@@ -134,7 +134,7 @@ class DeviceInventory:
         if not waiting:
             del self._coming[held.node]
 
-    def stale(self) -> set[str] | None:
+    def take_stale(self) -> set[str] | None:
         """The nodes whose devices changed since the last call; None for all of them."""
         nodes, self._stale = self._stale, set()
         return nodes

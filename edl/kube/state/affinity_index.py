@@ -30,23 +30,23 @@ class AffinityIndex:
         self._foreign: ForeignPodIndex | None = None
         """None while no constraint of a training job counts other owners' pods."""
 
-    def pod(self, change: Delta[PodFacts]) -> None:
+    def apply_pod(self, change: Delta[PodFacts]) -> None:
         if self._foreign:
             self._pods.append(change)
 
-    def constraints(self, pod: PodFacts, sign: int) -> None:
+    def count_constraints(self, pod: PodFacts, sign: int) -> None:
         """Adds the constraints of a pod that holds room, or subtracts them if `sign` is -1."""
-        self._rules.pod(pod, sign)
+        self._rules.count_pod(pod, sign)
 
-    def jobs(
+    def apply_jobs(
         self,
         changes: Sequence[Delta[TrainingJob]],
         jobs: Callable[[], tuple[TrainingJob, ...]],
         demands: tuple[Demand, ...],
-    ) -> tuple[TrainingJob, ...]:
-        """All jobs, with constraints (labels) on the shapes that selectors match.
+    ) -> None:
+        """Apply changes of jobs, and match all of them again if the selectors have changed.
 
-        `jobs`: all of them, if needed.
+        `jobs`: all of them, if needed. `demands` have selectors, too.
         """
         for change in changes:
             self._count(change)
@@ -56,20 +56,22 @@ class AffinityIndex:
             changes = [*changes, *(Delta(ObjectKey(*job.key), None, job) for job in jobs())]
         for key, _, job in changes:
             self._label(JobKey(*key), job)
+
+    def jobs(self) -> tuple[TrainingJob, ...]:
+        """All jobs, with constraints (labels) on the shapes that selectors match."""
         return self._jobs.values()
 
     @property
     def repelling(self) -> Selectors:
-        """The selectors of anti-affinity, as of the last `jobs`."""
+        """The selectors of anti-affinity, as of the last `apply_jobs`."""
         return self._rules.repelling
 
-    def demands(self, demands: tuple[Demand, ...]) -> tuple[Demand, ...]:
-        """The demands of the state: their shapes have labels where `repelling` matches them."""
-        self._rules.demands(demands)
-        return demands
+    def set_demands(self, demands: tuple[Demand, ...]) -> None:
+        """Set the demands of the state: their shapes have labels where `repelling` matches them."""
+        self._rules.set_demands(demands)
 
     def _count(self, change: Delta[TrainingJob]) -> None:
-        self._rules.job(change)
+        self._rules.apply_job(change)
         for job, sign in change.signed():
             uids = [role.uid for role in job.roles]
             self._touched.update(uids)
@@ -97,12 +99,12 @@ class AffinityIndex:
             self._foreign = None
         elif self._foreign is None:
             self._foreign = ForeignPodIndex(self._rules.selectors, self._ours)
-            self._foreign.pods(pods())
+            self._foreign.add_pods(pods())
         else:
             for change in self._pods:
-                self._foreign.pod(change)
+                self._foreign.apply_pod(change)
             for uid in self._touched:
-                self._foreign.owner(uid, owned(uid), ours=uid in self._ours)
+                self._foreign.set_owner(uid, owned(uid), ours=uid in self._ours)
         self._pods.clear()
         self._touched.clear()
         return self._foreign.values() if self._foreign else ()

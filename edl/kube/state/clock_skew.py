@@ -32,7 +32,7 @@ class OwnTimes:
         self._latest: list[tuple[float, JobKey]] = []
         """Sorted, so that only jobs with times in the future are inspected."""
 
-    def job(self, change: Delta[TrainingJob]) -> None:
+    def apply_job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
             entry = (max(_own_times(job), default=0.0), job.key)
             if sign > 0:
@@ -40,13 +40,13 @@ class OwnTimes:
             else:
                 del self._latest[bisect_left(self._latest, entry)]
 
-    def set_right(self, jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
+    def corrected(self, jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
         """The jobs without times of our own in the future; usually the same tuple."""
         first = bisect_right(self._latest, (now + AHEAD).timestamp(), key=itemgetter(0))
         wrong = {key for _, key in self._latest[first:]}
         if not wrong:
             return jobs
-        return tuple(_set_right(job, now) if job.key in wrong else job for job in jobs)
+        return tuple(_corrected(job, now) if job.key in wrong else job for job in jobs)
 
 
 def _own_times(job: TrainingJob) -> Iterator[float]:
@@ -65,7 +65,7 @@ def _own_times(job: TrainingJob) -> Iterator[float]:
                 yield pod.planned.placed_at.timestamp()
 
 
-def _set_right(job: TrainingJob, now: datetime) -> TrainingJob:
+def _corrected(job: TrainingJob, now: datetime) -> TrainingJob:
     roles = _roles(job.roles, now)
     return replace(job, started_at=_moment(job.started_at, now), roles=roles)
 

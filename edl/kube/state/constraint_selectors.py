@@ -59,13 +59,13 @@ class ConstraintSelectors:
         """Whether a role or a demand has constraints, which count other owners' pods."""
         return bool(self._constrained_roles or self._constrained_demands)
 
-    def pod(self, pod: PodFacts, sign: int) -> None:
+    def count_pod(self, pod: PodFacts, sign: int) -> None:
         """Adds the selectors of a pod that holds room, or subtracts them if `sign` is -1."""
         rules = pod.shape.constraints
         for owned in _repelling(rules) if rules and not pod.provisional else ():
             self._pods.add(owned, sign)
 
-    def job(self, change: Delta[TrainingJob]) -> None:
+    def apply_job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
             for constraints in constraints_of((job,)):
                 self._constrained_roles += sign
@@ -77,12 +77,12 @@ class ConstraintSelectors:
     def renew(self, demands: tuple[Demand, ...]) -> bool:
         """Makes `selectors` of all that was added; returns whether they have changed."""
         if demands is not self._demands:
-            self.demands(demands)
+            self.set_demands(demands)
         pods = self._pods.distinct
         self._repelling.renew(self._jobs_repel.distinct | self._demands_repel, pods)
         return self._all.renew(self._jobs.distinct | self._of_demands, pods)
 
-    def demands(self, demands: tuple[Demand, ...]) -> None:
+    def set_demands(self, demands: tuple[Demand, ...]) -> None:
         """Sets the demands, of which `renew` reads the selectors."""
         self._demands = demands
         constrained = [demand.shape.constraints for demand in demands if demand.shape.constraints]

@@ -27,7 +27,7 @@ class ForeignPodIndex:
         self._stale: set[_Group] = set()
         self._made: SortedMap[tuple[str, str], ForeignPods] = SortedMap()
 
-    def pods(self, additions: Iterable[Delta[PodFacts]]) -> None:
+    def add_pods(self, additions: Iterable[Delta[PodFacts]]) -> None:
         """Adds many pods; those of one template are matched once."""
         alike: dict[_Alike, PodConstraints | None] = {}
         for _, _, pod in additions:
@@ -37,12 +37,12 @@ class ForeignPodIndex:
                     alike[key] = _counted(pod, self._selectors)
                 self._add(pod, alike[key], 1)
 
-    def pod(self, change: Delta[PodFacts]) -> None:
+    def apply_pod(self, change: Delta[PodFacts]) -> None:
         for pod, sign in change.signed():
             if pod.holds_room and pod.job not in self._ours:
                 self._add(pod, _counted(pod, self._selectors), sign)
 
-    def owner(self, uid: str, pods: Iterable[PodFacts], *, ours: bool) -> None:
+    def set_owner(self, uid: str, pods: Iterable[PodFacts], *, ours: bool) -> None:
         """Sets whether a Job with these pods is ours."""
         if ours == (uid in self._ours):
             return

@@ -45,21 +45,21 @@ class IncrementalState:
 
     def _apply(self, index: ClusterIndex, *, whole: bool) -> None:
         stores = self._stores
-        nodes, pods = stores.nodes.changes(whole=whole), stores.pods.changes(whole=whole)
-        namespaces = stores.namespaces.changes(whole=whole)
-        quotas = stores.quotas.changes(whole=whole)
+        nodes, pods = stores.nodes.take_changes(whole=whole), stores.pods.take_changes(whole=whole)
+        namespaces = stores.namespaces.take_changes(whole=whole)
+        quotas = stores.quotas.take_changes(whole=whole)
         index.apply(
             ClusterChanges(
                 nodes=nodes,
                 pods=pods,
-                jobs=stores.jobs.changes(whole=whole),
-                requests=stores.requests.changes(whole=whole),
-                claims=stores.claims.changes(whole=whole),
+                jobs=stores.jobs.take_changes(whole=whole),
+                requests=stores.requests.take_changes(whole=whole),
+                claims=stores.claims.take_changes(whole=whole),
                 claims_read=stores.claims.synced,
                 owned_objects=[
                     ref
                     for store in stores.owned_objects.values()
-                    for ref in store.changes(whole=whole)
+                    for ref in store.take_changes(whole=whole)
                 ],
                 namespaces=namespaces,
                 quotas=quotas,
@@ -72,7 +72,7 @@ class IncrementalState:
         first = not index.follows_devices
         if first and not whole:
             nodes, pods = stores.nodes.last_read(), stores.pods.last_read()
-        index.apply_devices(stores.device_changes(whole=first), nodes, pods)
+        index.apply_devices(stores.take_device_changes(whole=first), nodes, pods)
 
     def _scope(
         self,
@@ -84,7 +84,7 @@ class IncrementalState:
         """The cluster-wide facts; None if they have not changed, whatever quotas' usage."""
         stores = self._stores
         few = (stores.priorities, stores.ranges, stores.runtimes)
-        changes = [namespaces, *(store.changes(whole=whole) for store in few)]
+        changes = [namespaces, *(store.take_changes(whole=whole) for store in few)]
         before, self._classes_read = self._classes_read, stores.runtimes.synced
         rules = any(map(_changes_rule, quotas))
         if not (any(changes) or rules or before != self._classes_read):

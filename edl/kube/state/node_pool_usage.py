@@ -21,7 +21,7 @@ class NodePoolUsage:
     _nodes: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """Sums by pool and resource."""
 
-    def node(self, change: Delta[Node]) -> None:
+    def apply_node(self, change: Delta[Node]) -> None:
         for node, sign in change.signed():
             if pool := _counting_pool(node):
                 for name, amount in node.allocatable:

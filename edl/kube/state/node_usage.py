@@ -48,7 +48,7 @@ class NodeUsageIndex:
         self._stale: set[str] = set()
         self._made: SortedMap[str, Node] = SortedMap()
 
-    def node(self, change: Delta[Node]) -> None:
+    def apply_node(self, change: Delta[Node]) -> None:
         name = change.key.name
         if change.after is None:
             self._nodes.pop(name, None)
@@ -56,14 +56,14 @@ class NodeUsageIndex:
             self._nodes[name] = change.after
         self._stale.add(name)
 
-    def devices(self, inventory: DeviceInventory | None) -> None:
+    def set_devices(self, inventory: DeviceInventory | None) -> None:
         """Set the devices of nodes; None if devices are not read."""
         same = inventory is self._devices
         self._devices = inventory
-        changed = inventory.stale() if inventory else set()
+        changed = inventory.take_stale() if inventory else set()
         self._stale |= self._nodes.keys() if changed is None or not same else changed
 
-    def pod(self, pod: PodFacts, sign: int) -> None:
+    def count_pod(self, pod: PodFacts, sign: int) -> None:
         """Adds a pod that holds room, or subtracts it if `sign` is -1."""
         load = self._loads.get(pod.node)
         if load is None:

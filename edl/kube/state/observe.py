@@ -94,43 +94,43 @@ class ClusterIndex:
 
     def apply(self, changes: ClusterChanges) -> None:
         if changes.scope:
-            self._jobs.scope(changes.scope)
+            self._jobs.set_scope(changes.scope)
         for node in changes.nodes:
-            self._nodes.node(node)
-            self._pools.node(node)
+            self._nodes.apply_node(node)
+            self._pools.apply_node(node)
         for job in changes.jobs:
-            self._job(job)
+            self._apply_job(job)
         for namespace in changes.namespaces:
-            self._namespace_teams.namespace(namespace)
-            self._quotas.namespace(namespace)
+            self._namespace_teams.apply_namespace(namespace)
+            self._quotas.apply_namespace(namespace)
         for quota in changes.quotas:
-            self._quotas.quota(quota)
+            self._quotas.apply_quota(quota)
         for change in changes.pods:
-            self._jobs.pod(change)
-            self._affinities.pod(change)
+            self._jobs.apply_pod(change)
+            self._affinities.apply_pod(change)
             for pod, sign in change.signed():
                 self._count(pod, sign)
         for request in changes.requests:
-            self._jobs.request(request)
-        self._jobs.claims(changes.claims, read=changes.claims_read)
+            self._jobs.apply_request(request)
+        self._jobs.apply_claims(changes.claims, read=changes.claims_read)
         for owned in changes.owned_objects:
-            self._jobs.owned_object(owned)
+            self._jobs.apply_owned_object(owned)
 
-    def _job(self, change: Delta[JobFacts]) -> None:
-        self._jobs.job(change)
+    def _apply_job(self, change: Delta[JobFacts]) -> None:
+        self._jobs.apply_job(change)
         if self._usage:
-            self._usage.job(change)
+            self._usage.apply_job(change)
 
     def _count(self, pod: PodFacts, sign: int) -> None:
         """Adds a pod to the sums of which it is a part, or subtracts it if `sign` is -1."""
         if pod.bare:
-            self._quotas.bare_pod(pod, sign)
+            self._quotas.count_bare_pod(pod, sign)
         if pod.holds_room:
-            self._nodes.pod(pod, sign)
+            self._nodes.count_pod(pod, sign)
             if pod.shape.constraints:
-                self._affinities.constraints(pod, sign)
+                self._affinities.count_constraints(pod, sign)
             if self._usage:
-                self._usage.pod(pod, sign)
+                self._usage.count_pod(pod, sign)
 
     def apply_devices(
         self,
@@ -142,37 +142,39 @@ class ClusterIndex:
         if changes is None:
             if self._devices:
                 self._devices = None
-                self._nodes.devices(None)
-                self._jobs.devices(None, None)
+                self._nodes.set_devices(None)
+                self._jobs.set_devices(None, None)
             return
         index = self._devices = self._devices or DeviceIndex()
         for node in nodes:
-            index.node(node)
+            index.apply_node(node)
         for pod in pods:
-            index.pod(pod)
+            index.apply_pod(pod)
         changed = index.apply(changes)
         if changed is None or changed:
-            self._jobs.devices(index.view, changed)
-        self._nodes.devices(index.inventory)
+            self._jobs.set_devices(index.view, changed)
+        self._nodes.set_devices(index.inventory)
 
     def state(
         self, now: datetime, seen: FewFacts, pods: Callable[[], Iterable[Delta[PodFacts]]]
     ) -> ClusterState:
         """The state. `pods`: all pods as additions, if needed."""
         teams = self._namespace_teams.of(seen.teams)
-        demands = self._jobs.demands(teams)
+        self._jobs.set_teams(teams)
         changes = self._jobs.renew()
         for change in changes:
-            self._times.job(change)
-            self._quotas.job(change)
-        jobs = self._affinities.jobs(changes, self._jobs.jobs, demands)
-        demands = self._affinities.demands(self._jobs.demands(teams, self._affinities.repelling))
+            self._times.apply_job(change)
+            self._quotas.apply_job(change)
+        self._affinities.apply_jobs(changes, self._jobs.jobs, self._jobs.demands())
+        self._jobs.set_repelling(self._affinities.repelling)
+        demands = self._jobs.demands()
+        self._affinities.set_demands(demands)
         return ClusterState(
             observed_at=now,
             nodes=self._nodes.values(),
-            jobs=self._times.set_right(jobs, now),
+            jobs=self._times.corrected(self._affinities.jobs(), now),
             demands=demands,
-            bare_jobs=self._jobs.bare(),
+            bare_jobs=self._jobs.bare_jobs(),
             quotas=self._quotas.values(),
             teams=seen.teams,
             namespace_teams=teams or {},
@@ -180,7 +182,7 @@ class ClusterIndex:
             autoscaled=seen.autoscaled,
             takes_requests=seen.takes_requests,
             node_pools=self._pools.headroom(seen.node_pools),
-            orphans=_orphans(self._jobs.unowned(), self._jobs.unowned_requests()),
+            orphans=_orphans(self._jobs.unowned_pods(), self._jobs.unowned_requests()),
             foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
         )
 
@@ -194,7 +196,7 @@ class ClusterIndex:
             self._usage = TeamUsageIndex()
             for _, _, pod in pods():
                 if pod and pod.holds_room:
-                    self._usage.pod(pod, 1)
+                    self._usage.count_pod(pod, 1)
         view = self._devices.view if self._devices else None
         return self._usage.by_team(teams, self._jobs.owners, view)
 

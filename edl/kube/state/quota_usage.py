@@ -41,7 +41,7 @@ class QuotaIndex:
         self._stale: set[str] = set()
         self._made: SortedMap[str, tuple[Quota, ...]] = SortedMap()
 
-    def quota(self, change: Delta[QuotaFacts]) -> None:
+    def apply_quota(self, change: Delta[QuotaFacts]) -> None:
         namespace = change.key.namespace
         quotas = self._quotas[namespace]
         if change.after:
@@ -52,7 +52,7 @@ class QuotaIndex:
             del self._quotas[namespace]
         self._stale.add(namespace)
 
-    def namespace(self, change: Delta[NamespaceFacts]) -> None:
+    def apply_namespace(self, change: Delta[NamespaceFacts]) -> None:
         name = change.key.name
         self._budgets.pop(name, None)
         if change.after and change.after.policy.gpu_budget is not None:
@@ -60,13 +60,13 @@ class QuotaIndex:
             self._budgets[name] = Quota(name, contract.GPU_BUDGET, GPUS, hard, takes_back=True)
         self._stale.add(name)
 
-    def job(self, change: Delta[TrainingJob]) -> None:
+    def apply_job(self, change: Delta[TrainingJob]) -> None:
         for job, sign in change.signed():
             for key, amount in _charges(job):
                 self._ours.add(key, sign * amount)
         self._stale.add(change.key.namespace)
 
-    def bare_pod(self, pod: PodFacts, sign: int) -> None:
+    def count_bare_pod(self, pod: PodFacts, sign: int) -> None:
         if not pod.ended:
             requests = pod.shape.requests
             gpus = requests.get(contract.GPU_RESOURCE) * 1000 + requests.get(SHARED_GPU)

@@ -30,7 +30,7 @@ class NamespaceTeams:
         self._stale: set[str] = set()
         self._found: dict[str, str] = {}
 
-    def namespace(self, change: "Delta[NamespaceFacts]") -> None:
+    def apply_namespace(self, change: "Delta[NamespaceFacts]") -> None:
         name = change.key.name
         if change.after:
             self._labels[name] = change.after.labels
@@ -107,12 +107,12 @@ class TeamUsageIndex:
         self._totals: defaultdict[str, _TeamTotal] = defaultdict(_TeamTotal)
         self._made: dict[str, Resources] = {}
 
-    def job(self, change: "Delta[JobFacts]") -> None:
+    def apply_job(self, change: "Delta[JobFacts]") -> None:
         for job in (change.before, change.after):
             if job:
                 self._stale.add((job.key.namespace, job.uid))
 
-    def pod(self, pod: "PodFacts", sign: int) -> None:
+    def count_pod(self, pod: "PodFacts", sign: int) -> None:
         """Adds a pod that holds room, or subtracts it if `sign` is -1."""
         if pod.leaving:
             return

@@ -41,10 +41,10 @@ def test_a_node_forgets_the_shares_of_pods_that_are_gone() -> None:
             hold=hold,
         )
 
-    index.pod(pod(None), 1)
+    index.count_pod(pod(None), 1)
     for number in range(10):
-        index.pod(pod(GpuAllocation(("gpu-a",), 1 + number, 0)), 1)
-        index.pod(pod(GpuAllocation(("gpu-a",), 1 + number, 0)), -1)
+        index.count_pod(pod(GpuAllocation(("gpu-a",), 1 + number, 0)), 1)
+        index.count_pod(pod(GpuAllocation(("gpu-a",), 1 + number, 0)), -1)
     assert not index._loads["node"].holds  # noqa: SLF001
 
 
@@ -52,9 +52,9 @@ def test_namespaces_that_are_gone_are_forgotten_without_teams() -> None:
     index = NamespaceTeams()
     for number in range(10):
         one = NamespaceFacts(f"ci-{number}")
-        index.namespace(Delta(ObjectKey("", one.name), None, one))
+        index.apply_namespace(Delta(ObjectKey("", one.name), None, one))
         assert index.of(Teams()) is None
-        index.namespace(Delta(ObjectKey("", one.name), one, None))
+        index.apply_namespace(Delta(ObjectKey("", one.name), one, None))
         index.of(Teams())
     assert not index._stale  # noqa: SLF001
 
@@ -62,6 +62,6 @@ def test_namespaces_that_are_gone_are_forgotten_without_teams() -> None:
 def test_teams_that_are_configured_later_count_for_namespaces_that_were_there() -> None:
     index = NamespaceTeams()
     one = NamespaceFacts("lab")
-    index.namespace(Delta(ObjectKey("", one.name), None, one))
+    index.apply_namespace(Delta(ObjectKey("", one.name), None, one))
     index.of(Teams())
     assert index.of(Teams.of([Team("a", namespaces=("lab",))])) == {"lab": "a"}

@@ -32,7 +32,7 @@ def whole_state(stores: Stores, now: datetime, teams: Teams | None = None) -> Cl
         for item in items.values():
             copy.update(item)
         if not store.served:
-            copy.absent()
+            copy.mark_absent()
         elif store.synced:
             copy.replace(items, 1)
     return IncrementalState(copies, lambda: teams or Teams()).state(now)

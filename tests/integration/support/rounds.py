@@ -43,7 +43,7 @@ class Rounds:
             try:
                 fill(self._api, selection, store)
             except NotFound:
-                store.absent()
+                store.mark_absent()
         return whole_state(stores, at)
 
     def plan(self, at: datetime) -> Plan:

@@ -55,7 +55,7 @@ class JobIndex:
         self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
         self._made_bare: SortedMap[JobKey, TrainingJob] = SortedMap()
 
-    def job(self, change: Delta[JobFacts]) -> None:
+    def apply_job(self, change: Delta[JobFacts]) -> None:
         self._depending.apply(change)
         self._jobs.apply(change)
         before, after = change.before, change.after
@@ -78,7 +78,7 @@ class JobIndex:
             elif pod.asking:
                 self._demands.add(pod)
 
-    def pod(self, change: Delta[PodFacts]) -> None:
+    def apply_pod(self, change: Delta[PodFacts]) -> None:
         self._stale.update(self._pods.apply(change))
         before, after = change.before, change.after
         for pod in (before, after):
@@ -89,14 +89,14 @@ class JobIndex:
         if after and after.asking and after.job not in self._ours:
             self._demands.add(after)
 
-    def request(self, change: Delta[CapacityRequestFacts]) -> None:
+    def apply_request(self, change: Delta[CapacityRequestFacts]) -> None:
         self._requests.apply(change)
         for facts in (change.before, change.after):
             if facts and facts.job in self._ours:
                 self._stale.add(self._ours[facts.job])
 
-    def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        everything = self._demands.claims(changes, read=read)
+    def apply_claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
+        everything = self._demands.apply_claims(changes, read=read)
         touched = (("PersistentVolumeClaim", change.key) for change in changes)
         self._touch_dependants([ANY_VOLUME] if everything else touched)
 
@@ -104,7 +104,7 @@ class JobIndex:
         for template_input in changed:
             self._stale.update(job.key for job in self._depending.of(template_input).values())
 
-    def owned_object(self, change: Delta[OwnedObjectRef]) -> None:
+    def apply_owned_object(self, change: Delta[OwnedObjectRef]) -> None:
         before, after = change.before, change.after
         if before:
             for key in jobs_of(before):
@@ -117,7 +117,7 @@ class JobIndex:
                 self._owned_objects.setdefault(key, []).append(after)
                 self._stale.add(key)
 
-    def scope(self, scope: ClusterScope) -> None:
+    def set_scope(self, scope: ClusterScope) -> None:
         """Set facts that many jobs depend on; jobs that may depend on a change are recomputed."""
         before, self._scope = self._scope, scope
         everywhere = _for_all(before) != _for_all(scope)
@@ -127,12 +127,20 @@ class JobIndex:
             if everywhere or key.namespace in changed:
                 self._stale.add(key)
 
-    def devices(self, view: DeviceView | None, changed: set[ObjectKey] | None) -> None:
+    def set_devices(self, view: DeviceView | None, changed: set[ObjectKey] | None) -> None:
         """Set the devices. `changed`: claims and templates with a new meaning; None: any."""
         self._devices = view
-        self._demands.devices(view)
+        self._demands.set_devices(view)
         touched = (("ResourceClaim", key) for key in changed or ())
         self._touch_dependants([ANY_DEVICE] if changed is None else touched)
+
+    def set_teams(self, teams: Mapping[str, str] | None) -> None:
+        """Set the teams by namespace; None if none are configured."""
+        self._demands.set_teams(teams)
+
+    def set_repelling(self, selectors: Selectors) -> None:
+        """Set the selectors of anti-affinity, by which demands are grouped."""
+        self._demands.set_repelling(selectors)
 
     def renew(self) -> list[Delta[TrainingJob]]:
         """Recompute the training jobs whose objects have changed; returns those that differ."""
@@ -206,7 +214,7 @@ class JobIndex:
         """The pods of a Job, labelled or not."""
         return self._pods.owned.of(uid).values()
 
-    def unowned(self) -> Iterator[PodFacts]:
+    def unowned_pods(self) -> Iterator[PodFacts]:
         """Provisional pods that no Job of a training job owns."""
         return self._without_job(self._pods.provisional)
 
@@ -225,19 +233,11 @@ class JobIndex:
         job = self._made.get(key) if key else None
         return key is not None and not (job and uid in {one.uid for one in job.conflicting})
 
-    def bare(self) -> tuple[TrainingJob, ...]:
+    def bare_jobs(self) -> tuple[TrainingJob, ...]:
         return self._made_bare.values()
 
-    def demands(
-        self, teams: Mapping[str, str] | None, repelling: Selectors | None = None
-    ) -> tuple[Demand, ...]:
-        """Other owners' pending pods. `teams` by namespace; None if none are configured.
-
-        `repelling`: the selectors of anti-affinity; None: those of the last call.
-        """
-        self._demands.teams(teams)
-        if repelling is not None:
-            self._demands.repelled_by(repelling)
+    def demands(self) -> tuple[Demand, ...]:
+        """Other owners' pending pods."""
         return self._demands.values()
 
     @property

@@ -85,7 +85,7 @@ class PendingDemands:
         self._naming: dict[ObjectKey, dict[str, PodFacts]] = {}
         """By claim, the pods that name it."""
 
-    def claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> bool:
+    def apply_claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> bool:
         """Add and remove PersistentVolumeClaims; `read`: all have been listed.
 
         Returns whether `read` has changed.
@@ -105,18 +105,18 @@ class PendingDemands:
         """Those of these claims with which no pod can be placed, sorted; none before a listing."""
         return sorted(set(claims) - self._claims) if self._claims_read else []
 
-    def devices(self, view: DeviceView | None) -> None:
+    def set_devices(self, view: DeviceView | None) -> None:
         """Set the devices by which ResourceClaims of pods are resolved."""
         self._devices = view
         self._made = None
 
-    def teams(self, teams: Mapping[str, str] | None) -> None:
+    def set_teams(self, teams: Mapping[str, str] | None) -> None:
         """Set the teams by namespace; None if no teams are configured."""
         if teams is not self._teams:
             self._teams = teams
             self._made = None
 
-    def repelled_by(self, selectors: Selectors) -> None:
+    def set_repelling(self, selectors: Selectors) -> None:
         """Set the selectors of all anti-affinity, and group the pods by them."""
         if selectors is self._repelling:
             return

@@ -153,11 +153,11 @@ def test_one_unreadable_object_hides_no_others(caplog: pytest.LogCaptureFixture)
 
 def test_what_a_deletion_finds_gone_is_forgotten(store: Store[str], item: Make) -> None:
     store.replace(listed(item("a", 1, "x"), item("b", 2, "y")), 2)
-    store.changes()
+    store.take_changes()
     store.forget(ObjectKey("", "a"), store.version(ObjectKey("", "a")))
     store.forget(ObjectKey("", "unknown"), store.version(ObjectKey("", "unknown")))
     assert store.values() == ["y"]
-    assert store.changes() == [Delta(ObjectKey("", "a"), "x", None)]
+    assert store.take_changes() == [Delta(ObjectKey("", "a"), "x", None)]
 
 
 def test_an_object_that_has_taken_the_name_meanwhile_is_kept(store: Store[str], item: Make) -> None:

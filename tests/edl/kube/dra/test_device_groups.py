@@ -117,7 +117,7 @@ def test_a_class_may_name_serial_numbers_also_after_requests_did() -> None:
 def test_an_attribute_is_named_by_a_word_not_by_a_part_of_one() -> None:
     """`id` is in every `gpu.nvidia.com`; it would tell every device from the others."""
     groups = DeviceGroups()
-    groups.use(DeviceKinds(asked=(of('device.driver == "gpu.nvidia.com"'),)))
+    groups.set_kinds(DeviceKinds(asked=(of('device.driver == "gpu.nvidia.com"'),)))
     alike = {
         groups.add(DRIVER, DeviceObject(f"gpu-{n}", {"id": DeviceAttribute(number=n)}))
         for n in range(2)
@@ -129,7 +129,7 @@ def test_the_work_of_all_selectors_is_bounded_where_a_class_tells_all_devices_ap
     named = dra_facts.DeviceClassFacts(DRIVER, selectors=(serial(7),))
     groups = DeviceGroups()
     wanted = tuple(of(f'"{"x" * 900}" == "" || {A100} || {serial(n)}') for n in range(MOST))
-    assert groups.use(DeviceKinds((named,), wanted)) is False
+    assert groups.set_kinds(DeviceKinds((named,), wanted)) is False
     for number in range(2 * MOST_VALUES):
         serials = {"serial": DeviceAttribute(text=str(number))}
         groups.add(DRIVER, DeviceObject(str(number), serials))
@@ -143,7 +143,7 @@ def test_a_selector_beyond_the_bound_leaves_others_counted() -> None:
     named = dra_facts.DeviceClassFacts(DRIVER, selectors=(serial(7),))
     groups = DeviceGroups()
     short = of(A100)
-    groups.use(DeviceKinds((named,), (of(f'"{"x" * 900}" == "" || {A100}'), short)))
+    groups.set_kinds(DeviceKinds((named,), (of(f'"{"x" * 900}" == "" || {A100}'), short)))
     for number in range(MOST_WORK // 500):
         serials = {"serial": DeviceAttribute(text=str(number))}
         groups.add(DRIVER, DeviceObject(str(number), serials))
@@ -155,10 +155,10 @@ def test_slices_are_read_again_only_where_a_selector_names_another_attribute() -
     """An attribute once: a template that changes all the time costs no more than its evaluation."""
     groups = DeviceGroups()
     known = {name: DeviceAttribute(text="a") for name in ("model", "serial")}
-    groups.use(DeviceKinds())
+    groups.set_kinds(DeviceKinds())
     groups.add(DRIVER, DeviceObject("gpu-0", known))
     rereads = [
-        groups.use(DeviceKinds(asked=asked))
+        groups.set_kinds(DeviceKinds(asked=asked))
         for asked in ((of(A100),), (of(H100),), (of(serial(1)),), (), (of(serial(2)), of(A100)))
     ]
     assert rereads == [True, False, True, False, False]

@@ -487,7 +487,7 @@ def test_where_devices_are_not_served_claims_mean_nothing() -> None:
     cluster.node("n1", *gpus(4))
     requests, _, _ = role(cluster, pod=claiming("gpu"))
     assert requests[GPU] == 2
-    cluster._world.stores.slices.absent()  # noqa: SLF001
+    cluster._world.stores.slices.mark_absent()  # noqa: SLF001
     (found,) = cluster.state.jobs
     assert found.roles[0].template.shape.requests.get(GPU) == 0
     assert cluster.figures("n1") == (0, 0, 0)

@@ -23,11 +23,11 @@ def resized(at: datetime, started: datetime = LONG_AGO) -> TrainingJob:
     return training(worker, started_at=started)
 
 
-def set_right(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
+def corrected(jobs: tuple[TrainingJob, ...], now: datetime) -> tuple[TrainingJob, ...]:
     times = OwnTimes()
     for job in jobs:
-        times.job(Delta(ObjectKey(*job.key), None, job))
-    return times.set_right(jobs, now)
+        times.apply_job(Delta(ObjectKey(*job.key), None, job))
+    return times.corrected(jobs, now)
 
 
 def grows(job: TrainingJob) -> bool:
@@ -38,31 +38,31 @@ def grows(job: TrainingJob) -> bool:
 
 def test_a_resize_time_in_the_future_is_clamped_so_that_growth_goes_on() -> None:
     assert not grows(resized(TOMORROW))
-    (job,) = set_right((resized(TOMORROW),), NOW)
+    (job,) = corrected((resized(TOMORROW),), NOW)
     assert grows(job)
 
 
 @pytest.mark.parametrize("job", [resized(TOMORROW), resized(LONG_AGO, started=TOMORROW)])
 def test_what_is_still_to_come_counts_as_long_ago(job: TrainingJob) -> None:
-    (right,) = set_right((job,), NOW)
+    (right,) = corrected((job,), NOW)
     times = [right.started_at, *(one.record.resized_at for one in right.roles)]
     assert all(time and time <= LONG_AGO for time in times)
 
 
 def test_clocks_of_two_leaders_may_differ_a_little() -> None:
     jobs = (resized(NOW + AHEAD),)
-    assert set_right(jobs, NOW) is jobs
+    assert corrected(jobs, NOW) is jobs
 
 
 def test_the_others_stay_the_very_same() -> None:
     right = resized(LONG_AGO)
     wrong = replace(resized(TOMORROW), key=JobKey("lab", "other"))
-    assert set_right((right, wrong), NOW)[0] is right
+    assert corrected((right, wrong), NOW)[0] is right
 
 
 def test_so_does_the_clock_of_a_manual_size() -> None:
     limit = ScaleDeadline(timedelta(minutes=1), since=TOMORROW, before=1)
-    (right,) = set_right((training(role("worker", 1, 4, scaling=limit)),), NOW)
+    (right,) = corrected((training(role("worker", 1, 4, scaling=limit)),), NOW)
     scaling = right.roles[0].request.scaling
     assert scaling is not None
     assert scaling.since is not None
@@ -72,8 +72,8 @@ def test_so_does_the_clock_of_a_manual_size() -> None:
 def test_so_does_a_back_off_that_ends_later_than_any_can() -> None:
     longest = NOW + AHEAD + LONGEST_BACKOFF
     kept = training(role("worker", 1, 4, delayed_until=longest))
-    assert set_right((kept,), NOW)[0] is kept
-    (right,) = set_right((training(role("worker", 1, 4, delayed_until=TOMORROW)),), NOW)
+    assert corrected((kept,), NOW)[0] is kept
+    (right,) = corrected((training(role("worker", 1, 4, delayed_until=TOMORROW)),), NOW)
     until = right.roles[0].record.delayed_until
     assert until is not None
     assert until <= LONG_AGO
@@ -81,7 +81,7 @@ def test_so_does_a_back_off_that_ends_later_than_any_can() -> None:
 
 def test_a_pause_that_ends_in_the_future_has_ended_long_ago() -> None:
     """Each failed start would be tried again without a back-off until then."""
-    (right,) = set_right((training(role("worker", 1, 4, resumed_at=TOMORROW)),), NOW)
+    (right,) = corrected((training(role("worker", 1, 4, resumed_at=TOMORROW)),), NOW)
     resumed = right.roles[0].record.resumed_at
     assert resumed
     assert resumed < NOW
@@ -95,8 +95,8 @@ def test_a_pod_that_was_placed_in_the_future_waits_since_long_ago() -> None:
         return training(role("worker", 1, 4, gated=True, pods=(waiting, pod("worker", 1))))
 
     kept = gated(NOW + AHEAD)
-    assert set_right((kept,), NOW)[0] is kept
-    (right,) = set_right((gated(TOMORROW),), NOW)
+    assert corrected((kept,), NOW)[0] is kept
+    (right,) = corrected((gated(TOMORROW),), NOW)
     first, second = (one.planned.placed_at for one in right.roles[0].status.pods)
     assert first
     assert first <= LONG_AGO

@@ -127,8 +127,8 @@ def test_a_pod_that_comes_while_a_state_is_made_counts_once() -> None:
     class Busy(Store[PodFacts]):
         """A store into which a pod comes right after the first read."""
 
-        def changes(self, *, whole: bool = False) -> list[Delta[PodFacts]]:
-            found = super().changes(whole=whole)
+        def take_changes(self, *, whole: bool = False) -> list[Delta[PodFacts]]:
+            found = super().take_changes(whole=whole)
             if len(self) == 1:
                 self.update(self.item(pod("second")))
             return found

@@ -19,7 +19,7 @@ def cpu(used: int, *nodes: Node) -> int:
     """The CPU that a pool of 96 may add, of which Karpenter reports so much as used."""
     usage = NodePoolUsage()
     for one in nodes:
-        usage.node(Delta(ObjectKey("", one.name), None, one))
+        usage.apply_node(Delta(ObjectKey("", one.name), None, one))
     pool = NodePoolFacts("default", (("cpu", 96_000),), Resources.of({"cpu": used * 1000}))
     (headroom,) = usage.headroom([pool])
     ((name, amount),) = headroom.limited
@@ -59,11 +59,11 @@ def test_a_node_that_changes_or_goes_is_counted_anew() -> None:
     def left() -> list[int]:
         return sorted(dict(one.limited)["cpu"] for one in usage.headroom(pools))
 
-    usage.node(Delta(key, None, pooled(cpu=8)))
+    usage.apply_node(Delta(key, None, pooled(cpu=8)))
     assert left() == [2_000, 10_000]
-    usage.node(Delta(key, pooled(cpu=8), pooled(cpu=3, pool="second")))
+    usage.apply_node(Delta(key, pooled(cpu=8), pooled(cpu=3, pool="second")))
     assert left() == [7_000, 10_000]
-    usage.node(Delta(key, pooled(cpu=3, pool="second"), None))
+    usage.apply_node(Delta(key, pooled(cpu=3, pool="second"), None))
     assert left() == [10_000, 10_000]
 
 

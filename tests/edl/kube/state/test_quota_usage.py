@@ -191,8 +191,8 @@ def test_a_provisional_pod_holds_what_a_pod_of_its_role_would_and_no_other_quota
     ]
     index = QuotaIndex()
     for found in quotas:
-        index.quota(Delta(ObjectKey(found.namespace, found.rule.name), None, found))
-    index.job(Delta(ObjectKey(*queued.key), None, queued))
+        index.apply_quota(Delta(ObjectKey(found.namespace, found.rule.name), None, found))
+    index.apply_job(Delta(ObjectKey(*queued.key), None, queued))
     assert {quota.source: quota.others for quota in index.values()} == {other: 3, source: 2}
 
 
@@ -205,10 +205,10 @@ def test_a_namespace_that_is_gone_leaves_no_sums_behind() -> None:
     quota = QuotaFacts(queued.key.namespace, rule, (("pods", 8),), (("pods", 3),))
     name, key = ObjectKey(quota.namespace, rule.name), ObjectKey(*queued.key)
     index = QuotaIndex()
-    index.quota(Delta(name, None, quota))
-    index.job(Delta(key, None, queued))
+    index.apply_quota(Delta(name, None, quota))
+    index.apply_job(Delta(key, None, queued))
     assert [one.others for one in index.values()] == [2]
-    index.job(Delta(key, queued, None))
-    index.quota(Delta(name, quota, None))
+    index.apply_job(Delta(key, queued, None))
+    index.apply_quota(Delta(name, quota, None))
     assert index.values() == ()
     assert not any(value for value in vars(index).values() if isinstance(value, dict | set))
