@@ -20,7 +20,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.job_selection import each
 from kubectl_edl.cli.options import WriteOptions
-from kubectl_edl.client.cluster_view import survey_jobs
+from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.client.job_lookup import left_out, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.pending_pods import REMOVE_GATES, owning_jobs
@@ -116,7 +116,7 @@ def _jobs_of(name: str, connection: ClusterConnection, cli: CliContext) -> list[
         return whole
     named = [job for job in listed if job["metadata"]["name"] == name]
     if not named:
-        training_job(name, survey_jobs(connection, cli.now()), connection)
+        training_job(name, read_survey(connection, cli.now(), Reads.JOBS), connection)
         return []
     whole = [job for job in listed if training_job_name(job) == training_job_name(named[0])]
     return named if name in left_out(whole) else whole

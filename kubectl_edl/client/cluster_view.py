@@ -6,6 +6,7 @@ what is missing.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import Flag
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -53,7 +54,7 @@ class Survey(msgspec.Struct, frozen=True):
     unranked: frozenset[str] = frozenset()
     """Those of the hints that say that priorities of queued jobs are unknown."""
     quotas: tuple[Quota, ...] = ()
-    """The ResourceQuotas of the namespaces; only of `survey_ruled` and `survey_charged`."""
+    """The ResourceQuotas of the namespaces, if they were read."""
 
     @property
     def hints_but_priorities(self) -> Hints:
@@ -74,56 +75,66 @@ class _Read(NamedTuple):
     unranked: Hints = ()
 
 
-def survey_jobs(connection: ClusterConnection, now: datetime) -> Survey:
-    """The training jobs without their pods, which suffices to change one. Raises Forbidden."""
-    others = unmanaged(connection.cluster)
-    jobs = [job for job in _jobs(connection) if job.key.namespace not in others]
-    return Survey(_observed(ClusterFacts(jobs=jobs), now).jobs)
+class Reads(Flag):
+    """What a survey reads."""
+
+    JOBS = 0
+    """The Jobs alone: they suffice to change a training job."""
+    PODS = 1
+    """Their pods and PriorityClasses, too."""
+    QUOTAS_IF_LACKING = PODS | 2
+    """ResourceQuotas, LimitRanges and namespaces, too, if a job lacks pods or has a problem."""
+    QUOTAS = PODS | 4
+    """ResourceQuotas, LimitRanges and namespaces, too."""
+    PROVISIONAL_PODS = QUOTAS | 8
+    """Provisional pods, too, whose usage of quotas passes to pods of their job."""
 
 
-def survey_training(connection: ClusterConnection, selector: str, now: datetime) -> Survey:
-    """The training jobs with their pods; `selector` matches their Jobs' labels.
+def read_survey(
+    connection: ClusterConnection,
+    now: datetime,
+    reads: Reads = Reads.PODS,
+    selector: str = "",
+    prefetched: PrefetchedLists | None = None,
+) -> Survey:
+    """The training jobs; `selector` matches their Jobs' labels.
 
-    A hint means that pods or priorities are unknown. Raises Forbidden if the Jobs may not be
-    listed.
+    A hint names what could not be read. Raises Forbidden if the Jobs may not be listed.
     """
-    read = _training(PrefetchedLists(connection))
-    return _chosen(read, _observed(read.facts, now).jobs, connection, selector)
-
-
-def survey_refused(asked: PrefetchedLists, selector: str, now: datetime) -> Survey:
-    """`survey_training` of lists that are requested already, with quotas that refuse jobs' pods.
-
-    Quotas and namespaces are read only if a job lacks pods, or has a problem.
-    """
-    connection, read = asked.connection, _training(asked)
+    if Reads.PODS in reads:
+        read = _training(prefetched or PrefetchedLists(connection))
+    else:
+        read = _Read(ClusterFacts(jobs=_managed_jobs(connection)))
+    if Reads.PROVISIONAL_PODS in reads:
+        read = _with_provisional_pods(connection, read)
+    if Reads.QUOTAS in reads:
+        read = _with_quotas(connection, read)
     server_now, state = server_time(connection.cluster, now), _observed(read.facts, now)
-    lacks = (why_any_missing(job) or lacking_pods(job, server_now) for job in state.jobs)
-    if any(job.problem for job in state.jobs) or any(lacks):
+    if Reads.QUOTAS_IF_LACKING in reads and _is_lacking(state.jobs, server_now):
         read = _with_quotas(connection, read)
         state = _observed(read.facts, now)
-    jobs = with_refused_pods(state.jobs, state.quotas, server_now)
-    return _chosen(read, jobs, connection, selector)
-
-
-def _chosen(
-    read: _Read, jobs: Sequence[TrainingJob], connection: ClusterConnection, selector: str
-) -> Survey:
+    jobs = tuple(_named(with_refused_pods(state.jobs, state.quotas, server_now)))
     return Survey(
-        selected(tuple(_named(jobs)), connection, selector),
+        selected(jobs, connection, selector),
         (*read.hints, *read.unranked),
-        unranked=frozenset(read.unranked),
+        state.bare_jobs,
+        frozenset(read.unranked),
+        state.quotas,
     )
 
 
-def survey_ruled(connection: ClusterConnection, now: datetime) -> Survey:
-    """All training jobs with their pods, and with the effects of quotas and LimitRanges."""
-    return _survey(connection, _training(PrefetchedLists(connection)), now)
+def _managed_jobs(connection: ClusterConnection) -> list[JobFacts]:
+    others = unmanaged(connection.cluster)
+    return [job for job in _jobs(connection) if job.key.namespace not in others]
 
 
-def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
-    """`survey_ruled` with provisional pods, whose usage of quotas passes to pods of their job."""
-    read = _training(PrefetchedLists(connection))
+def _is_lacking(jobs: Sequence[TrainingJob], now: datetime) -> bool:
+    """Whether a job lacks pods, or has a problem."""
+    lacks = (why_any_missing(job) or lacking_pods(job, now) for job in jobs)
+    return any(job.problem for job in jobs) or any(lacks)
+
+
+def _with_provisional_pods(connection: ClusterConnection, read: _Read) -> _Read:
     provisional = ListOptions("Pod", connection.namespace, contract.PROVISIONAL)
     shapes = ShapeInterner()
     pods, hints = read_if_allowed(
@@ -133,19 +144,7 @@ def survey_charged(connection: ClusterConnection, now: datetime) -> Survey:
         "what provisional pods use of a ResourceQuota is unknown",
     )
     facts = replace(read.facts, pods=[*read.facts.pods, *pods])
-    return _survey(connection, _Read(facts, (*read.hints, *hints), read.unranked), now)
-
-
-def _survey(connection: ClusterConnection, given: _Read, now: datetime) -> Survey:
-    read = _with_quotas(connection, given)
-    state = _observed(read.facts, now)
-    return Survey(
-        with_refused_pods(state.jobs, state.quotas, server_time(connection.cluster, now)),
-        (*read.unranked, *read.hints),
-        state.bare_jobs,
-        frozenset(read.unranked),
-        state.quotas,
-    )
+    return _Read(facts, (*read.hints, *hints), read.unranked)
 
 
 def survey_created(connection: ClusterConnection, jobs: Sequence[Json], now: datetime) -> Survey:

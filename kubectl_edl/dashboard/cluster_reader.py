@@ -24,7 +24,7 @@ from edl.planner.plan import Plan
 from edl.visibility import queue_order
 from edl.visibility.team_figures import TeamFigures, team_figures
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.cluster_view import read_survey
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.queue.view import WaitingJob
@@ -211,7 +211,7 @@ class NamespaceReader:
 
     def read(self) -> DashboardSnapshot | None:
         now = self._cli.now()
-        survey = survey_training(self._connection, "", now)
+        survey = read_survey(self._connection, now)
         waiting, published, hints = own_queue(self._connection, survey, now)
         lacking = "nodes and what-if" if published else "nodes, places in the queue and what-if"
         hints = (*hints, *([published.hint] if published else ()))
@@ -238,5 +238,5 @@ def choose_reader(
         return ClusterWideReader(cli, connection, monotonic, sorted(hints))
     error = needed[min(needed)]
     # Raises Forbidden if the user may not read the namespace either.
-    survey_training(connection, "", cli.now())
+    read_survey(connection, cli.now())
     return NamespaceReader(cli, connection, error)

@@ -17,7 +17,7 @@ from edl.model import JobKey, Pod, PodPhase, TrainingJob, job_of
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
-from kubectl_edl.client.cluster_view import survey_ruled
+from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.client.event_reader import events_about
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.optional_reads import Hints, read_if_allowed
@@ -148,7 +148,7 @@ class JobPages:
         """The job with the effects of its namespace's quotas, and what is published about it."""
         published, hints = published_view(self.connection, job, now)
         there = replace(self.connection, namespace=job.key.namespace)
-        survey = ranked(survey_ruled(there, now), published)
+        survey = ranked(read_survey(there, now, Reads.QUOTAS), published)
         return job_of(survey.jobs, job.key) or job, published, (*hints, *survey.hints)
 
 

@@ -10,7 +10,7 @@ from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, not_both, output_options
 from kubectl_edl.cli.watch_report import continued, show
-from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.cluster_view import read_survey
 from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.events.view import events_report
@@ -72,7 +72,7 @@ def events(
 def _read_events(
     cli: CliContext, connection: ClusterConnection, job: str | None, selector: str
 ) -> Sequence[EventFacts]:
-    survey = survey_training(connection, selector, cli.now())
+    survey = read_survey(connection, cli.now(), selector=selector)
     if job is None:
         jobs = jobs_of(survey.jobs)
         return events_of(connection.cluster, connection.namespace, jobs, ours=not selector)

@@ -13,7 +13,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
 from kubectl_edl.client import reconciler_lease
-from kubectl_edl.client.cluster_view import survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Reads, read_survey, survey_cluster
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of
@@ -78,7 +78,7 @@ def _report(
     from kubectl_edl.explain.view import explain_report
 
     now = cli.now()
-    survey = survey_ruled(connection, now)
+    survey = read_survey(connection, now, Reads.QUOTAS)
     job = training_job(name, survey, connection)
     by = deciding(connection, now, asked)
     pods, no_pods = read_if_allowed(

@@ -12,7 +12,7 @@ from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.options import OutputOptions, namespace_options, print_options
 from kubectl_edl.cli.watch_report import show
-from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.cluster_view import read_survey
 from kubectl_edl.client.event_reader import events_of, jobs_of
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.optional_reads import read_if_allowed
@@ -65,7 +65,7 @@ def history(cli: CliContext, job: str, scope: Scope, output: OutputOptions) -> N
 
     def read() -> Report:
         now = cli.now()
-        survey = survey_training(connection, "", now)
+        survey = read_survey(connection, now)
         training = training_job(job, survey, connection)
         seen, hints = read_if_allowed(
             lambda: events_of(

@@ -12,7 +12,7 @@ from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import namespace_options
-from kubectl_edl.client.cluster_view import survey_jobs
+from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.job_views.job_reasons import why
@@ -56,7 +56,7 @@ def logs(cli: CliContext, job: str, asked: LogOptions, scope: Scope) -> None:
     if asked.follow and asked.previous:
         raise click.UsageError("--previous has ended and cannot be followed: leave out one.")
     connection = cli.connect(scope)
-    training = training_job(job, survey_jobs(connection, cli.now()), connection)
+    training = training_job(job, read_survey(connection, cli.now(), Reads.JOBS), connection)
     coloured = colours(role.name for role in training.roles) if cli.coloured else {}
     printer = LogPrinter(cli, asked, coloured)
     if not asked.role and (named := named_role(job, training)):
@@ -82,7 +82,7 @@ def _current_pods(
     unwatched: ClusterConnection,
 ) -> FollowedPods:
     """The pods now. At the end pods are listed directly: their watch may lag behind the Jobs'."""
-    job = job_of(survey_jobs(connection, cli.now()).jobs, key)
+    job = job_of(read_survey(connection, cli.now(), Reads.JOBS).jobs, key)
     if job is None:
         return FollowedPods((), f"{key.name} is gone", over=True)
     if phase(job) in ENDED:

@@ -27,7 +27,7 @@ from kubectl_edl.cli.job_selection import (
     shown,
 )
 from kubectl_edl.cli.options import YES, WriteOptions, all_namespaces_options
-from kubectl_edl.client.cluster_view import Survey, matching_jobs, survey_training
+from kubectl_edl.client.cluster_view import Survey, matching_jobs, read_survey
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.patcher import Patcher
 from kubectl_edl.client.reconciler_lease import unattended
@@ -64,7 +64,7 @@ def flip(
     A pause by selector or of all asks for confirmation. Raises Missing before anything is written.
     """
     connection = cli.connect(scope)
-    survey = survey_training(connection, "", cli.now())
+    survey = read_survey(connection, cli.now())
     chosen, refused = _chosen(choice, survey, connection)
     for refusal in refused:
         cli.warn(f"error: {refusal}")

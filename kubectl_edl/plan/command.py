@@ -10,7 +10,7 @@ from edl.planner.plan import Held
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, print_options
 from kubectl_edl.cli.watch_report import show
-from kubectl_edl.client.cluster_view import survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import read_survey, survey_cluster
 from kubectl_edl.client.reconciler_settings import (
     EffectiveSettings,
     SettingsOverrides,
@@ -125,7 +125,7 @@ def _last_reasons(
     from kubectl_edl.queue.waiting_jobs import own_queue
 
     now = cli.now()
-    survey = survey_training(connection, "", now)
+    survey = read_survey(connection, now)
     queued, published, hints = own_queue(connection, survey, now)
     running = ((job, why(job)) for job in survey.jobs if not (ending(job) or waits_to_start(job)))
     held = (

@@ -16,7 +16,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, output_options
 from kubectl_edl.cli.watch_report import printed
-from kubectl_edl.client.cluster_view import Survey, selected, survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import Survey, read_survey, selected, survey_cluster
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.job_views.creation_failures import creation_failures
@@ -83,7 +83,7 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
         whole, hints = _whole_queue(cli, connection, deciding(connection, now))
         waiting = _chosen(whole, connection, selector)
     except Forbidden as error:
-        survey = survey_training(connection, selector, now)
+        survey = read_survey(connection, now, selector=selector)
         waiting, hints = _own_queue(connection, survey, now, error)
     shown, unlisted = _with_causes(connection, waiting, now)
     return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))

@@ -36,7 +36,7 @@ NO_LIMITS: Final = SizeLimits()
 def size_limits(
     survey: Survey, job: TrainingJob, role: str, size: int, *, claims: bool = False
 ) -> SizeLimits:
-    """The limits of the namespace that a size exceeds; `survey` is one of `survey_charged`.
+    """The limits of the namespace that a size exceeds; `survey` has provisional pods.
 
     NO_LIMITS if some list could not be read: its objects would count as absent. `claims`: it is a
     minimum, to which extras of other jobs yield.

@@ -15,7 +15,7 @@ from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import WriteOptions
-from kubectl_edl.client.cluster_view import survey_charged, survey_training
+from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.client.job_lookup import named_role, training_job
 from kubectl_edl.client.patcher import Patcher, with_fresh_state
 from kubectl_edl.client.reconciler_lease import unattended
@@ -192,7 +192,7 @@ def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:
     size = manual or task.request.min or role.spec.min
     if size > role.status.size or role.status.suspended:
         with suppress(ClusterError):
-            survey = survey_charged(task.connection, decided.at)
+            survey = read_survey(task.connection, decided.at, Reads.PROVISIONAL_PODS)
             claims = role.status.suspended or manual is None
             return size_limits(survey, decided.target.job, role.name, size, claims=claims)
     return NO_LIMITS
@@ -201,7 +201,7 @@ def _limits(task: ResizeTask, decided: _Decided) -> SizeLimits:
 def _decide(task: ResizeTask) -> _Decided:
     connection = task.connection
     now = task.cli.now()
-    survey = survey_training(connection, "", now)
+    survey = read_survey(connection, now)
     if task.request.remove and (hints := survey.hints_but_priorities):
         raise Refused(f"--remove needs to see the pods: {hints[0]}")
     job = training_job(task.job, survey, connection)

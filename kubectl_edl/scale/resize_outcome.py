@@ -16,7 +16,7 @@ from edl.phases import ending
 from edl.spec.allowed_sizes import with_work
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.client.cluster_view import survey_training
+from kubectl_edl.client.cluster_view import read_survey
 from kubectl_edl.client.reconciler_lease import Lead, leadership
 from kubectl_edl.scale.resize_target import ResizeTarget
 
@@ -46,7 +46,7 @@ def wait(
     changes = cli.changes(connection.cluster, selection, limit.deadlines)
     for _ in chain((None,), changes):
         now = cli.now()
-        current = job_of(survey_training(connection, "", now).jobs, job)
+        current = job_of(read_survey(connection, now).jobs, job)
         if current is None:
             raise Missing(f"{job.name} was deleted meanwhile")
         if (outcome := _outcome(current, resize, connection.scope)) is not None:

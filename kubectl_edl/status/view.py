@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from kubectl_edl.client.cluster_view import survey_refused
+from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.reconciler_lease import leadership
 from kubectl_edl.job_views.job_reasons import conflict_hints
@@ -116,7 +116,7 @@ def listed(
 
     Raises errors as `training_job` does.
     """
-    survey = _ranked(survey_refused(asked, selector, now), asked, now)
+    survey = _ranked_survey(asked, selector, now)
     chosen = {training_job(name, survey, asked.connection).key for name in names}
     views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
     lead = leadership(asked.connection, now, asked.lease)
@@ -127,8 +127,9 @@ def listed(
     )
 
 
-def _ranked(survey: Survey, asked: PrefetchedLists, now: datetime) -> Survey:
+def _ranked_survey(asked: PrefetchedLists, selector: str, now: datetime) -> Survey:
     """The survey with published priorities, which are read only if others are not known."""
+    survey = read_survey(asked.connection, now, Reads.QUOTAS_IF_LACKING, selector, asked)
     if not (survey.unranked and asked.connection.namespace):
         return survey
     from kubectl_edl.job_views.published_queue import ranked, read_published
@@ -143,7 +144,7 @@ def detailed(
     """The training job of this name."""
     from kubectl_edl.status.detail import job_detail
 
-    survey = _ranked(survey_refused(asked, "", now), asked, now)
+    survey = _ranked_survey(asked, "", now)
     lead = leadership(asked.connection, now, asked.lease)
     shown, report = job_detail(name, survey, asked.connection, now, lead)
     return (shown,), report.with_hints((*survey.hints, *lead.hints))

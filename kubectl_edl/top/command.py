@@ -15,7 +15,7 @@ from kubectl_edl.cli.options import (
     watch_options,
 )
 from kubectl_edl.cli.watch_report import printed
-from kubectl_edl.client.cluster_view import survey_cluster, survey_training
+from kubectl_edl.client.cluster_view import read_survey, survey_cluster
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.client.reconciler_settings import deciding
@@ -182,7 +182,7 @@ def _jobs(
     from kubectl_edl.top.view import job_report, jobs_report
 
     now = cli.now()
-    survey = survey_training(connection, "" if job else output.selector, now)
+    survey = read_survey(connection, now, selector="" if job else output.selector)
     jobs = [training_job(job, survey, connection)] if job else list(survey.jobs)
     used, hints = (
         read_usage(connection.cluster, "PodMetrics", connection.namespace) if jobs else (None, ())

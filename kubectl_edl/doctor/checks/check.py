@@ -22,7 +22,7 @@ from kubectl_edl.cli.suggested_commands import (
     with_flags,
 )
 from kubectl_edl.client.certificate_store import served_outside
-from kubectl_edl.client.cluster_view import Survey, survey_cluster, survey_ruled
+from kubectl_edl.client.cluster_view import Reads, Survey, read_survey, survey_cluster
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.doctor.unsettled_pods import (
@@ -144,12 +144,14 @@ class CheckContext:
         if not isinstance(self._cluster, Forbidden):
             return _surveyed(*self._cluster, named), named
         try:
-            return survey_ruled(replace(self.connection, namespace=named), self.now), named
+            return read_survey(
+                replace(self.connection, namespace=named), self.now, Reads.QUOTAS
+            ), named
         except Forbidden:
             if named:
                 raise
         try:
-            return survey_ruled(self.connection, self.now), self.connection.namespace
+            return read_survey(self.connection, self.now, Reads.QUOTAS), self.connection.namespace
         except Forbidden as error:
             raise NamespaceUnreadable(str(error), error.status) from error
 

@@ -1,13 +1,15 @@
 import pytest
 
 from edl import contract
+from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
 from kubectl_edl.cli.context import Scope
+from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.status.cluster_load import ClusterLoad
-from tests.kubectl_edl.cluster_wrappers import fenced
+from tests.kubectl_edl.cluster_wrappers import fenced, recorded
 from tests.kubectl_edl.dashboard.served_page import read_once
-from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, pod
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,34 @@ def test_commands_that_use_no_priorities_do_without_them(command: str) -> None:
     stage.wrapped = fenced("PriorityClass")
     found = stage.run(*command.split())
     assert (found.code, "priorities" in found.err) == (0, False)
+
+
+PODS = {"Job", "Pod", "PriorityClass"}
+QUOTAS = PODS | {"ResourceQuota", "LimitRange"}
+
+
+@pytest.mark.parametrize(
+    ("reads", "pods", "listed"),
+    [
+        (Reads.JOBS, 0, {"Job"}),
+        (Reads.PODS, 0, PODS),
+        (Reads.QUOTAS_IF_LACKING, 2, PODS),
+        (Reads.QUOTAS_IF_LACKING, 1, QUOTAS),
+        (Reads.QUOTAS, 2, QUOTAS),
+        (Reads.PROVISIONAL_PODS, 2, QUOTAS),
+    ],
+)
+def test_a_survey_lists_what_it_is_to_read(reads: Reads, pods: int, listed: set[str]) -> None:
+    lists: list[ListOptions] = []
+    stage = Stage(wrapped=recorded(lists))
+    owner = stage.put(job("a", framework="none", min="1", max="2"), suspend=False, parallelism=2)
+    for index in range(pods):
+        stage.create(pod(owner, index))
+    survey = read_survey(stage.cli().connect(Scope()), NOW, reads)
+    assert [one.key.name for one in survey.jobs] == ["a"]
+    assert {one.kind for one in lists} == listed
+    provisional = ListOptions("Pod", "default", contract.PROVISIONAL)
+    assert (provisional in lists) == (reads is Reads.PROVISIONAL_PODS)
 
 
 def ignoring_default() -> Stage:
