@@ -13,6 +13,8 @@ from edl.model.causes.reason_codes import code_of
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.phases import filling
 from edl.planner.explain.explanation import Blockers, Explanation, RoleExplanation
+from edl.planner.explain.room_trials import RoomTrials
+from edl.planner.plan import Held
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
 from edl.visibility.namespace_queue import PublishedJob
@@ -32,11 +34,75 @@ from kubectl_edl.output.documents.team_documents import JobCapacityDocument
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """The data of an explanation, as far as the user's rights allow.
+class DecidedFacts:
+    """What a decision on the whole cluster says of the job; empty without rights to read that."""
 
-    `explanation` and `estimate` are None without rights to read the whole cluster. `roles` are the
-    names of the roles to show.
+    explanation: Explanation | None = None
+    caveats: tuple[tuple[str, Caveat], ...] = ()
+    """(role, caveat)."""
+    domains: tuple[DomainCounts, ...] | None = None
+    """The topology domains of its pods; None if the nodes may not be read."""
+    figures: TeamFigures | None = None
+    """Usage of its team; None without teams."""
+    capacity: JobCapacity | None = None
+    """Guaranteed and borrowed capacity of its running pods; None if unknown."""
+
+    @property
+    def roles(self) -> tuple[RoleExplanation, ...]:
+        return self.explanation.roles if self.explanation else ()
+
+    @property
+    def trials(self) -> RoomTrials:
+        return self.explanation.trials if self.explanation else RoomTrials()
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """Why the plan does not start or scale up the job now."""
+        of_job = self.explanation
+        return tuple(one for one in of_job.plan.held if one.job == of_job.job) if of_job else ()
+
+    @property
+    def position(self) -> int | None:
+        return self.explanation.position or None if self.explanation else None
+
+    @property
+    def ahead(self) -> str:
+        """`a, b and 1 more`."""
+        keys = self.explanation.ahead if self.explanation else ()
+        first, unnamed = first_ahead(keys, self.position)
+        return ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
+
+    def start(self, argument: str) -> BlockersDocument | None:
+        blockers = self.explanation.start_blockers if self.explanation else None
+        return stops_document(blockers, argument, self.trials.start) if blockers else None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFacts:
+    """What the reconciler publishes of a waiting job, for users who lack those rights."""
+
+    entry: PublishedJob | None = None
+    as_of: datetime | None = None
+
+    @property
+    def position(self) -> int | None:
+        return self.entry.position if self.entry else None
+
+    @property
+    def ahead(self) -> str:
+        """`2 jobs of team vision and 1 other`."""
+        return ahead_text(self.entry.ahead) if self.entry else ""
+
+    @property
+    def start(self) -> BlockersDocument | None:
+        return published_document(self.entry.start) if self.entry else None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedJob:
+    """The data of an explanation; one of `decided` and `published` is empty, or both are.
+
+    `roles` are the names of the roles to show.
     """
 
     view: JobView
@@ -44,46 +110,28 @@ class Explained:
     deciding: EffectiveSettings
     waiting_pods: tuple[WaitingPod, ...]
     past: tuple[PastOperation, ...]
-    uncreated: tuple[JobBlocker, ...] = ()
+    uncreated: tuple[JobBlocker, ...]
     """Why pods of started roles cannot be created, or failed; nodes that hold them up."""
-    explanation: Explanation | None = None
-    estimate: Estimate | None = None
-    caveats: tuple[tuple[str, Caveat], ...] = ()
-    """(role, caveat)."""
-    domains: tuple[DomainCounts, ...] | None = None
-    """The topology domains of its pods; None if the nodes may not be read."""
-    published: PublishedJob | None = None
-    """The reconciler's published entry, if the user may not read the whole cluster."""
-    as_of: datetime | None = None
-    """The time of the published entry."""
-    team: str = ""
-    """Team of its namespace; empty if no teams are configured."""
-    figures: TeamFigures | None = None
-    """Usage of this team; None if the user may not read the whole cluster."""
-    capacity: JobCapacity | None = None
-    """Guaranteed and borrowed capacity of its running pods; None if unknown."""
+    team: str
+    """Team of its namespace; empty if no teams are configured, or it is unknown."""
+    estimate: Estimate | None
+    decided: DecidedFacts
+    published: PublishedFacts
 
     @property
     def position(self) -> int | None:
         """The position in the queue, from 1; None if it has none or that is unknown."""
-        if self.explanation:
-            return self.explanation.position or None
-        return self.published.position if self.published else None
+        return self.decided.position or self.published.position
 
     @property
     def start(self) -> BlockersDocument | None:
         """Why the job does not start, by the decision or as published; None if it may."""
-        plan = self.explanation
-        if plan and plan.start_blockers:
-            return stops_document(plan.start_blockers, self.view.argument, plan.trials.start)
-        return published_document(self.published.start) if self.published else None
+        return self.decided.start(self.view.argument) or self.published.start
 
     @property
     def waits_for(self) -> Reason | None:
         """The plan's reason why the job waits, or does not grow."""
-        explanation, key = self.explanation, self.view.job.key
-        held = explanation.plan.held if explanation else ()
-        return next((entry.reason for entry in held if entry.job == key), None)
+        return next((entry.reason for entry in self.decided.held), None)
 
     @property
     def why(self) -> Why:
@@ -95,7 +143,7 @@ class Explained:
     @property
     def team_text(self) -> str:
         """`vision, guaranteed 8 CPU, uses 12 CPU, borrows 4 CPU`."""
-        figures = self.figures
+        figures = self.decided.figures
         if figures is None:
             return self.team
         amounts = {
@@ -111,11 +159,7 @@ class Explained:
     @property
     def place(self) -> str:
         """The position as users read it: `position 3, behind a, b and 1 more`."""
-        plan, published = self.explanation, self.published
-        first, unnamed = first_ahead(plan.ahead if plan else (), self.position)
-        names = ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
-        ahead = ahead_text(published.ahead) if published and not plan else names
-        return place_text(self.position, ahead)
+        return place_text(self.position, self.decided.ahead or self.published.ahead)
 
 
 _TEAMS_NAMED: Final = 8
@@ -151,7 +195,7 @@ def capacity_document(capacity: JobCapacity | None) -> JobCapacityDocument | Non
     }
 
 
-def stop_lists(explained: Explained) -> Iterator[BlockerList]:
+def stop_lists(explained: ExplainedJob) -> Iterator[BlockerList]:
     """Why the job does not start, or why each of the roles to show is not scaled up."""
     job = explained.view.job
     if start := explained.start:
@@ -163,14 +207,14 @@ def stop_lists(explained: Explained) -> Iterator[BlockerList]:
         )
 
 
-def _not_grown(explained: Explained) -> Iterator[tuple[RoleExplanation, Blockers]]:
+def _not_grown(explained: ExplainedJob) -> Iterator[tuple[RoleExplanation, Blockers]]:
     """The roles to show that are not scaled up."""
-    for role in explained.explanation.roles if explained.explanation else ():
+    for role in explained.decided.roles:
         if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
             yield role, role.blockers
 
 
-def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
+def other_blockers(explained: ExplainedJob) -> Iterator[JobBlocker]:
     """Missing Jobs and a problem, if `stop_lists` has none; refused pods; left-out Jobs."""
     above = any(stop_lists(explained))
     if not above:
@@ -181,11 +225,11 @@ def other_blockers(explained: Explained) -> Iterator[JobBlocker]:
     yield from left_out(explained.view, named)
 
 
-def _names_missing(explained: Explained) -> bool:
+def _names_missing(explained: ExplainedJob) -> bool:
     """Whether `stop_lists` say that Jobs of roles are left out, or do not exist."""
-    plan, published = explained.explanation, explained.published
-    if published and published.start:
-        return code_of(published.reason) is Code.INCOMPLETE
+    plan, entry = explained.decided.explanation, explained.published.entry
+    if entry and entry.start:
+        return code_of(entry.reason) is Code.INCOMPLETE
     lists = [blockers for _, blockers in _not_grown(explained)]
     lists += [plan.start_blockers] if plan and plan.start_blockers else []
     every = (stop for blockers in lists for stop in blockers.blockers)

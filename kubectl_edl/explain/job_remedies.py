@@ -9,7 +9,7 @@ from edl.model import JobKey, Topology
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
 from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
-from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.explain.explained_job import ExplainedJob
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import JobView
 
@@ -17,27 +17,25 @@ _SIZES: Final = 3
 """Manual sizes that are named."""
 
 
-def job_remedies(explained: Explained) -> str:
+def job_remedies(explained: ExplainedJob) -> str:
     """What would help besides the remedies of each blocker; empty if nothing is known."""
-    explanation = explained.explanation
-    if explanation is None:
-        return ""
+    trials = explained.decided.trials
     ways = (
         _automatic_sizes(explained),
-        _ends(explanation.trials.ended_ranks),
-        *_start(explained.view, explanation.trials.start),
-        *_template(explanation.trials.template),
+        _ends(trials.ended_ranks),
+        *_start(explained.view, trials.start),
+        *_template(trials.template),
     )
     return "; or ".join(filter(None, ways))
 
 
-def _automatic_sizes(explained: Explained) -> str:
+def _automatic_sizes(explained: ExplainedJob) -> str:
     """The commands by which jobs of a manual size would make room."""
-    explanation, scope = explained.explanation, explained.view.scope
+    scope = explained.view.scope
     ways = [
         f"an automatic size of {key}: kubectl edl scale {key.name} --auto"
         f"{scope.within(key.namespace).job_flags}"
-        for key in (explanation.trials.manual_sizes if explanation else ())
+        for key in explained.decided.trials.manual_sizes
     ]
     return listed(ways, "; and ", most=_SIZES)
 

@@ -1,6 +1,6 @@
 """Explains one training job, for `kubectl edl explain` and for its page of the dashboard."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -23,14 +23,14 @@ from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, runs_outside, unattended
-from kubectl_edl.explain.explained_job import Explained
-from kubectl_edl.job_views.blocker_facts import BlockerFacts
+from kubectl_edl.explain.explained_job import DecidedFacts, ExplainedJob, PublishedFacts
+from kubectl_edl.job_views.blocker_facts import BlockerFacts, JobBlocker
 from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.node_blockers import node_blockers
 from kubectl_edl.job_views.pod_blockers import failures, lacks_nodes, unprocessed
 from kubectl_edl.job_views.published_queue import PublishedView, estimate_of, read_published
 from kubectl_edl.job_views.role_history import past
-from kubectl_edl.job_views.training_job_view import view
+from kubectl_edl.job_views.training_job_view import JobView, view
 
 _PAST: Final = 5
 _NO_GROWTH: Final = Estimate(Certainty.UNKNOWN, reason="pods that it lacks cannot be created")
@@ -59,36 +59,38 @@ class ExplanationInput:
 
 def read_explanation(
     cli: CliContext, connection: ClusterConnection, given: ExplanationInput
-) -> tuple[Explained, Hints]:
-    job, now = given.job, given.now
+) -> tuple[ExplainedJob, Hints]:
+    job, now, by = given.job, given.now, given.by
     shown = view(job, connection.scope)
     uncreated, hints = creation_failures(connection.cluster, [shown], now)
     refused = uncreated.get(job.key, ())
     waiting = waiting_pods(connection.cluster, job.key.namespace, given.pods)
     facts = BlockerFacts(shown, now, waiting=waiting, failed=failed_pods(given.pods))
-    explained = Explained(
-        view=shown,
+    decided, estimate = _decided(cli, given)
+    published = _published(given)
+    if published.entry:
+        estimate = estimate_of(published.entry)
+    if estimate and not waits_to_start(job) and (refused or lacks_nodes(facts)):
+        estimate = _NO_GROWTH if refused else _NO_MINIMUM
+    if decided.trials.preemption:
+        by = replace(by, outside=runs_outside(connection.cluster))
+    explained = ExplainedJob(
+        view=shown.planned(decided.explanation.plan) if decided.explanation else shown,
         roles=given.roles,
-        deciding=given.by,
+        deciding=by,
         waiting_pods=waiting,
         past=past(job)[-_PAST:],
         uncreated=(
             *refused,
             *unprocessed(facts),
             *failures(facts),
-            *(() if given.state else node_blockers(shown, (), (), now)),
+            *_node_blockers(shown, given, decided.explanation),
         ),
+        team=_team(given),
+        estimate=estimate,
+        decided=decided,
+        published=published,
     )
-    if given.state:
-        explained = _with_cluster(cli, explained, given.state)
-    if explained.explanation and explained.explanation.trials.preemption:
-        by = replace(given.by, outside=runs_outside(connection.cluster))
-        explained = replace(explained, deciding=by)
-    if given.published:
-        explained = _as_published(explained, given.published)
-    if explained.estimate and not waits_to_start(job) and (refused or lacks_nodes(facts)):
-        estimate = _NO_GROWTH if refused else _NO_MINIMUM
-        explained = replace(explained, estimate=estimate)
     return explained, hints
 
 
@@ -105,42 +107,50 @@ def published_view(
     return published, (published.hint, *hints) if published else hints
 
 
-def _as_published(explained: Explained, published: PublishedView) -> Explained:
-    """Add what the reconciler published about the job; if it does not wait, only its team."""
-    explained = replace(explained, team=published.queue.team)
-    if not waits_to_start(explained.view.job):
-        return explained
-    explained = replace(explained, as_of=published.as_of)
-    job = published.job(explained.view.job.key)
-    return replace(explained, published=job, estimate=estimate_of(job)) if job else explained
+def _team(given: ExplanationInput) -> str:
+    if given.state:
+        return given.state.team_of(given.job.key.namespace)
+    return given.published.queue.team if given.published else ""
 
 
-def _with_cluster(cli: CliContext, explained: Explained, state: ClusterState) -> Explained:
-    """Add what takes the right to read the whole cluster."""
-    job, team = explained.view.job, state.team_of(explained.view.job.key.namespace)
-    explanation, estimate = _explanation(cli, explained.deciding, state, job)
-    staying = explanation.plan.staying if explanation else ()
+def _published(given: ExplanationInput) -> PublishedFacts:
+    """What the reconciler published about the job; nothing if it does not wait."""
+    published, job = given.published, given.job
+    if published is None or not waits_to_start(job):
+        return PublishedFacts()
+    return PublishedFacts(published.job(job.key), published.as_of)
+
+
+def _decided(cli: CliContext, given: ExplanationInput) -> tuple[DecidedFacts, Estimate | None]:
+    """What takes the right to read the whole cluster."""
+    state, job = given.state, given.job
+    if state is None:
+        return DecidedFacts(), None
+    explanation, estimate = _explanation(cli, given.by, state, job)
     # The same job, with data of its devices.
-    detailed = job_of(state.jobs, job.key)
-    return replace(
-        explained,
-        view=explained.view.planned(explanation.plan) if explanation else explained.view,
+    detailed, team = job_of(state.jobs, job.key), _team(given)
+    decided = DecidedFacts(
         explanation=explanation,
-        estimate=estimate,
         caveats=tuple(
             (role.name, caveat)
             for role in (detailed.live if detailed else ())
             for caveat in role.template.caveats
         ),
         domains=running(job, labels_of(state.nodes)),
-        team=team,
         figures=next((row for row in team_figures(state, ()) if row.team.name == team), None),
         capacity=job_capacity(state, detailed) if detailed else None,
-        uncreated=(
-            *explained.uncreated,
-            *node_blockers(explained.view, tuple(state.nodes), staying, state.observed_at),
-        ),
     )
+    return decided, estimate
+
+
+def _node_blockers(
+    shown: JobView, given: ExplanationInput, explanation: Explanation | None
+) -> Iterator[JobBlocker]:
+    state = given.state
+    if state is None:
+        return node_blockers(shown, (), (), given.now)
+    staying = explanation.plan.staying if explanation else ()
+    return node_blockers(shown, state.nodes, staying, state.observed_at)
 
 
 def _is_out_of_work(role: RoleExplanation) -> bool:

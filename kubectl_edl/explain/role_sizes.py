@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from edl.model import Role, TrainingJob
 from edl.planner.explain.explanation import RoleExplanation
-from kubectl_edl.explain.explained_job import Explained
+from kubectl_edl.explain.explained_job import ExplainedJob
 from kubectl_edl.job_views.job_reasons import Why, why_of, why_of_role
 from kubectl_edl.output.table import Column, Table
 
 
-def sizes_table(explained: Explained) -> Table:
+def sizes_table(explained: ExplainedJob) -> Table:
     """One row per role that is shown, and per role whose Job is missing."""
     titles = ("ROLE", "NOW", "NEXT", "MIN", "MAX")
     columns: tuple[Column[str], ...] = (
@@ -19,10 +19,8 @@ def sizes_table(explained: Explained) -> Table:
     return Table.of_rows(columns, _rows(explained))
 
 
-def _rows(explained: Explained) -> Iterator[tuple[str, ...]]:
-    planned = (
-        {one.role: one for one in explained.explanation.roles} if explained.explanation else {}
-    )
+def _rows(explained: ExplainedJob) -> Iterator[tuple[str, ...]]:
+    planned = {one.role: one for one in explained.decided.roles}
     for shown in explained.view.roles:
         role, change = shown.role, planned.get(shown.role.name)
         if role.name in explained.roles:

@@ -10,11 +10,10 @@ from edl.messages.device_messages import caveat
 from edl.model import Caveat, Role
 from edl.model.causes.blockers import BlockerKind
 from edl.model.causes.reason_codes import TIMED_CODES
-from edl.planner.explain.explanation import Explanation
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.explain.blocker_documents import stops_document
 from kubectl_edl.explain.explained_job import (
-    Explained,
+    ExplainedJob,
     borrowed_text,
     capacity_document,
     guaranteed_text,
@@ -60,7 +59,7 @@ _PREEMPTS_NOTHING: Final = (
 )
 
 
-def explain_report(explained: Explained, now: datetime) -> Report:
+def explain_report(explained: ExplainedJob, now: datetime) -> Report:
     """The job's state, the roles' sizes and reasons, blockers, pending pods, past operations."""
     return Report(
         sections=(
@@ -78,9 +77,9 @@ def explain_report(explained: Explained, now: datetime) -> Report:
     )
 
 
-def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
+def explanation_facts(explained: ExplainedJob, now: datetime) -> dict[str, str]:
     """The facts about the job by label; an unknown one is empty."""
-    job, explanation = explained.view.job, explained.explanation
+    job, decided = explained.view.job, explained.decided
     return {
         "Name": job.key.name,
         "Namespace": job.key.namespace,
@@ -88,8 +87,8 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Requested": explained.view.requested,
         "Reason": explained.why.message,
         "Team": explained.team_text,
-        "Guaranteed": guaranteed_text(explained.capacity),
-        "Borrowed": borrowed_text(explained.capacity),
+        "Guaranteed": guaranteed_text(decided.capacity),
+        "Borrowed": borrowed_text(decided.capacity),
         "Queue": explained.place,
         "Nearest": topology_view.nearest(explained.waits_for),
         **_when(explained, now),
@@ -100,63 +99,62 @@ def explanation_facts(explained: Explained, now: datetime) -> dict[str, str]:
         "Requests": _unrequested(explained),
         "Devices": "; ".join(f"{role}: {caveat(note)}" for role, note in _caveats(explained)),
         "Would help": job_remedies(explained),
-        "Decided by": explained.deciding.text if explanation else "",
+        "Decided by": explained.deciding.text if decided.explanation else "",
     }
 
 
-def administrator_facts(explained: Explained) -> dict[str, str]:
+def administrator_facts(explained: ExplainedJob) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
-    explanation, flags = explained.explanation, explained.view.scope.edl_flags
+    trials, flags = explained.decided.trials, explained.view.scope.edl_flags
     way = _RESTART if explained.deciding.outside else _UPGRADE.format(flags)
-    preempts = _PREEMPTS.format(way) if explanation and explanation.trials.preemption else ""
-    forbids = _PREEMPTS_NOTHING if explanation and explanation.trials.permission else ""
+    preempts = _PREEMPTS.format(way) if trials.preemption else ""
+    forbids = _PREEMPTS_NOTHING if trials.permission else ""
     return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 
 
-def domains_table(explained: Explained) -> Table:
+def domains_table(explained: ExplainedJob) -> Table:
     """The topology domains of its pods; empty without a topology."""
     return topology_view.table(_domains(explained) or ())
 
 
-def _reclaims(explained: Explained) -> str:
+def _reclaims(explained: ExplainedJob) -> str:
     """The team's setting that keeps the job from its guarantee, found by a trial decision."""
-    team = explained.explanation.trials.reclaiming_team if explained.explanation else ""
+    team = explained.decided.trials.reclaiming_team
     return team and (
         "only replicas above borrowers' minimum; whole jobs too, which makes room for it, with: "
         f"kubectl edl teams set {team} --reclaim jobs{explained.view.scope.edl_flags}"
     )
 
 
-def _caveats(explained: Explained) -> Iterator[tuple[str, Caveat]]:
-    return ((role, note) for role, note in explained.caveats if role in explained.roles)
+def _caveats(explained: ExplainedJob) -> Iterator[tuple[str, Caveat]]:
+    return ((role, note) for role, note in explained.decided.caveats if role in explained.roles)
 
 
-def _domains(explained: Explained) -> Sequence[DomainCounts] | None:
+def _domains(explained: ExplainedJob) -> Sequence[DomainCounts] | None:
     """Domain counts of the roles that are shown."""
-    domains = explained.domains
+    domains = explained.decided.domains
     return domains and [counts for counts in domains if counts.role in explained.roles]
 
 
-def _topology(explained: Explained) -> ExplainedTopologyDocument | None:
+def _topology(explained: ExplainedJob) -> ExplainedTopologyDocument | None:
     document = topology_view.document(explained.view.job.topology, _domains(explained))
     near = topology_view.nearest_document(explained.waits_for)
     return {**document, "nearest": near} if document else None
 
 
-def _manual_roles(explained: Explained) -> Iterator[Role]:
+def _manual_roles(explained: ExplainedJob) -> Iterator[Role]:
     """Shown roles that have a manual size."""
     for role in explained.view.job.live:
         if role.request.replicas is not None and role.name in explained.roles:
             yield role
 
 
-def _manual_size(role: Role, explained: Explained) -> str:
+def _manual_size(role: Role, explained: ExplainedJob) -> str:
     """The manual size; if it is not reached, what it waits for, unless the blockers say so."""
     short = (role.request.replicas or 0) - role.status.size
     if role.status.suspended or short <= 0:
         return f"{role.name}={role.request.replicas}"
-    lacks, plan = f"{role.name}={role.request.replicas}, {short} short", explained.explanation
-    planned = plan.roles if plan else ()
+    lacks, planned = f"{role.name}={role.request.replicas}, {short} short", explained.decided.roles
     stops = next((change.blockers for change in planned if change.role == role.name), None)
     if stops and any(stop.kind is BlockerKind.QUOTA_EXCEEDED for stop in stops.blockers[:1]):
         return lacks
@@ -166,26 +164,24 @@ def _manual_size(role: Role, explained: Explained) -> str:
     )
 
 
-def _cooldown(explained: Explained) -> resize_limits.Pace | None:
+def _cooldown(explained: ExplainedJob) -> resize_limits.Pace | None:
     limits = explained.deciding.settings.limits
     seconds = [one.total_seconds() for one in (limits.growth_cooldown, limits.restart_cooldown)]
     return resize_limits.pace(explained.view.job, resize_limits.ReconcilerCooldowns(*seconds))
 
 
-def _until(explained: Explained) -> datetime | None:
+def _until(explained: ExplainedJob) -> datetime | None:
     """The end of the job's own cooldown or back-off, from the plan."""
-    explanation, key = explained.explanation, explained.view.job.key
-    held = explanation.plan.held if explanation else ()
-    waits = (entry for entry in held if entry.job == key and entry.reason.code in TIMED_CODES)
+    waits = (entry for entry in explained.decided.held if entry.reason.code in TIMED_CODES)
     return next((entry.until for entry in waits), None)
 
 
-def _pacing(explained: Explained) -> str:
+def _pacing(explained: ExplainedJob) -> str:
     text, until = resize_limits.text(_cooldown(explained)), _until(explained)
     return f"{text}, not before {until:%H:%M:%S} UTC" if text and until else text
 
 
-def _unrequested(explained: Explained) -> str:
+def _unrequested(explained: ExplainedJob) -> str:
     if explained.view.job.problem:  # the problem may be a quota that refuses such pods
         return ""
     roles = [
@@ -198,12 +194,12 @@ def _unrequested(explained: Explained) -> str:
     return f"{names} {verb} no CPU and no memory: such pods count as nothing and fit anywhere"
 
 
-def _when(explained: Explained, now: datetime) -> dict[str, str]:
+def _when(explained: ExplainedJob, now: datetime) -> dict[str, str]:
     """The estimated start or growth; empty if no role may grow, because the table says why."""
     live = explained.view.job.live
     if explained.estimate is None:
         return {}
-    if explained.published or any(role.status.suspended for role in live):
+    if explained.published.entry or any(role.status.suspended for role in live):
         return {"Starts": when(explained.estimate, now)}
     may_grow = any(
         role.request.replicas is None and role.status.size < role.spec.max for role in live
@@ -229,8 +225,9 @@ def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
     )
 
 
-def _document(explained: Explained) -> TrainingJobExplanationDocument:
-    job, plan, published = explained.view.job, explained.explanation, explained.published
+def _document(explained: ExplainedJob) -> TrainingJobExplanationDocument:
+    job, plan = explained.view.job, explained.decided.explanation
+    published = explained.published
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
@@ -240,15 +237,15 @@ def _document(explained: Explained) -> TrainingJobExplanationDocument:
         "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
         "team": explained.team or None,
-        "teamCapacity": capacity_document(explained.capacity),
+        "teamCapacity": capacity_document(explained.decided.capacity),
         "position": explained.position,
         "blockedBy": [str(key) for key in plan.ahead] if plan else [],
-        "blockedByTeam": counts_document(published.ahead) if published else [],
-        "observedTime": time_text(explained.as_of),
+        "blockedByTeam": counts_document(published.entry.ahead) if published.entry else [],
+        "observedTime": time_text(published.as_of),
         "estimate": when_document(explained.estimate) if explained.estimate else None,
         "caveats": [_caveat_document(role, note) for role, note in _caveats(explained)],
         "start": explained.start,
-        "roles": _role_documents(explained, plan) if plan else [],
+        "roles": _role_documents(explained),
         "pendingPods": [
             {
                 "name": pod.name,
@@ -268,12 +265,12 @@ def _caveat_document(role: str, note: Caveat) -> CaveatDocument:
     return {"role": role, "type": note.code.value, "subject": note.subject, "message": message}
 
 
-def _cooldown_document(explained: Explained) -> LimitedCooldownDocument | None:
+def _cooldown_document(explained: ExplainedJob) -> LimitedCooldownDocument | None:
     cooldown = resize_limits.document(_cooldown(explained))
     return {**cooldown, "notBefore": time_text(_until(explained))} if cooldown else None
 
 
-def _role_documents(explained: Explained, explanation: Explanation) -> list[ExplainedRoleDocument]:
+def _role_documents(explained: ExplainedJob) -> list[ExplainedRoleDocument]:
     roles = {role.name: role for role in explained.view.job.roles}
     return [
         {
@@ -285,6 +282,6 @@ def _role_documents(explained: Explained, explanation: Explanation) -> list[Expl
             if change.blockers
             else None,
         }
-        for change in explanation.roles
+        for change in explained.decided.roles
         if change.role in explained.roles
     ]
