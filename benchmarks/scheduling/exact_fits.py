@@ -8,10 +8,11 @@ sums (`fits`), whatever the order: large ones first find as many nodes wherever 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from edl import contract
 from edl.spec.job_spec import RoleBounds
+from edl.writes import Json
 
 CLUSTERS: Final = 40
 GPU: Final = "nvidia.com/gpu"
@@ -26,7 +27,6 @@ _CORES: Final = (8, 16, 32)
 _GPUS: Final = (4, 8)
 _RIVALS: Final = 6
 """Tenants' pods that request a node just after a gang was given it."""
-Json = dict[str, Any]
 
 
 class Pool(NamedTuple):

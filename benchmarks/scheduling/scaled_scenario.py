@@ -1,13 +1,14 @@
 """A simulated scenario as manifests; its times are divided by `SPEED`."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from edl import contract
 from edl.model import Node, Role, Shape, TrainingJob
 from edl.quantities import CPU, MEMORY, Resources
 from edl.simulator import Service, Training
 from edl.spec.job_spec import RoleBounds
+from edl.writes import Json
 from sandbox import NodeGroup
 
 SPEED: Final = 20.0
@@ -17,7 +18,6 @@ _GRACE: Final = 5
 _ALONE: Final = ("master",)
 """Roles for which the webhook writes the command."""
 _HOST: Final = "kubernetes.io/hostname"
-Json = dict[str, Any]
 
 
 def group(node: Node, prefix: str) -> NodeGroup:

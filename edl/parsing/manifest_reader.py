@@ -17,12 +17,10 @@ from edl.errors import Finding
 from edl.parsing.yaml_values import misread, written
 from edl.quantities import quantity
 from edl.similar_names import did_you_mean
-from edl.spec.job_spec import Gpu
+from edl.spec.job_spec import Gpu, is_gpu_limit, is_gpu_share
 from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
-_SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
-_FULL: Final = re.compile(r"1(\.0+)?")
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
 _MOST_FINDINGS: Final = 100
 """Findings per manifest: each new one is compared with all before it."""
@@ -232,7 +230,7 @@ class ManifestReader:
         if _WHOLE.fullmatch(text) and int(text) >= 1:
             self._refuse_share_settings(f"{text} is whole GPUs", "leave it out")
             return Gpu(whole=int(text), device_class=self._gpu_class(int(text)))
-        if not _SHARE.fullmatch(text):
+        if not is_gpu_share(text):
             allowed = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
             self.found(self.label_path(contract.GPU), f'"{text}"', allowed)
             return None
@@ -274,8 +272,7 @@ class ManifestReader:
 
     def _gpu_limit(self, request: str) -> str:
         text = self.annotations.get(contract.GPU_LIMIT, request)
-        is_number = _SHARE.fullmatch(text) or _FULL.fullmatch(text)
-        if not is_number or float(text) < float(request):
+        if not is_gpu_limit(text, request):
             path = self.annotation_path(contract.GPU_LIMIT)
             self.found(path, f'"{text}"', f"from the share {request} to 1.0")
         return text

@@ -1,5 +1,6 @@
 """What a labelled manifest asks for; `edl.parsing.parser` builds it."""
 
+import re
 from datetime import timedelta
 from typing import Final
 
@@ -33,6 +34,20 @@ class Gpu(msgspec.Struct, frozen=True):
     """Bytes of the shared GPU's memory; None for KubeShare's default."""
     device_class: str = ""
     """The DeviceClass of whole GPUs; empty if a device plugin or KubeShare counts them."""
+
+
+_SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
+_FULL: Final = re.compile(r"1(\.0+)?")
+
+
+def is_gpu_share(text: str) -> bool:
+    """Whether it is a share of one GPU: `0.5`."""
+    return bool(_SHARE.fullmatch(text))
+
+
+def is_gpu_limit(text: str, share: str) -> bool:
+    """Whether it is a limit of this share, from it to `1.0`."""
+    return bool(_SHARE.fullmatch(text) or _FULL.fullmatch(text)) and float(text) >= float(share)
 
 
 RETRIES: Final = 6

@@ -9,7 +9,7 @@ import click
 
 from edl.kube.duration_range import DurationRange
 
-_LONGEST: Final = timedelta(days=365)
+_LONGEST_DURATION: Final = timedelta(days=365)
 """A limit, because a deadline beyond the calendar's last year cannot be computed."""
 
 
@@ -18,7 +18,7 @@ class Duration(click.ParamType["timedelta"]):
 
     name = DurationRange.name
 
-    def __init__(self, *, above_zero: bool = False, longest: timedelta = _LONGEST) -> None:
+    def __init__(self, *, above_zero: bool = False, longest: timedelta = _LONGEST_DURATION) -> None:
         self._range = DurationRange(longest.total_seconds(), above_zero=above_zero)
 
     def convert(

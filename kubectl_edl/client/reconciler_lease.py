@@ -23,7 +23,7 @@ from kubectl_edl.output.age import duration
 SLACK: Final = timedelta(seconds=5)
 """The tolerated difference between the clocks of the reconciler and of the API server."""
 _USUAL_SECONDS: Final = 15
-_LONGEST: Final = timedelta(minutes=1)
+_LONGEST_SILENCE: Final = timedelta(minutes=1)
 """A leader renews its Lease every two seconds, however long the Lease may last."""
 
 
@@ -72,7 +72,7 @@ class LeaseView:
     @property
     def overdue(self) -> bool:
         """Whether it was not renewed in time, but within the tolerated clock difference."""
-        return self.lead is Lead.LEADS and self.silence > min(self.lasts, _LONGEST)
+        return self.lead is Lead.LEADS and self.silence > min(self.lasts, _LONGEST_SILENCE)
 
     @property
     def clock_is_ahead(self) -> bool:

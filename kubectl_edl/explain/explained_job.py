@@ -63,7 +63,7 @@ class DecidedFacts:
 
     @property
     def position(self) -> int | None:
-        return self.explanation.position or None if self.explanation else None
+        return (self.explanation.position or None) if self.explanation else None
 
     @property
     def ahead(self) -> str:

@@ -13,7 +13,7 @@ from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.shared_documents import CooldownDocument
 
 _RECONCILER: Final = "reconciler"
-_LONGEST: Final = 3650 * 24 * 3600.0
+_LONGEST_COOLDOWN: Final = 3650 * 24 * 3600.0
 
 
 class ReconcilerCooldowns(msgspec.Struct, frozen=True):
@@ -37,7 +37,8 @@ def published(settings: str | None) -> ReconcilerCooldowns:
     except msgspec.DecodeError:
         return ReconcilerCooldowns()
     periods = (limits.growth_cooldown or 0, limits.restart_cooldown or 0)
-    return limits if all(0 <= seconds <= _LONGEST for seconds in periods) else ReconcilerCooldowns()
+    is_valid = all(0 <= seconds <= _LONGEST_COOLDOWN for seconds in periods)
+    return limits if is_valid else ReconcilerCooldowns()
 
 
 class Pace(Cooldown, frozen=True):

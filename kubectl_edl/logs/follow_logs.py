@@ -21,7 +21,7 @@ from kubectl_edl.logs.read_logs import time_of
 if TYPE_CHECKING:
     from edl.kube.cluster import Log
 
-MOST: Final = 100
+MOST_LOGS: Final = 100
 """The most logs followed at once: each is a connection through the API server to a kubelet."""
 _WAITING: Final = 10_000
 """Lines that readers may be ahead of the printer."""
@@ -137,7 +137,7 @@ class Follower:
         self._inbox: Queue[_Message] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
         self._unread: deque[_Track] = deque()
-        """Logs to read as soon as fewer than MOST are being read."""
+        """Logs to read as soon as fewer than MOST_LOGS are being read."""
         self._readers = 0
         self._unbegun = False
         self._last_message = ""
@@ -197,8 +197,8 @@ class Follower:
         self._start_readers()
         if self._unread:
             self._print_message(
-                f"hint: follows {MOST} logs at once, the others as these end; choose with --role "
-                "or --index"
+                f"hint: follows {MOST_LOGS} logs at once, the others as these end; choose with "
+                "--role or --index"
             )
         elif not begun and not pods.over:
             self._print_message(pods.state)
@@ -213,7 +213,7 @@ class Follower:
         return track
 
     def _start_readers(self) -> None:
-        while self._unread and self._readers < MOST:
+        while self._unread and self._readers < MOST_LOGS:
             track = self._unread.popleft()
             track.reader = Reader(self._cluster, _request(track))
             track.reader.start(track.source.run, self._inbox)

@@ -9,6 +9,7 @@ import click
 
 from edl import contract
 from edl.contract.manifest_parts import annotations
+from edl.kube.decode.schemas import ENDED_PHASES
 from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef, Role, TrainingJob
 from edl.parsing.yaml_values import whole
@@ -18,7 +19,6 @@ from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.param_types import Duration
 from kubectl_edl.client.pending_pods import owning_jobs
 
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _GATED: Final = "it waits behind a scheduling gate"
 SIMULATED: Final = (
     "simulated pods write no log: nothing runs on kwok's nodes; kubectl edl events JOB shows what "
@@ -140,7 +140,7 @@ def _source(role: Role, pod: Json, container: str) -> LogTarget:
     index = _index(pod)
     suffix = str(index) if index >= 0 else metadata["name"].rpartition("-")[2]
     current = _container_status(status, container)
-    ended = status.get("phase") in _ENDED or "terminated" in (current.get("state") or {})
+    ended = status.get("phase") in ENDED_PHASES or "terminated" in (current.get("state") or {})
     leaving = ended or "deletionTimestamp" in metadata
     return LogTarget(
         label=f"{role.name}-{suffix}",

@@ -13,10 +13,10 @@ from kubectl_edl.output.color import painted
 from kubectl_edl.output.safe_text import ascii_only, harmless
 
 _GAP: Final = "   "
-_LEAST: Final = 3
+_LEAST_WIDTH: Final = 3
 """kubectl's columns have at least six characters, three of them the gap (GetNewTabWriter)."""
 _NARROWEST: Final = 12
-_LONGEST: Final = 160
+_LONGEST_CELL: Final = 160
 """The most columns of a `bounded` cell; `-o wide` prints it whole."""
 _CUT: Final = {True: "…", False: "..."}
 NOTHING: Final = "<none>"
@@ -125,7 +125,7 @@ def widths(table: Table, layout: Layout) -> tuple[int, ...]:
 
 
 def _needed(lines: Sequence[Sequence[str]], layout: Layout) -> tuple[int, ...]:
-    needed = [max(_LEAST, *map(display_width, column)) for column in zip(*lines, strict=True)]
+    needed = [max(_LEAST_WIDTH, *map(display_width, column)) for column in zip(*lines, strict=True)]
     floor = layout.floor if len(layout.floor) == len(needed) else (0,) * len(needed)
     return tuple(max(pair) for pair in zip(needed, floor, strict=True))
 
@@ -149,7 +149,7 @@ def _filled(cell: str, column: Column[Any], layout: Layout) -> str:
         return "" if column.blank else NOTHING
     text = harmless(cell)
     if column.bounded and not layout.wide:
-        text = _shortened(text, _LONGEST, layout)
+        text = _shortened(text, _LONGEST_CELL, layout)
     return text if layout.unicode or text.isascii() else ascii_only(text)
 
 

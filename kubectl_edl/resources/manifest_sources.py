@@ -10,7 +10,7 @@ from kubectl_edl.cli.command_errors import Misused, Refused
 
 _STDIN: Final = "-"
 _LONGEST_NAME: Final = 255
-LARGEST: Final = 16 * 2**20
+LARGEST_FILE: Final = 16 * 2**20
 """The largest file in bytes: ten times the largest object that an API server accepts."""
 TOO_DEEP: Final = "nested too deeply"
 _ENDINGS: Final = (".yaml", ".yml", ".json")
@@ -87,7 +87,7 @@ def _below(folder: Path) -> list[Path]:
 def _read(path: Path) -> str | Unreadable:
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
     return _decoded(str(path), content)
@@ -96,20 +96,20 @@ def _read(path: Path) -> str | Unreadable:
 def _read_all(stdin: TextIO) -> str | Unreadable:
     """Read stdin as bytes, because a text stream would use the locale and accept invalid text."""
     try:
-        content: bytes | str = getattr(stdin, "buffer", stdin).read(LARGEST + 1)
+        content: bytes | str = getattr(stdin, "buffer", stdin).read(LARGEST_FILE + 1)
     except OSError as error:
         raise Refused(f"stdin cannot be read: {error.strerror or 'it is closed'}") from error
     if isinstance(content, str):
-        return content if len(content) <= LARGEST else _too_large("stdin")
+        return content if len(content) <= LARGEST_FILE else _too_large("stdin")
     return _decoded("stdin", content)
 
 
 def _too_large(where: str) -> Unreadable:
-    return Unreadable(f"{where}: larger than {LARGEST >> 20} MiB; split it")
+    return Unreadable(f"{where}: larger than {LARGEST_FILE >> 20} MiB; split it")
 
 
 def _decoded(where: str, content: bytes) -> str | Unreadable:
-    if len(content) > LARGEST:
+    if len(content) > LARGEST_FILE:
         return _too_large(where)
     try:
         return content.decode("utf-8-sig")

@@ -11,7 +11,7 @@ from edl.planner.policies import POLICIES
 from kubectl_edl.cli.options import FORM
 from kubectl_edl.cli.param_types import Duration
 
-_LONGEST: Final = timedelta(days=36_500)
+_LONGEST_TIME: Final = timedelta(days=36_500)
 """The longest time, the same as for all times in a scenario."""
 
 
@@ -43,7 +43,7 @@ class SimulateOptions:
     plain: bool = option(help="Also simulate without kubectl-edl.")
     seed: int | None = option(type=int, help="Random seed; defaults to the scenario's.")
     until: timedelta | None = option(
-        type=Duration(above_zero=True, longest=_LONGEST),
+        type=Duration(above_zero=True, longest=_LONGEST_TIME),
         help="When to stop; defaults to the horizon, with --live to 10m.",
     )
     output: str = option(

@@ -13,10 +13,9 @@ import msgspec
 
 from edl import contract
 from edl.contract.manifest_parts import annotations, metadata
+from edl.spec.job_spec import is_gpu_limit, is_gpu_share
 from edl.writes import Json
 
-_SHARE: Final = re.compile(r"0\.0*[1-9][0-9]*")
-_FULL: Final = re.compile(r"1(\.0+)?")
 _BYTES: Final = re.compile(r"[1-9][0-9]*")
 
 
@@ -40,16 +39,11 @@ def of(words: Mapping[str, str], prefix: str) -> ShareLabels:
     limit, memory = amounts["limit"], amounts["mem"]
     request = amounts["request"] or limit
     share = limit or request
-    if not _SHARE.fullmatch(request) or not _fits(request, share) or not _is_memory(memory):
+    if not (is_gpu_share(request) and is_gpu_limit(share, request) and _is_memory(memory)):
         return ShareLabels(words)
     rest = {name: text for name, text in words.items() if name not in names.values()}
     labels = {contract.GPU: request} | ({contract.GPU_MEMORY: memory} if memory else {})
     return ShareLabels(rest, labels, {} if share == request else {contract.GPU_LIMIT: share})
-
-
-def _fits(request: str, limit: str) -> bool:
-    is_number = _SHARE.fullmatch(limit) or _FULL.fullmatch(limit)
-    return bool(is_number) and float(limit) >= float(request)
 
 
 def _is_memory(text: str) -> bool:

@@ -247,6 +247,10 @@ class ContainerInEffect(ObjectPart, frozen=True):
     allocated_resources: dict[str, str] | None = None
 
 
+ENDED_PHASES: Final = frozenset({"Succeeded", "Failed"})
+"""Phases of a pod whose containers have all terminated for good."""
+
+
 class PodStatus(ObjectPart, frozen=True):
     """The containers' statuses stay undecoded: only those of training jobs are needed."""
 
@@ -258,7 +262,7 @@ class PodStatus(ObjectPart, frozen=True):
 
     @property
     def ended(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in ENDED_PHASES
 
 
 class PodObject(ObjectPart, frozen=True):

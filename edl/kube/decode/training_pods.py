@@ -12,6 +12,7 @@ from edl.annotations.failed_attempts import quoted
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
 from edl.kube.decode.schemas import (
+    ENDED_PHASES,
     SCHEDULING_GATED,
     Condition,
     ContainerStatus,
@@ -41,7 +42,6 @@ _TRUE: Final = "True"
 _CODES: Final = {str(code): code for code in Code}
 _SCHEDULED: Final = SchedulingStatus()
 _UNREMARKABLE: Final = PodContainers()
-_DONE: Final = frozenset({PodPhase.SUCCEEDED.value, PodPhase.FAILED.value})
 _containers: Final = msgspec.json.Decoder(list[ContainerStatus] | None)
 
 
@@ -153,7 +153,7 @@ def is_refused_by_scheduler(condition: Condition) -> bool:
 def _of_containers(pod: PodObject) -> PodContainers:
     """Its containers; pods that have not begun share one value."""
     containers = _containers.decode(pod.status.container_statuses) or []
-    over = pod.metadata.deletion_timestamp is not None or pod.status.phase in _DONE
+    over = pod.metadata.deletion_timestamp is not None or pod.status.ended
     initial = [] if over else _containers.decode(pod.status.init_container_statuses) or []
     wait = None if over else _first_wait([*initial, *containers])
     waits = wait if wait and not wait.usual else None
@@ -190,7 +190,7 @@ def _runs(status: ContainerStatus, *, over: bool) -> TrainingRuns:
 
 def container_wait(status: Json) -> ContainerWait | None:
     """The first container that cannot start, else the first that waits; None if none does."""
-    if status.get("phase") in _DONE:
+    if status.get("phase") in ENDED_PHASES:
         return None
     kinds = ("initContainerStatuses", "containerStatuses")
     statuses = [entry for kind in kinds for entry in status.get(kind) or ()]

@@ -39,7 +39,7 @@ _TOKEN: Final = re.compile(
 )
 _DEEPEST: Final = 32
 """The deepest nesting of parentheses and calls that is parsed."""
-_LONGEST: Final = 400
+_MOST_TOKENS: Final = 400
 """Tokens per expression: each may be a call within a call."""
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _WORDS: Final = {"true": True, "false": False}
@@ -84,7 +84,7 @@ class _Parser:
     """Recursive descent: `||`, `&&`, comparisons, then names and constants with suffixes."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        if len(tokens) > _LONGEST:
+        if len(tokens) > _MOST_TOKENS:
             raise _Unreadable
         self._tokens = tokens
         self._at = 0

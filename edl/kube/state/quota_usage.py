@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edl.kube.cluster import ObjectKey
 
 _Key = tuple[str, str, str]
-_SETTLED_AFTER: Final = timedelta(seconds=30)
+_LISTING_DELAY: Final = timedelta(seconds=30)
 """By then pods that the last change of a role admitted can be listed."""
 
 
@@ -121,7 +121,7 @@ def lacking_pods(job: TrainingJob, now: datetime) -> dict[str, int]:
 
 def _is_settled(job: TrainingJob, role: Role, now: datetime) -> bool:
     changes = job.started_at, role.record.resized_at, role.reported_at
-    return all(now - time >= _SETTLED_AFTER for time in changes if time)
+    return all(now - time >= _LISTING_DELAY for time in changes if time)
 
 
 def _lacking_pods(role: Role) -> int:

@@ -22,7 +22,7 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 
-_MOST: Final = 10
+_MOST_FINDINGS: Final = 10
 _NONE: Final = "no teams are configured"
 
 
@@ -38,9 +38,9 @@ def teams(context: CheckContext) -> CheckResults:
         yield _left_behind(context) or ok(_NONE)
         return
     except Denied as denied:
-        for finding in denied.findings[:_MOST]:
+        for finding in denied.findings[:_MOST_FINDINGS]:
             yield failure(f"{where} is not in effect, the teams before it are: {finding}", edit)
-        if (more := len(denied.findings) - _MOST) > 0:
+        if (more := len(denied.findings) - _MOST_FINDINGS) > 0:
             yield failure(f"{where}: and {more} more", edit)
         return
     if not configured:

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import msgspec
 
 from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
+from edl.kube.decode.schemas import ENDED_PHASES
 from edl.messages.scarcity_messages import listed
 from edl.model.selectors import Requirement
 from edl.writes import Json
@@ -20,8 +20,6 @@ from kubectl_edl.doctor.checks.check import (
     first,
     warning,
 )
-
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def overlaps(context: CheckContext) -> CheckResults:
@@ -92,7 +90,9 @@ def _pods(context: CheckContext, namespace: str) -> list[Json]:
     """Metadata of the training jobs' pods that have not ended."""
     listing = context.connection.cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
     pods = map(msgspec.json.decode, listing.items)
-    return [pod["metadata"] for pod in pods if pod.get("status", {}).get("phase") not in _ENDED]
+    return [
+        pod["metadata"] for pod in pods if pod.get("status", {}).get("phase") not in ENDED_PHASES
+    ]
 
 
 def _selects(budget: Json, labels: Json) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from edl import contract
 from edl.kube.cluster import RESOURCES, ListOptions, find
+from edl.kube.decode.schemas import ENDED_PHASES
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
@@ -28,7 +29,6 @@ _OURS: Final = f"{contract.JOB},{contract.MANAGED}"
 _RUN: Final = "batch.kubernetes.io/controller-uid"
 """The Job controller's label with the uid of the Job, which a pod keeps without its owner."""
 _PODS: Final = f"{contract.FRAMEWORK},{_RUN}"
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OWNERS: Final = frozenset({"Job", "Pod"})
 """Kinds that own dependents of ours; an owner of another kind is assumed to exist."""
 _PLURALS: Final = ",".join(RESOURCES[kind].plural for kind in _KINDS)
@@ -83,7 +83,7 @@ def _pods_without_owner(context: CheckContext, namespace: str) -> Iterator[Json]
         manifest = msgspec.json.decode(raw)
         metadata = manifest["metadata"]
         leaves = metadata.get("ownerReferences") or metadata.get("deletionTimestamp")
-        if not leaves and manifest.get("status", {}).get("phase") not in _ENDED:
+        if not leaves and manifest.get("status", {}).get("phase") not in ENDED_PHASES:
             yield metadata
 
 

@@ -43,7 +43,6 @@ _PLACED: Final = timedelta(seconds=30)
 """A replaced pod of a minimum has a node within this time, if one has room."""
 _SHOWN: Final = 100
 """The most characters of a finalizer's or scheduler's name that are shown."""
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _SCHEDULER: Final = FixCommand("kubectl get lease kube-scheduler -n kube-system -o yaml")
 """Its renewTime shows whether a kube-scheduler leads, also of a managed control plane."""
 _Nodes = Mapping[str, Node] | None
@@ -109,7 +108,7 @@ def _awaited(pod: UnsettledPod, nodes: _Nodes) -> tuple[_Awaited, str]:
     """What the pod waits for, with its finalizers or its node: finalizers once it has ended."""
     name = pod.spec.node_name
     finalizers = listed([_cut(finalizer) for finalizer in pod.metadata.finalizers or ()])
-    ended = not name or pod.status.phase in _ENDED
+    ended = not name or pod.status.ended
     node = None if nodes is None else nodes.get(name)
     if finalizers and (ended or (nodes is not None and node is None)):
         return _Awaited.FINALIZERS, finalizers

@@ -34,7 +34,7 @@ def amount(resource: str, value: object) -> Resources:
 _cached_amount: Final = lru_cache(maxsize=4096, typed=True)(amount)
 """`amount` of numbers and texts, of which a trace repeats few."""
 TIME: Final = "seconds, or 90s, 5m, 2h30m, 1d"
-LONGEST: Final = 100 * 365 * 86_400
+LONGEST_TIME: Final = 100 * 365 * 86_400
 """The longest time in seconds: 100 years. Sums of a few of them are still valid dates."""
 SHOWN: Final = 80
 """The most characters of a value in a message."""
@@ -189,7 +189,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
         else:
             self._misread(TIME)
             return default
-        if seconds > LONGEST and self:
+        if seconds > LONGEST_TIME and self:
             self.report(f"{self.value} is {TOO_LONG}", TIME)
             return default
         return seconds

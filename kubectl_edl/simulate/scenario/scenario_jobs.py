@@ -30,7 +30,7 @@ from edl.simulator import (
     queued,
 )
 from kubectl_edl.simulate.scenario import distributions
-from kubectl_edl.simulate.scenario.field_reader import LONGEST, TIME, TOO_LONG, Field
+from kubectl_edl.simulate.scenario.field_reader import LONGEST_TIME, TIME, TOO_LONG, Field
 from kubectl_edl.simulate.scenario.manifest_templates import named, template
 
 AMOUNTS: Final = {"cpu": CPU, "memory": MEMORY, "gpus": contract.GPU_RESOURCE}
@@ -63,7 +63,7 @@ def trainings(field: Field, random: Random) -> list[Training]:
     name = field["name"].text(f"job-{field.place[-1]}")
     names = [name] if how_many == 1 else [f"{name}-{number}" for number in range(how_many)]
     arrivals = list(islice(_arrivals(field, random), how_many))
-    if arrivals[-1] > LONGEST:
+    if arrivals[-1] > LONGEST_TIME:
         last = field["every"] or field["poisson"] or field["at"]
         last.report(f"the last of {how_many} would come after {TOO_LONG}", "fewer, or less apart")
         return []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edl.parsing.yaml_edits import edited
 from kubectl_edl.output.yaml_writer import dump, joined
-from kubectl_edl.resources.manifest_sources import LARGEST, ManifestSource, Unreadable, sources
+from kubectl_edl.resources.manifest_sources import LARGEST_FILE, ManifestSource, Unreadable, sources
 from kubectl_edl.resources.yaml_reader import documents
 
 _KEYS = st.text(alphabet="ab-: #", min_size=1, max_size=4)
@@ -160,11 +160,11 @@ def test_a_file_beyond_all_sizes_is_not_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "jobs.yaml"
     path.touch()
     with path.open("r+b") as file:
-        file.truncate(LARGEST + 2**30)
+        file.truncate(LARGEST_FILE + 2**30)
     (found,) = sources((str(path),), io.StringIO())
     with pytest.raises(Unreadable, match=r"jobs\.yaml: larger than 16 MiB; split it"):
         list(documents(found))
-    (found,) = sources(("-",), io.StringIO("#" * (LARGEST + 1)))
+    (found,) = sources(("-",), io.StringIO("#" * (LARGEST_FILE + 1)))
     with pytest.raises(Unreadable, match="stdin: larger than 16 MiB"):
         list(documents(found))
 

@@ -11,7 +11,7 @@ from edl.kube.dra import dra_facts
 from edl.kube.dra.claim_resolution import MOST_CAVEATS, resolve
 from edl.kube.dra.device_groups import MOST_VALUES, MOST_WORK, DeviceGroups
 from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
-from edl.kube.dra.device_kinds import LONGEST, MOST, DeviceKinds, length, resource
+from edl.kube.dra.device_kinds import LONGEST_SELECTORS, MOST_KINDS, DeviceKinds, length, resource
 from edl.kube.dra.device_partitions import CounterName, Partition, count
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceObject
@@ -83,12 +83,12 @@ def test_kinds_of_one_namespace_leave_those_of_others_counted() -> None:
     ]
     cluster.ask(template("many", *many, namespace="a"), template("one", asking(1, A100)))
     assert of(A100) in cluster.counted
-    assert len(cluster.counted) == MOST
+    assert len(cluster.counted) == MOST_KINDS
 
 
 def test_a_selector_that_is_too_long_is_counted_by_its_class_alone() -> None:
     cluster = Followed()
-    long = of(" || ".join(serial(number) for number in range(LONGEST // 20)))
+    long = of(" || ".join(serial(number) for number in range(LONGEST_SELECTORS // 20)))
     cluster.ask(template("long", asking(1, *long.selectors)), template("one", asking(1, A100)))
     assert cluster.counted == {of(A100)}
     assert cluster.index.inventory.kinds.resource(long) == resource(of())
@@ -128,7 +128,7 @@ def test_an_attribute_is_named_by_a_word_not_by_a_part_of_one() -> None:
 def test_the_work_of_all_selectors_is_bounded_where_a_class_tells_all_devices_apart() -> None:
     named = dra_facts.DeviceClassFacts(DRIVER, selectors=(serial(7),))
     groups = DeviceGroups()
-    wanted = tuple(of(f'"{"x" * 900}" == "" || {A100} || {serial(n)}') for n in range(MOST))
+    wanted = tuple(of(f'"{"x" * 900}" == "" || {A100} || {serial(n)}') for n in range(MOST_KINDS))
     assert groups.set_kinds(DeviceKinds((named,), wanted)) is False
     for number in range(2 * MOST_VALUES):
         serials = {"serial": DeviceAttribute(text=str(number))}
