@@ -179,6 +179,10 @@ def _beyond(bounds: LimitRangeItem, owner: _Owner) -> Iterator[str]:
         yield from _below(owner, name, least, f"{field}.min.{name}")
     for name, most in bounds.most:
         yield from _above(owner, name, most, f"{field}.max.{name}")
+    above_max = {name for name, most in bounds.most if owner.requests.get(name) > most}
+    for name, default in bounds.limits:
+        if name not in above_max:
+            yield from _above_default(owner, name, default, f"{field}.default.{name}")
     for name, ratio in bounds.ratio:
         yield from _apart(owner, name, ratio, f"{field}.maxLimitRequestRatio.{name}")
 
@@ -201,6 +205,14 @@ def _above(owner: _Owner, name: str, most: int, field: str) -> Iterator[str]:
         yield f"limits.{name} {_text(name, limit)} is {where}"
     elif asked > most:
         yield f"requests.{name} {_text(name, asked)} is {where}"
+
+
+def _above_default(owner: _Owner, name: str, default: str, field: str) -> Iterator[str]:
+    """Kubernetes fills in the limit, and then refuses the pod as its request exceeds it."""
+    asked, limit = owner.requests.get(name), owner.limits.get(name)
+    if asked > limit == Resources.parse({name: default}).get(name):
+        limited = f"{_text(name, limit)}, the limit of containers that set none ({field})"
+        yield f"requests.{name} {_text(name, asked)} is above {limited}"
 
 
 def _apart(owner: _Owner, name: str, ratio: str, field: str) -> Iterator[str]:

@@ -233,6 +233,16 @@ OUT_OF_RANGE = {
         {},
         {},
     ),
+    "requests.cpu 3 is above 2, the limit of containers that set none (FIELD.default.cpu)": (
+        {"default": {"cpu": "2"}},
+        {"cpu": "3"},
+        {},
+    ),
+    "requests.cpu 3 is above 2 (FIELD.max.cpu)": (
+        {"max": {"cpu": "2"}, "default": {"cpu": "2"}},  # the API server fills in this default
+        {"cpu": "3"},
+        {},
+    ),
     "limits.cpu 3 is more than 2 times its request (FIELD.maxLimitRequestRatio.cpu)": (
         {"maxLimitRequestRatio": {"cpu": "2"}},
         {"cpu": "1"},
