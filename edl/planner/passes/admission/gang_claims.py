@@ -209,8 +209,9 @@ class GangClaims:
         return self.snapshot.clock.waited_or_recheck(gang.job, self.snapshot.limits.queue_patience)
 
     def _may_ever_start(self, gang: Gang) -> bool:
-        """Whether it fits nodes without training jobs, or an autoscaler may add nodes for it."""
-        return self.sources.without_jobs.has_capacity_for(gang) or self.nodes.may_request(gang)
+        """Whether its quotas ever admit it, and it fits nodes without jobs or that may be added."""
+        fits = self.sources.without_jobs.has_capacity_for(gang) or self.nodes.may_request(gang)
+        return fits and gang.quota_request.never_allowed_by is None
 
     def _exceeds_quota(self, gang: Gang, quota: QuotaLine) -> None:
         """Enqueue a gang that exceeds a quota; after `queue_patience` the quota is reserved for it.

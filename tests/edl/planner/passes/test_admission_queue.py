@@ -604,6 +604,19 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
     assert plan.held[1].ahead == (later.key,)
 
 
+def test_a_job_that_no_quota_ever_admits_waits_behind_no_queue_head() -> None:
+    counted = {"charges": (QuotaCharge("team", "pods", 1),)}
+    running = worker("running", 2, 2, on=["a", "a"])
+    head, never = worker("head", 4, 4, queued=-400), worker("never", 3, 3, queued=-300, **counted)
+    state = cluster(node("a", 4), running, head, never)
+    plan = plan_for(replace(state, quotas=(Quota("ns", "team", "pods", 2),)), Limits())
+    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+        ("head", 1, False),
+        ("never", 0, True),
+    ]
+    assert "team" in told(plan)["never"]
+
+
 def test_a_job_that_can_never_start_takes_no_queue_position_while_a_quota_is_used_up() -> None:
     counted = {"charges": (QuotaCharge("team", "pods", 1),)}
     elsewhere = worker("elsewhere", 1, 1, shape=shape(node_selector=pool("tpu")), **counted)
