@@ -103,6 +103,11 @@ def made_job(cron_job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def command_line(container: Mapping[str, Any]) -> str:
+    """The container's own command and arguments; empty if its image has both."""
+    return " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
+
+
 def with_first_container(pod: dict[str, Any], **fields: object) -> dict[str, Any]:
     """The pod spec with these fields of its first container replaced."""
     first, *others = pod["containers"]

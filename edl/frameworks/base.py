@@ -152,8 +152,8 @@ class Mode(msgspec.Struct, frozen=True):
     """The role whose hosts are published, one per line, and whose pods learn if they join later."""
     threads: bool = False
     """A worker without GPUs has a slot for each CPU that it requests."""
-    launchers: tuple[str, ...] = ()
-    """The programs that start a process for each GPU of a pod; any other program uses one GPU."""
+    one_gpu: bool = False
+    """A program that none of the framework's launchers starts uses one GPU of its pod."""
     rendezvous_env: tuple[str, ...] = ()
     """Variables by which the launchers meet: they do not with other values than ours."""
     port: int = 0
@@ -213,10 +213,15 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     """The mode in which pods wait for each other, and do not train below the minimum."""
     host_role: str = ""
     """The role whose first pod peers address by its bare host name if the job has no other role."""
+    launchers: tuple[str, ...] = ()
+    """Parts of a command line that name the programs which start the processes of a pod."""
 
     @cached_property
     def kinds(self) -> Mapping[str, RoleKind]:
         return {kind.name: kind for kind in self.roles}
+
+    def launches(self, command_line: str) -> bool:
+        return any(launcher in command_line for launcher in self.launchers)
 
     def completion_role(self, roles: Sequence[str]) -> str:
         """Which of the roles decides; empty if none of them can."""

@@ -143,7 +143,7 @@ FRAMEWORK: Final = Framework(
             ResizePolicy.RESTART,
             roles=(_TRAINER,),
             port=_PORT,
-            launchers=_LAUNCHERS,
+            one_gpu=True,
             rendezvous_env=("POD_IP", "PADDLE_MASTER", "PADDLE_NNODES"),
         ),
     ),
@@ -151,4 +151,5 @@ FRAMEWORK: Final = Framework(
     port=7164,
     at_start=at_start,
     settings=paddle_cloud.SETTINGS,
+    launchers=_LAUNCHERS,
 )

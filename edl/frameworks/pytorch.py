@@ -23,6 +23,15 @@ _COOLDOWN: Final = Cooldown(timedelta(seconds=60), "torchrun")
 _RESTARTS: Final = "1000"
 """Each worker that leaves costs every other worker one restart."""
 
+_LAUNCHERS: Final = (
+    "torchrun",
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "accelerate launch",
+    "accelerate.commands.launch",
+)
+"""All of them run torchrun's agent."""
+
 _STORE: Final = """\
 import pickle, signal, sys, time
 # Not 0: it is told to leave, and has not succeeded.
@@ -65,8 +74,12 @@ def _worker(spec: JobSpec) -> Needs:
         "PET_MONITOR_INTERVAL": "1",
     }
     # torchrun's agents end together, so the first success is that of all. An agent that joins later
-    # or returns finds the rendezvous closed and fails: that must not fail a finished Job.
-    return Needs(env=tuple(Env(*pair) for pair in pairs.items()), any_decides=True)
+    # finds the rendezvous closed and fails: that must not fail a finished Job. At a fixed size none
+    # joins late, and each success counts: other programs' workers end one after the other.
+    return Needs(
+        env=tuple(Env(*pair) for pair in pairs.items()),
+        any_decides=spec.scaling.min < spec.scaling.max,
+    )
 
 
 def _meeting(spec: JobSpec) -> tuple[str, str]:
@@ -97,4 +110,5 @@ FRAMEWORK: Final = Framework(
     min_peers_env="PET_NNODES",
     rendezvous_mode="elastic",
     host_role=_WORKER,
+    launchers=_LAUNCHERS,
 )

@@ -3,7 +3,7 @@
 Each function takes a manifest that kubectl-edl has not completed before.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from edl import contract
@@ -18,7 +18,7 @@ from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS, needs_all_ranks
 from edl.frameworks.base import Needs, PeerAccess
 from edl.inject.pods import gpus
-from edl.inject.warnings import request_warnings
+from edl.inject.warnings import launcher_warnings, request_warnings
 from edl.spec import addresses, index_rules
 from edl.spec.failure_policy import FAILS, exit_code_rules
 from edl.spec.job_spec import JobSpec
@@ -38,8 +38,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     yield from _of_account(manifest, spec, needs)
     yield from _of_start(pod, spec, needs)
     yield from _of_network(pod, spec)
-    yield from _of_gpus(pod, spec)
-    yield from _of_rendezvous(pod, spec)
+    yield from launcher_warnings.warnings(manifest, spec, needs)
     if manifest.get("kind") != "Pod":
         yield from _of_repetition(manifest)
         yield from _of_size(manifest, spec)
@@ -136,46 +135,6 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
             f"hostNetwork: pods have the host names of their nodes, so no {spec.role} becomes the "
             f"host of the rendezvous: add the role rendezvous in {contract.ROLES}"
         )
-
-
-def _of_gpus(pod: Json, spec: JobSpec) -> Iterator[str]:
-    """Several GPUs in a pod whose program may use one; what its image starts is unknown here."""
-    framework = FRAMEWORKS[spec.framework]
-    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
-    count = gpus.whole_gpus(pod, spec.resources.gpu)
-    if mode and mode.launchers and count > 1 and not _is_launched(pod, mode.launchers):
-        launcher = mode.launchers[0]
-        yield (
-            f"{contract.GPU}: a program that {launcher} does not start uses one of the {count} "
-            f"GPUs of its pod: start it by python3 -m {launcher}, or ask for 1 and for {count} "
-            "times as many pods"
-        )
-
-
-def _is_launched(pod: Json, launchers: Collection[str]) -> bool:
-    return any(_launched(pod, launchers))
-
-
-def _launched(pod: Json, launchers: Collection[str]) -> Iterator[Json]:
-    """The containers that run one of the launchers."""
-    for container in pod.get("containers") or ():
-        words = (*(container.get("command") or ()), *(container.get("args") or ()))
-        if any(launcher in word for word in words for launcher in launchers):
-            yield container
-
-
-def _of_rendezvous(pod: Json, spec: JobSpec) -> Iterator[str]:
-    """Variables of the user's own, which a container keeps, where launchers need ours."""
-    mode = FRAMEWORKS[spec.framework].mode(spec.mode, [bounds.role for bounds in spec.all_roles])
-    if not mode:
-        return
-    for container in _launched(pod, mode.launchers):
-        variables = {entry.get("name") for entry in container.get("env") or ()}
-        if hidden := [name for name in mode.rendezvous_env if name in variables]:
-            yield (
-                f"env {', '.join(hidden)}: with other values than kubectl-edl's, "
-                f"{mode.launchers[0]} does not meet its peers: leave out what sets them"
-            )
 
 
 def _of_repetition(manifest: Json) -> Iterator[str]:

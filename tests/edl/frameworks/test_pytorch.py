@@ -117,11 +117,24 @@ def test_a_users_own_variable_stays() -> None:
     assert (found["MAX_RESTARTS"], found["NNODES"]) == ("3", "2:4")
 
 
-def test_the_first_worker_that_succeeds_completes_the_training() -> None:
+def test_the_first_of_workers_that_come_and_go_completes_the_training() -> None:
     policy = {"rules": [{"succeededCount": 1}]}
     assert created(pytorch("worker"))["spec"]["successPolicy"] == policy
     assert created(alone())["spec"]["successPolicy"] == policy
     assert "successPolicy" not in created(pytorch("rendezvous"))["spec"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        job(framework="pytorch", spec={"parallelism": 4, "completions": 4}),
+        pytorch("worker", "rendezvous=1,worker=4"),
+    ],
+    ids=["alone", "with a rendezvous"],
+)
+def test_each_worker_of_a_fixed_number_has_to_succeed(manifest: Json) -> None:
+    """Rank 0 of a program that torchrun did not start may still save the model."""
+    assert "successPolicy" not in created(manifest)["spec"]
 
 
 def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:

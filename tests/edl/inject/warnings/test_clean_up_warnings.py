@@ -17,8 +17,8 @@ def said(manifest: Json, clean_up: str = "None") -> int:
     return sum(contract.CLEAN_UP in text for text in create(manifest).warnings)
 
 
-def workers(framework: str, **spec: Any) -> Json:  # noqa: ANN401 - JSON
-    return job(framework=framework, min="3", max="3", spec={"parallelism": 3} | spec)
+def workers(framework: str, most: str = "4", **spec: Any) -> Json:  # noqa: ANN401 - JSON
+    return job(framework=framework, min="3", max=most, spec={"parallelism": 3} | spec)
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
@@ -36,4 +36,5 @@ def test_none_keeps_pods_of_other_jobs_and_of_work_items() -> None:
 
 def test_a_job_that_waits_for_all_of_its_pods_ends_none() -> None:
     everyone = {"rules": [{"succeededCount": 3}]}
-    assert said(workers("pytorch", successPolicy=everyone)) == 0
+    assert said(workers("tensorflow", "3", successPolicy=everyone)) == 0
+    assert said(workers("pytorch", "3")) == 0

@@ -1,0 +1,71 @@
+"""Warnings for programs whose launcher, or lack of one, does not suit what kubectl-edl writes.
+
+What an image starts without a command is unknown here, and so is what a script of its own runs.
+"""
+
+from collections.abc import Iterator
+
+from edl import contract
+from edl.contract.manifest_parts import command_line, pod_of
+from edl.frameworks import FRAMEWORKS
+from edl.frameworks.base import Framework, Needs
+from edl.inject.pods import gpus
+from edl.spec.job_spec import JobSpec
+from edl.writes import Json
+
+
+def warnings(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+    framework, pod = FRAMEWORKS[spec.framework], pod_of(manifest).get("spec") or {}
+    if manifest.get("kind") != "Pod":
+        yield from _of_end(manifest.get("spec") or {}, pod, spec, needs)
+    yield from _of_gpus(pod, spec, framework)
+    yield from _of_rendezvous(pod, spec, framework)
+
+
+def _of_end(job: Json, pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+    """Workers that may not end together, where the first that ends is the end of all."""
+    framework = FRAMEWORKS[spec.framework]
+    commands = any(container.get("command") for container in pod.get("containers") or ())
+    if not needs.any_decides or job.get("successPolicy") or not commands:
+        return
+    if not any(_launched(pod, framework)):
+        launcher = framework.launchers[0]
+        yield (
+            f"{contract.MAX}: the first {spec.role} that exits with 0 completes the training and "
+            f"ends the others, because those of {launcher} end together: if it does not start "
+            f"this program, write spec.successPolicy, or {contract.MIN} and {contract.MAX} alike"
+        )
+
+
+def _of_gpus(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
+    """Several GPUs in a pod whose program may use one."""
+    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    count = gpus.whole_gpus(pod, spec.resources.gpu)
+    if mode and mode.one_gpu and count > 1 and not any(_launched(pod, framework)):
+        launcher = framework.launchers[0]
+        yield (
+            f"{contract.GPU}: a program that {launcher} does not start uses one of the {count} "
+            f"GPUs of its pod: start it by python3 -m {launcher}, or ask for 1 and for {count} "
+            "times as many pods"
+        )
+
+
+def _of_rendezvous(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
+    """Variables of the user's own, which a container keeps, where launchers need ours."""
+    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    if not mode:
+        return
+    for container in _launched(pod, framework):
+        variables = {entry.get("name") for entry in container.get("env") or ()}
+        if hidden := [name for name in mode.rendezvous_env if name in variables]:
+            yield (
+                f"env {', '.join(hidden)}: with other values than kubectl-edl's, "
+                f"{framework.launchers[0]} does not meet its peers: leave out what sets them"
+            )
+
+
+def _launched(pod: Json, framework: Framework) -> Iterator[Json]:
+    """The containers that run one of the framework's launchers."""
+    for container in pod.get("containers") or ():
+        if framework.launches(command_line(container)):
+            yield container
