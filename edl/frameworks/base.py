@@ -208,7 +208,8 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     """The role whose hosts are published to the launcher; empty if there is none."""
     settings: tuple[FrameworkOption, ...] = ()
     min_peers_env: str = ""
-    """The variable that gives pods the number of peers to wait for: `4`, or `4:8`."""
+    """The variable that gives pods the number of peers to wait for: `4`, or `4:8`; launchers prefer
+    their own option."""
     rendezvous_mode: str = ""
     """The mode in which pods wait for each other, and do not train below the minimum."""
     host_role: str = ""

@@ -48,9 +48,9 @@ def _check_injected(target: ResizeTarget, manifest: Json) -> None:
 
 def _check_fewest(target: ResizeTarget, size: int, manifest: Json) -> None:
     """Refuse fewer pods than wait for each other: the webhook would refuse such a min, too."""
-    from edl.inject.peer_counts import awaited
+    from edl.inject.peer_counts import told
 
-    low = awaited(manifest, FRAMEWORKS[target.job.framework].min_peers_env)
+    low = told(manifest, FRAMEWORKS[target.job.framework]).least
     if 0 < size < low:
         raise Refused(
             f"{target.name} takes {low} at least, its pods wait for that many; "

@@ -3,21 +3,29 @@
 What an image starts without a command is unknown here, and so is what a script of its own runs.
 """
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from edl import contract
 from edl.contract.manifest_parts import command_line, pod_of
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Needs
+from edl.inject import peer_counts
 from edl.inject.pods import gpus
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
+
+_STANDALONE: Final = re.compile(r"--standalone\b")
+_STATIC: Final = re.compile(r"--rdzv[_-]backend[=\s]+[\"']?static\b")
 
 
 def warnings(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     framework, pod = FRAMEWORKS[spec.framework], pod_of(manifest).get("spec") or {}
     if manifest.get("kind") != "Pod":
         yield from _of_end(manifest.get("spec") or {}, pod, spec, needs)
+        yield from _of_peers(manifest, spec, framework)
+    yield from _of_meeting(pod, spec, framework)
     yield from _of_gpus(pod, spec, framework)
     yield from _of_rendezvous(pod, spec, framework)
 
@@ -35,6 +43,29 @@ def _of_end(job: Json, pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
             f"ends the others, because those of {launcher} end together: if it does not start "
             f"this program, write spec.successPolicy, or {contract.MIN} and {contract.MAX} alike"
         )
+
+
+def _of_peers(job: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
+    """A number of the user's own that leaves some of the pods out of the training."""
+    _, most, source = peer_counts.told(job, framework)
+    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    if mode and source and source not in mode.rendezvous_env and most < spec.scaling.max:
+        yield (
+            f"{source}: at most {most} of {spec.scaling.max} × {spec.role} train together, and the "
+            "others hold their resources idle: remove it from the pod template"
+        )
+
+
+def _of_meeting(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
+    """Options with which launchers do not meet, or not at any size but the largest."""
+    low, high = spec.scaling.min, spec.scaling.max
+    for option, alone in ((_STANDALONE, high == 1), (_STATIC, low == high)):
+        for container in _launched(pod, framework):
+            if not alone and (match := option.search(command_line(container))):
+                yield (
+                    f"{match[0]}: each {spec.role} trains alone, or waits for peers that it never "
+                    "meets: remove it from the pod template"
+                )
 
 
 def _of_gpus(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
