@@ -108,6 +108,32 @@ def command_line(container: Mapping[str, Any]) -> str:
     return " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
 
 
+def mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - JSON
+    """The value if it is an object; an empty one if not."""
+    return value if isinstance(value, dict) else {}
+
+
+def default_container(names: Sequence[str], annotated: str | None) -> int:
+    """The position of the container that users mean: the one that an annotation names, else 0.
+
+    Istio and Argo Workflows put containers of their own before it.
+    """
+    return names.index(annotated) if annotated in names else 0
+
+
+def training_container(pod: Mapping[str, Any]) -> int:
+    """The position of the default container of a bare pod or a pod template."""
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    names = [container.get("name") for container in containers]
+    return default_container(names, annotations(pod).get(contract.DEFAULT_CONTAINER))
+
+
+def moved(items: Sequence[Any], source: int, target: int) -> list[Any]:
+    """The items, one of which is moved to another position."""
+    others = [*items[:source], *items[source + 1 :]]
+    return [*others[:target], *items[source : source + 1], *others[target:]]
+
+
 def with_first_container(pod: dict[str, Any], **fields: object) -> dict[str, Any]:
     """The pod spec with these fields of its first container replaced."""
     first, *others = pod["containers"]

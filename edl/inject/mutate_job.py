@@ -3,7 +3,7 @@
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import metadata
+from edl.contract.manifest_parts import metadata, moved, training_container
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
 from edl.inject.pods import env_limits, gpus, kubeshare, mutate_pod, scheduling_gates
@@ -75,7 +75,7 @@ def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     """The completed metadata and spec of a pod template or a bare pod."""
     metadata = kubeshare.with_share(template.get("metadata") or {}, spec)
     labels = dict(needs.labels) | _identity(spec) | (metadata.get("labels") or {})
-    completed = mutate_pod.complete(template.get("spec") or {}, spec, needs, image)
+    completed = _with_containers(template, spec, needs, image)
     metadata = metadata | {"labels": labels}
     if needs.annotations:
         annotations = metadata.get("annotations") or {}
@@ -86,3 +86,13 @@ def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
         "metadata": metadata,
         "spec": scheduling_gates.with_placement(gpus.placed(completed, labels), spec, labels),
     }
+
+
+def _with_containers(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
+    """The completed pod spec. What belongs to one container goes to the training container."""
+    pod, position = template.get("spec") or {}, training_container(template)
+    if not position:
+        return mutate_pod.complete(pod, spec, needs, image)
+    first = pod | {"containers": moved(pod["containers"], position, 0)}
+    completed = mutate_pod.complete(first, spec, needs, image)
+    return completed | {"containers": moved(completed["containers"], 0, position)}

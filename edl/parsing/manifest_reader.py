@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import StrEnum
-from functools import cached_property
-from math import ceil, inf
+from math import inf
 from typing import Any, Final, TypeVar
 
 from edl import contract, device_templates
 from edl.contract import pod_limits
-from edl.contract.manifest_parts import has_our_prefix
+from edl.contract.manifest_parts import has_our_prefix, mapping
 from edl.dns_names import is_dns_subdomain
 from edl.durations import EXAMPLES, parse_duration
 from edl.errors import Finding
@@ -36,9 +35,9 @@ class ManifestReader:
     """
 
     def __init__(self, manifest: Json) -> None:
-        metadata = _mapping(manifest.get("metadata"))
-        spec = _mapping(manifest.get("spec"))
-        template = _mapping(spec.get("template"))
+        metadata = mapping(manifest.get("metadata"))
+        spec = mapping(manifest.get("spec"))
+        template = mapping(spec.get("template"))
         self.findings: Final[list[Finding]] = []
         self._misread: Final[set[str]] = set()
         self.is_pod: Final = manifest.get("kind") == "Pod"
@@ -49,8 +48,12 @@ class ManifestReader:
         self.labels: Final = self._texts(metadata, "labels")
         self.annotations: Final = self._texts(metadata, "annotations")
         self.job: Final = {} if self.is_pod else spec
-        self.pod: Final = spec if self.is_pod else _mapping(template.get("spec"))
-        self.pod_labels: Final = _mapping(_mapping(template.get("metadata")).get("labels"))
+        self.pod: Final = spec if self.is_pod else mapping(template.get("spec"))
+        of_template = mapping(template.get("metadata"))
+        self.pod_labels: Final = mapping(of_template.get("labels"))
+        self.pod_annotations: Final = mapping(
+            (metadata if self.is_pod else of_template).get("annotations")
+        )
         self.created: Final = contract.INJECTED_MAX in self.annotations
 
     def _texts(self, metadata: Mapping[str, Any], place: str) -> Mapping[str, str]:
@@ -59,7 +62,7 @@ class ManifestReader:
             name: value
             if isinstance(value, str)
             else self._text(f"metadata.{place}[{name}]", value)
-            for name, value in _mapping(metadata.get(place)).items()
+            for name, value in mapping(metadata.get(place)).items()
             if isinstance(value, str) or has_our_prefix(str(name))
         }
 
@@ -82,29 +85,6 @@ class ManifestReader:
             return self.count(contract.SIZE, most=MOST_REPLICAS) or 1
         given = self.whole("parallelism")
         return 1 if given is None else given
-
-    @cached_property
-    def own_gpus(self) -> int:
-        """Whole GPUs that the pod's containers request: the largest amount of one container."""
-        containers = self.pod.get("containers")
-        limits = [
-            _mapping(_mapping(_mapping(container).get("resources")).get("limits"))
-            for container in (containers if isinstance(containers, list) else [])
-        ]
-        texts = [str(limit.get(contract.GPU_RESOURCE)) for limit in limits]
-        return max((int(text) for text in texts if _WHOLE.fullmatch(text)), default=0)
-
-    @property
-    def own_cpus(self) -> int:
-        """CPUs that the first container requests, rounded up to whole ones; 0 without a request."""
-        containers = self.pod.get("containers")
-        first = containers[0] if isinstance(containers, list) and containers else None
-        resources = _mapping(_mapping(first).get("resources"))
-        asked = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
-        try:
-            return ceil(quantity(str(asked.get("cpu", 0))))
-        except ValueError:
-            return 0  # the API server reports it
 
     @property
     def completions(self) -> int | None:
@@ -290,7 +270,3 @@ class ManifestReader:
         if amount < 1 or amount != int(amount):
             self.found(path, f'"{text}"', "whole bytes, such as 3Gi")
         return int(amount)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - JSON enters here
-    return value if isinstance(value, dict) else {}

@@ -11,6 +11,7 @@ from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.role_bounds import check_ranks, check_work_items, read_bounds, read_roles
+from edl.spec.container_resources import own_cpus, own_gpus
 from edl.spec.job_spec import (
     POD_POLICIES,
     JobSpec,
@@ -64,6 +65,7 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
     bounds = read_bounds(form, role, all_roles)
     mode = _mode(form, framework, all_roles or (bounds,))
     _check(form, framework, bounds, mode, all_roles)
+    threads = mode and mode.threads and role == framework.worker
     return JobSpec(
         namespace=form.namespace,
         name=form.name,
@@ -75,9 +77,7 @@ def _read(form: ManifestReader, framework: Framework) -> JobSpec:
         indexed=framework.ranked,
         scaling=_scaling(form, framework, bounds, mode),
         scheduling=_scheduling(form, all_roles or (bounds,)),
-        resources=_resources(
-            form, form.own_cpus if mode and mode.threads and role == framework.worker else 0
-        ),
+        resources=_resources(form, own_cpus(form.pod, form.pod_annotations) if threads else 0),
         port=form.count(contract.PORT, most=65535) or (mode and mode.port) or framework.port,
         lifecycle=_lifecycle(form),
         rank=_rank(form, bounds) if form.is_pod else None,
@@ -113,12 +113,12 @@ def _scheduling(form: ManifestReader, all_roles: Sequence[RoleBounds]) -> Schedu
 
 
 def _resources(form: ManifestReader, threads: int) -> ResourceSpec:
-    gpu = form.gpu()
+    gpu, whole = form.gpu(), own_gpus(form.pod)
     return ResourceSpec(
         gpu=gpu,
         kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
-        accelerated=bool(gpu or form.own_gpus),
-        slots=form.count(contract.SLOTS) or form.own_gpus or (gpu.whole if gpu else threads) or 1,
+        accelerated=bool(gpu or whole),
+        slots=form.count(contract.SLOTS) or whole or (gpu.whole if gpu else threads) or 1,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.contract.manifest_parts import annotations
+from edl.contract.manifest_parts import annotations, default_container
 from edl.kube.decode.schemas import ENDED_PHASES
 from edl.kube.option_group import option, option_group
 from edl.model import ObjectRef, Role, TrainingJob
@@ -131,8 +131,7 @@ def _container(pod: Json, name: str) -> str | None:
     names = _containers(pod)
     if name:
         return name if name in names else None
-    usual = annotations(pod).get(contract.DEFAULT_CONTAINER)
-    return usual if usual in names else names[0]
+    return names[default_container(names, annotations(pod).get(contract.DEFAULT_CONTAINER))]
 
 
 def _source(role: Role, pod: Json, container: str) -> LogTarget:

@@ -9,6 +9,7 @@ import msgspec
 from edl import contract, node_affinity
 from edl.annotations import leaving_workers
 from edl.annotations.failed_attempts import quoted
+from edl.contract.manifest_parts import default_container
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Denied
 from edl.kube.decode.schemas import (
@@ -166,10 +167,8 @@ def _of_containers(pod: PodObject) -> PodContainers:
 
 
 def _training_container(pod: PodObject) -> str:
-    """The container that users mean (Istio and Linkerd put theirs before it), else the first."""
     names = [container.name for container in pod.spec.containers]
-    named = pod.metadata.annotations.container
-    return named if named in names else next(iter(names), "")
+    return names[default_container(names, pod.metadata.annotations.container)] if names else ""
 
 
 def _runs(status: ContainerStatus, *, over: bool) -> TrainingRuns:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from edl import contract
 from edl.parsing.manifest_reader import ManifestReader
+from edl.spec.container_resources import own_gpus
 from edl.writes import Json
 from tests.edl.manifests import job, pod, role_manifest
 
@@ -127,7 +128,7 @@ def manifests(draw: st.DrawFn, framework: str) -> Json:
     waits = manifest["metadata"]["labels"].get(contract.ROLE) == "launcher"
     # KubeShare would not wait for a launcher's host list: a share on it is refused. So it is beside
     # whole GPUs of a container's own.
-    whole = waits or ManifestReader(manifest).own_gpus
+    whole = waits or own_gpus(ManifestReader(manifest).pod)
     gpus = draw(st.sampled_from(_GPUS[:2] if whole else _GPUS))
     named = {contract.PREFIX + name.replace("_", "-"): text for name, text in gpus.items()}
     manifest["metadata"]["labels"] |= draw(_TEXTS) | named
