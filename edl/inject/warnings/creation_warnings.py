@@ -13,6 +13,7 @@ from edl.contract.manifest_parts import (
     labels,
     pod_of,
     service_account,
+    training_container,
 )
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS, needs_all_ranks
@@ -37,6 +38,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     needs, pod = FRAMEWORKS[spec.framework].describe(spec), pod_of(manifest).get("spec") or {}
     yield from _of_account(manifest, spec, needs)
     yield from _of_start(pod, spec, needs)
+    yield from _of_keys(manifest, spec, needs)
     yield from _of_network(pod, spec)
     yield from launcher_warnings.warnings(manifest, spec, needs)
     if manifest.get("kind") != "Pod":
@@ -104,6 +106,28 @@ def _has_token(pod: Json) -> bool:
         item for volume in volumes for item in (volume.get("projected") or {}).get("sources") or ()
     )
     return any(source.get("serviceAccountToken") for source in sources)
+
+
+def _of_keys(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+    """Pods that mount the training job's key pair, which ssh and sshd cannot use there."""
+    part = pod_of(manifest)
+    pod, position = part.get("spec") or {}, training_container(part)
+    container: Json = ((pod.get("containers") or ())[position:] or ({},))[0]
+    mounts = container.get("volumeMounts") or ()
+    if not needs.ssh_keys or any(one.get("mountPath") == contract.SSH_DIRECTORY for one in mounts):
+        return
+    context = (pod.get("securityContext") or {}) | (container.get("securityContext") or {})
+    dials = spec.role != FRAMEWORKS[spec.framework].publishes
+    if dials and context.get("fsGroup") is not None:
+        yield (
+            "securityContext.fsGroup: Kubernetes lets that group read the key pair of the training "
+            "job, and ssh refuses such a key: leave it out, or use mode kubexec"
+        )
+    if context.get("runAsUser") or context.get("runAsNonRoot"):
+        yield (
+            "securityContext: only root may read the key pair of the training job, and start sshd: "
+            f"run this {spec.role} as root, or use mode kubexec"
+        )
 
 
 def found_by_labels(spec: JobSpec) -> bool:
