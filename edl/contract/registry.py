@@ -216,7 +216,7 @@ PADDLE_TRAINER_ID | | the index
 PADDLE_TRAINERS_NUM | | the annotation `{keys.WORKERS}`
 PADDLE_TRAINER_ENDPOINTS | | the annotation `{keys.CLUSTER}`
 PADDLE_CURRENT_ENDPOINT | | collective: this trainer's `host:port`
-PADDLE_DISTRI_BACKEND | | collective without GPUs: gloo
+PADDLE_DISTRI_BACKEND | | collective without GPUs or other devices: gloo
 FLAGS_selected_gpus | | collective with GPUs: the first
 TRAINING_ROLE | | TRAINER or PSERVER
 PADDLE_PSERVERS_IP_PORT_LIST | | ps: the servers' `host:port,…`
@@ -244,7 +244,7 @@ PADDLE_INIT_PORTS_NUM | | cloud: the annotation `{keys.PORTS_NUM}`
 PADDLE_INIT_PORTS_NUM_FOR_SPARSE | | cloud: the annotation `{keys.PORTS_NUM_FOR_SPARSE}`
 PADDLE_INIT_NUM_GRADIENT_SERVERS | | cloud: as TRAINERS
 PADDLE_INIT_NUM_PASSES | | cloud: the annotation `{keys.PASSES}`
-PADDLE_INIT_USE_GPU | | cloud: 1 with a GPU
+PADDLE_INIT_USE_GPU | | cloud: 1 with a GPU, 0 without any device
 LD_LIBRARY_PATH | | cloud: CUDA's libraries
 NAMESPACE | | cloud: the pod's namespace
 [label: webhook]

@@ -48,11 +48,6 @@ def _collective(spec: JobSpec) -> Needs:
 
     Launchers meet at the first trainer: the one whose POD_IP is the master's host.
     """
-    backend = (
-        ("FLAGS_selected_gpus", "0")
-        if spec.resources.accelerated
-        else ("PADDLE_DISTRI_BACKEND", "gloo")
-    )
     host, (first,) = addresses.own_host(spec), addresses.hosts(spec, _TRAINER, 1)
     env = (
         Env("PADDLE_TRAINER_ID", addresses.INDEX),
@@ -62,9 +57,16 @@ def _collective(spec: JobSpec) -> Needs:
         Env("PADDLE_JOB_ID", spec.job),
         Env("POD_IP", host),
         Env("TRAINING_ROLE", _TRAINER.upper()),
-        Env(*backend),
+        *_backend(spec),
     )
     return Needs(env=env, ports=((_PORT_NAME, spec.port),))
+
+
+def _backend(spec: JobSpec) -> tuple[Env, ...]:
+    """What a program of one process computes on; Paddle itself finds out for unknown devices."""
+    if spec.resources.accelerated:
+        return (Env("FLAGS_selected_gpus", "0"),)
+    return () if spec.resources.other_devices else (Env("PADDLE_DISTRI_BACKEND", "gloo"),)
 
 
 def _ps(spec: JobSpec) -> Needs:

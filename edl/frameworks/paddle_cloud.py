@@ -11,7 +11,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Denied, Finding
 from edl.frameworks.base import Companion, Env, FrameworkOption, Needs
-from edl.spec.job_spec import JobSpec
+from edl.spec.job_spec import JobSpec, ResourceSpec
 
 _LAST_PORT: Final = 65535
 _MOST_PORTS: Final = 1000
@@ -76,6 +76,12 @@ def _ports(spec: JobSpec) -> tuple[tuple[str, int], ...]:
     return tuple((f"jobport-{port}", port) for port in range(spec.port, spec.port + count))
 
 
+def _use_gpu(resources: ResourceSpec) -> dict[str, str]:
+    """Whether there are GPUs; Paddle itself finds out for unknown devices."""
+    unknown = resources.other_devices and not resources.accelerated
+    return {} if unknown else {"PADDLE_INIT_USE_GPU": str(int(resources.accelerated))}
+
+
 def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
     entry = spec.setting(contract.ENTRYPOINT)
     # Bare pods are never resized: they are all pods of the job.
@@ -91,7 +97,7 @@ def _env(spec: JobSpec, *, tolerant: bool) -> tuple[Env, ...]:
         "PADDLE_INIT_PORTS_NUM": spec.setting(contract.PORTS_NUM),
         "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": spec.setting(contract.PORTS_NUM_FOR_SPARSE),
         "PADDLE_INIT_NUM_PASSES": spec.setting(contract.PASSES),
-        "PADDLE_INIT_USE_GPU": str(int(spec.resources.accelerated)),
+        **_use_gpu(spec.resources),
         "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
     }
     # With a master the number of trainers may vary; without one they wait for exactly this number.

@@ -11,7 +11,7 @@ from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.role_bounds import check_ranks, check_work_items, read_bounds, read_roles
-from edl.spec.container_resources import own_cpus, own_gpus
+from edl.spec.container_resources import has_other_devices, own_cpus, own_gpus
 from edl.spec.job_spec import (
     POD_POLICIES,
     JobSpec,
@@ -113,12 +113,14 @@ def _scheduling(form: ManifestReader, all_roles: Sequence[RoleBounds]) -> Schedu
 
 
 def _resources(form: ManifestReader, threads: int) -> ResourceSpec:
-    gpu, whole = form.gpu(), own_gpus(form.pod)
+    gpu, whole, others = form.gpu(), own_gpus(form.pod), has_other_devices(form.pod)
+    usual = gpu.whole if gpu else 0 if others else threads
     return ResourceSpec(
         gpu=gpu,
         kubeshare=form.choice(contract.KUBESHARE, KubeShare, KubeShare.TWO),
         accelerated=bool(gpu or whole),
-        slots=form.count(contract.SLOTS) or whole or (gpu.whole if gpu else threads) or 1,
+        other_devices=others,
+        slots=form.count(contract.SLOTS) or whole or usual or 1,
     )
 
 

@@ -118,7 +118,9 @@ class ResourceSpec(msgspec.Struct, frozen=True):
     gpu: Gpu | None = None
     kubeshare: contract.KubeShare = contract.KubeShare.TWO
     accelerated: bool = False
-    """The pod has a GPU or a share of one, by its label or by its containers' limits."""
+    """The pod has an NVIDIA GPU or a share of one, by its label or by its containers' limits."""
+    other_devices: bool = False
+    """A container has devices of another resource, or of a claim: they may be GPUs."""
     slots: int = 1
     """Processes that a launcher starts in the pod."""
 

@@ -15,6 +15,13 @@ ELASTIC = "master=1,trainer=1..3"
 SERVED = "pserver=2,trainer=1..4"
 ROLES = ("master", "pserver", "trainer")
 OURS = contract.COMPLETION_INDEX_ENV
+OTHER_DEVICES: tuple[Json, ...] = (
+    {"limits": {"nvidia.com/mig-3g.40gb": "1"}},
+    {"limits": {"nvidia.com/gpu.shared": "1"}},
+    {"limits": {"amd.com/gpu": "8"}},
+    {"claims": [{"name": "gpu"}]},
+)
+"""Devices that may be GPUs, of a container."""
 
 
 def paddle(role: str, roles: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON

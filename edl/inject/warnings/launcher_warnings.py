@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from edl import contract
-from edl.contract.manifest_parts import command_line, pod_of
+from edl.contract.manifest_parts import annotations, command_line, pod_of
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Needs
 from edl.inject import peer_counts
 from edl.inject.pods import gpus
+from edl.spec.container_resources import other_devices
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
@@ -28,6 +31,7 @@ def warnings(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     yield from _of_meeting(pod, spec, framework)
     yield from _of_gpus(pod, spec, framework)
     yield from _of_rendezvous(pod, spec, framework)
+    yield from _of_slots(manifest, spec, framework)
 
 
 def _of_end(job: Json, pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
@@ -93,6 +97,35 @@ def _of_rendezvous(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[s
                 f"env {', '.join(hidden)}: with other values than kubectl-edl's, "
                 f"{framework.launchers[0]} does not meet its peers: leave out what sets them"
             )
+
+
+def _of_slots(manifest: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
+    """Several devices that may be GPUs, and one process, in pods with one for each slot."""
+    pod = pod_of(manifest).get("spec") or {}
+    several = [f"{most} {name}" for name, most in other_devices(pod).items() if most > 1]
+    given = contract.SLOTS in annotations(manifest) or spec.resources.accelerated
+    if several and not given and _has_processes(spec, framework) and not _is_told(pod):
+        yield (
+            f"{contract.SLOTS}: one process starts in each pod, and has {', '.join(several)}: set "
+            "the annotation to the number of processes"
+        )
+
+
+def _has_processes(spec: JobSpec, framework: Framework) -> bool:
+    """Whether the number of slots makes a difference to the pods of the training job."""
+    if spec.role == framework.publishes:
+        return True  # in its host list
+    more = replace(spec, resources=replace(spec.resources, slots=spec.resources.slots + 1))
+    return framework.describe(more) != framework.describe(spec)
+
+
+def _is_told(pod: Json) -> bool:
+    """Whether the user gives the number of processes to the launcher."""
+    return any(
+        "nproc" in command_line(container)
+        or any("NPROC" in str(entry.get("name")) for entry in container.get("env") or ())
+        for container in pod.get("containers") or ()
+    )
 
 
 def _launched(pod: Json, framework: Framework) -> Iterator[Json]:

@@ -22,6 +22,7 @@ from tests.edl.kubelet import told
 from tests.edl.manifests import created, pod, pod_spec, template
 from tests.edl.paddle import (
     ELASTIC,
+    OTHER_DEVICES,
     ROLES,
     SERVED,
     TOLERANT,
@@ -135,6 +136,25 @@ def test_trainers_with_a_gpu_take_the_first_that_they_see() -> None:
     found = env(alone(gpu="1"))
     assert found["FLAGS_selected_gpus"] == "0"
     assert "PADDLE_DISTRI_BACKEND" not in found
+
+
+@pytest.mark.parametrize("resources", OTHER_DEVICES)
+def test_paddle_finds_out_what_other_devices_are(resources: Json) -> None:
+    """gloo would mean CPUs, in a build with CUDA too (`is_cpu_only` of distributed/parallel.py)."""
+    containers = [{"name": "a", "image": "b", "resources": resources}]
+    found = env(alone(pod={"containers": containers}))
+    assert {"FLAGS_selected_gpus", "PADDLE_DISTRI_BACKEND"}.isdisjoint(found)
+    labelled = env(alone(gpu="1", pod={"containers": containers}))
+    assert labelled["FLAGS_selected_gpus"] == "0"
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"cpu": "4", "hugepages-2Mi": "1Gi"}, {"kubernetes.io/batch-cpu": "4"}, {"amd.com/gpu": "0"}],
+)
+def test_trainers_without_devices_use_gloo(limits: Json) -> None:
+    containers = [{"name": "a", "image": "b", "resources": {"limits": limits}}]
+    assert env(alone(pod={"containers": containers}))["PADDLE_DISTRI_BACKEND"] == "gloo"
 
 
 def test_launchers_of_one_training_meet_at_the_first_trainer() -> None:

@@ -17,7 +17,18 @@ from edl.steps.dependents import dependents_of
 from edl.writes import Create, Json
 from tests.edl import trainings
 from tests.edl.manifests import created, pod, pod_spec, template
-from tests.edl.paddle import ELASTIC, ROLES, STATIC, TOLERANT, cloud, env, first, hosts, paddle
+from tests.edl.paddle import (
+    ELASTIC,
+    OTHER_DEVICES,
+    ROLES,
+    STATIC,
+    TOLERANT,
+    cloud,
+    env,
+    first,
+    hosts,
+    paddle,
+)
 from tests.edl.readings import annotation, findings
 
 
@@ -105,6 +116,13 @@ def test_a_trainer_counts_its_gpus_or_its_cpus(asked: Json, count: str, use_gpu:
     found = env(cloud("trainer", **asked))
     assert found["PADDLE_INIT_TRAINER_COUNT"] == count
     assert found["PADDLE_INIT_USE_GPU"] == use_gpu
+
+
+@pytest.mark.parametrize("resources", OTHER_DEVICES)
+def test_a_trainer_with_other_devices_counts_no_cpus(resources: Json) -> None:
+    found = env(cloud("trainer", pod=asking(**{"requests": {"cpu": "5"}} | resources)))
+    assert found["PADDLE_INIT_TRAINER_COUNT"] == "1"
+    assert "PADDLE_INIT_USE_GPU" not in found
 
 
 @pytest.mark.parametrize(

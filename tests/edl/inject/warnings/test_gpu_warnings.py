@@ -1,4 +1,4 @@
-"""GPUs that a program which no launcher starts leaves idle."""
+"""Devices that a program leaves idle: no launcher starts it, or one that knows no number."""
 
 from typing import Any
 
@@ -55,3 +55,47 @@ def test_a_launcher_starts_a_process_for_each_gpu(command: list[str]) -> None:
 def test_a_mode_of_launchers_needs_no_warning() -> None:
     manifest = role_manifest("trainer", "master=1,trainer=1..2", framework="paddle", gpu="4")
     assert warnings(manifest) == ()
+
+
+def several(framework: str, role: str = "", **fields: Any) -> list[str]:  # noqa: ANN401 - JSON
+    """Warnings for a pod with eight AMD GPUs; those of several roles are a gang."""
+    resources = {"limits": fields.pop("limits", {"amd.com/gpu": "8"})}
+    container = {"name": "main", "image": "rocm", "resources": resources} | fields.pop("own", {})
+    fields |= {"framework": framework, "pod": {"containers": [container]}}
+    lists = {"horovod": "launcher=1,worker=2..4", "paddle": "master=1,trainer=1..2"}
+    manifest = (
+        role_manifest(role, lists[framework], **fields) if role else job(min="1", max="2", **fields)
+    )
+    return [text for text in create(manifest).warnings if "edl.dev/slots" in text]
+
+
+SLOTS = (
+    "edl.dev/slots: one process starts in each pod, and has 8 amd.com/gpu: set the annotation to "
+    "the number of processes"
+)
+
+
+@pytest.mark.parametrize(
+    ("framework", "role"), [("pytorch", ""), ("horovod", "worker"), ("paddle", "trainer")]
+)
+def test_one_process_beside_several_devices_is_told(framework: str, role: str) -> None:
+    assert several(framework, role) == [SLOTS]
+
+
+@pytest.mark.parametrize(
+    ("framework", "fields"),
+    [
+        ("pytorch", {"annotations": {"slots": "1"}}),
+        ("pytorch", {"gpu": "2"}),
+        ("pytorch", {"limits": {"nvidia.com/gpu": "8", "rdma/hca": "8"}}),
+        ("pytorch", {"limits": {"amd.com/gpu": "1"}}),
+        ("pytorch", {"own": {"command": ["torchrun", "--nproc_per_node=8", "train.py"]}}),
+        ("pytorch", {"own": {"env": [{"name": "PET_NPROC_PER_NODE", "value": "8"}]}}),
+        ("horovod", {"role": "launcher"}),
+        ("tensorflow", {}),
+        ("none", {}),
+    ],
+    ids=["own", "label", "nvidia", "one", "option", "variable", "launcher", "tensorflow", "none"],
+)
+def test_devices_that_all_have_a_process_need_no_warning(framework: str, fields: Json) -> None:
+    assert several(framework, **fields) == []
