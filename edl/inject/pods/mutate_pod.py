@@ -178,7 +178,10 @@ def _with_address(pod: Json, spec: JobSpec) -> Json:
 
 
 def _near_its_own(pod: Json, spec: JobSpec) -> Json:
+    """The pod with a preference for nodes of its own, unless its user says how pods are spread."""
     affinity = pod.get("affinity") or {}
+    if pod.get("topologySpreadConstraints"):
+        return pod
     if "podAffinity" in affinity or "podAntiAffinity" in affinity:
         return pod
     term = {

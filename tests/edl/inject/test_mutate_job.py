@@ -143,6 +143,15 @@ def test_an_own_wish_about_neighbours_wins(kind: str) -> None:
     assert pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"] == own
 
 
+def test_an_own_spread_over_nodes_has_no_preference_against_it() -> None:
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
+    own: Json = {"topologySpreadConstraints": [spread | {"whenUnsatisfiable": "ScheduleAnyway"}]}
+    assert "affinity" not in pod_spec(created(role_manifest("ps", pod=own)))
+    assert "affinity" in pod_spec(
+        created(role_manifest("ps", pod={"topologySpreadConstraints": []}))
+    )
+
+
 def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
     own: Json = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
     found = pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"]
