@@ -68,10 +68,20 @@ def _with_sidecars(pod: Json, mount: Json) -> Json:
 def _mounted(container: Json, mount: Json) -> Json:
     """The container with this mount, unless its own mount uses the same path."""
     mounts = container.get("volumeMounts") or []
-    taken = {(entry.get("mountPath") or "").rstrip("/") for entry in mounts}
-    if mount["mountPath"] in taken:
+    if mount["mountPath"] in map(_path, mounts):
         return container
     return container | {"volumeMounts": [*mounts, mount]}
+
+
+def own_mount(container: Json, directory: str) -> bool:
+    """Whether a volume of the user's own is mounted at `directory`, where ours would be."""
+    ours = (volume_name(directory), SSH_VOLUME)
+    mounts = container.get("volumeMounts") or ()
+    return any(_path(mount) == directory and mount.get("name") not in ours for mount in mounts)
+
+
+def _path(mount: Json) -> str:
+    return (mount.get("mountPath") or "").rstrip("/")
 
 
 # The training job's key pair in root's .ssh, where et-operator's images expect it.

@@ -18,7 +18,7 @@ from edl.contract.manifest_parts import (
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS, needs_all_ranks
 from edl.frameworks.base import Needs, PeerAccess
-from edl.inject.pods import gpus
+from edl.inject.pods import gpus, volumes
 from edl.inject.warnings import launcher_warnings, request_warnings
 from edl.spec import addresses, index_rules
 from edl.spec.failure_policy import FAILS, exit_code_rules
@@ -39,6 +39,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     yield from _of_account(manifest, spec, needs)
     yield from _of_start(pod, spec, needs)
     yield from _of_keys(manifest, spec, needs)
+    yield from _of_files(_training_container(manifest), needs)
     yield from _of_network(pod, spec)
     yield from launcher_warnings.warnings(manifest, spec, needs)
     if manifest.get("kind") != "Pod":
@@ -110,11 +111,8 @@ def _has_token(pod: Json) -> bool:
 
 def _of_keys(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     """Pods that mount the training job's key pair, which ssh and sshd cannot use there."""
-    part = pod_of(manifest)
-    pod, position = part.get("spec") or {}, training_container(part)
-    container: Json = ((pod.get("containers") or ())[position:] or ({},))[0]
-    mounts = container.get("volumeMounts") or ()
-    if not needs.ssh_keys or any(one.get("mountPath") == contract.SSH_DIRECTORY for one in mounts):
+    pod, container = pod_of(manifest).get("spec") or {}, _training_container(manifest)
+    if not needs.ssh_keys or volumes.own_mount(container, contract.SSH_DIRECTORY):
         return
     context = (pod.get("securityContext") or {}) | (container.get("securityContext") or {})
     dials = spec.role != FRAMEWORKS[spec.framework].publishes
@@ -128,6 +126,26 @@ def _of_keys(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
             "securityContext: only root may read the key pair of the training job, and start sshd: "
             f"run this {spec.role} as root, or use mode kubexec"
         )
+
+
+def _of_files(container: Json, needs: Needs) -> Iterator[str]:
+    """Volumes of the user's own over live files, to which variables and commands refer."""
+    hidden: dict[str, list[str]] = {}
+    for file in needs.files:
+        if volumes.own_mount(container, file.directory):
+            hidden.setdefault(file.directory, []).append(file.name)
+    for directory, names in hidden.items():
+        yield (
+            f"volumeMounts {directory}: this volume hides {' and '.join(names)} of kubectl-edl: "
+            "mount it elsewhere if the program needs them"
+        )
+
+
+def _training_container(manifest: Json) -> Json:
+    """It is empty in a pod without containers."""
+    part = pod_of(manifest)
+    containers = (part.get("spec") or {}).get("containers")
+    return containers[training_container(part)] if containers else {}
 
 
 def found_by_labels(spec: JobSpec) -> bool:
