@@ -3,6 +3,8 @@
 Every field is written as the API server would default it, so that a second pass changes nothing.
 """
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final
 
 from edl import contract
@@ -10,6 +12,7 @@ from edl.contract.manifest_parts import with_env, with_first_container
 from edl.frameworks.base import Companion, Env, Needs
 from edl.inject.pods import gpus, scheduling_gates, volumes
 from edl.model.nodes import HOSTNAME
+from edl.quantities import quantity
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -117,7 +120,8 @@ def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     if all(container.get("name") != contract.KUBECTL_CONTAINER for container in inits):
         by_root = (pod.get("securityContext") or {}).get("runAsUser") == 0
         user = {"runAsUser": _UNPRIVILEGED_UID} if by_root else {}
-        pod = pod | {"initContainers": [_kubectl_container(image, user), *inits]}
+        container = _kubectl_container(image, user, pod.get("resources") or {})
+        pod = pod | {"initContainers": [container, *inits]}
     return _with_account(pod, addresses.launcher_account(spec.job))
 
 
@@ -151,8 +155,10 @@ def _confined(container: Json) -> Json:
     return _CONFINED | {name: context[name] for name in _IDENTITY if name in context}
 
 
-def _kubectl_container(image: str, user: Json) -> Json:
+def _kubectl_container(image: str, user: Json, pod_level: Json) -> Json:
     """`user`: overrides a root user of the pod. Otherwise OpenShift may assign one."""
+    limits = _within(_COPYING, pod_level.get("limits") or {})
+    requests = _within(limits, pod_level.get("requests") or {})
     directory = contract.KUBECTL_DIRECTORY
     return {
         "name": contract.KUBECTL_CONTAINER,
@@ -160,12 +166,27 @@ def _kubectl_container(image: str, user: Json) -> Json:
         "imagePullPolicy": "IfNotPresent",
         "command": ["cp", "/usr/local/bin/kubectl", f"{directory}/kubectl"],
         # Limits and security context satisfy the strictest namespaces.
-        "resources": {"requests": dict(_COPYING), "limits": dict(_COPYING)},
+        "resources": {"requests": requests, "limits": limits},
         "securityContext": _CONFINED | {"runAsNonRoot": True} | user,
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         "volumeMounts": [{"name": volumes.volume_name(directory), "mountPath": directory}],
     }
+
+
+def _within(amounts: Mapping[str, str], most: Json) -> Json:
+    """The amounts, none of them above what the pod itself has: the API server would refuse it."""
+    return {
+        name: min(text, str(most.get(name, text)), key=_amount) for name, text in amounts.items()
+    }
+
+
+def _amount(text: str) -> Decimal:
+    """The API server reports what is not a quantity."""
+    try:
+        return quantity(text)
+    except ValueError:
+        return Decimal("Infinity")
 
 
 def _with_address(pod: Json, spec: JobSpec) -> Json:

@@ -77,6 +77,28 @@ def test_the_launcher_gets_kubectl_and_the_right_to_use_it() -> None:
     assert spec["serviceAccountName"] == spec["serviceAccount"] == "mnist-launcher"
 
 
+@pytest.mark.parametrize(
+    ("own", "limits", "requests"),
+    [
+        ({}, ("100m", "128Mi"), ("100m", "128Mi")),
+        ({"limits": {"cpu": "1", "memory": "64Mi"}}, ("100m", "64Mi"), ("100m", "64Mi")),
+        ({"limits": {"cpu": "0.05"}, "requests": {"cpu": 0}}, ("0.05", "128Mi"), ("0", "128Mi")),
+        ({"requests": {"memory": "1M"}}, ("100m", "128Mi"), ("100m", "1M")),
+        ({"limits": {"cpu": "much"}}, ("100m", "128Mi"), ("100m", "128Mi")),
+    ],
+)
+def test_the_copy_of_kubectl_fits_into_what_the_pod_has(
+    own: Json, limits: tuple[str, str], requests: tuple[str, str]
+) -> None:
+    """The API server compares requests and limits of containers with those of their pod."""
+    (init,) = pod_spec(created(horovod("launcher", pod={"resources": own})))["initContainers"]
+    names = ("cpu", "memory")
+    assert init["resources"] == {
+        "limits": dict(zip(names, limits, strict=True)),
+        "requests": dict(zip(names, requests, strict=True)),
+    }
+
+
 @pytest.mark.parametrize(("own", "user"), [(None, None), (1000, None), (0, 65532)])
 def test_kubectl_is_copied_by_the_pods_user_unless_that_is_root(
     own: int | None, user: int | None
