@@ -121,8 +121,14 @@ def default_container(names: Sequence[str], annotated: str | None) -> int:
     return names.index(annotated) if annotated in names else 0
 
 
-def training_container(pod: Mapping[str, Any]) -> int:
-    """The position of the default container of a bare pod or a pod template."""
+def training_container(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """The default container of a bare pod or a pod template; empty in a pod without containers."""
+    containers = (pod.get("spec") or {}).get("containers")
+    return containers[training_position(pod)] if containers else {}
+
+
+def training_position(pod: Mapping[str, Any]) -> int:
+    """The position of the training container in `spec.containers`."""
     containers = (pod.get("spec") or {}).get("containers") or ()
     names = [container.get("name") for container in containers]
     return default_container(names, annotations(pod).get(contract.DEFAULT_CONTAINER))

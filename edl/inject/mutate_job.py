@@ -3,7 +3,7 @@
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import metadata, moved, training_container
+from edl.contract.manifest_parts import metadata, moved, training_position
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Needs
 from edl.inject.pods import env_limits, gpus, kubeshare, mutate_pod, scheduling_gates
@@ -90,7 +90,7 @@ def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
 
 def _with_containers(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:
     """The completed pod spec. What belongs to one container goes to the training container."""
-    pod, position = template.get("spec") or {}, training_container(template)
+    pod, position = template.get("spec") or {}, training_position(template)
     if not position:
         return mutate_pod.complete(pod, spec, needs, image)
     first = pod | {"containers": moved(pod["containers"], position, 0)}

@@ -38,8 +38,8 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
     needs, pod = FRAMEWORKS[spec.framework].describe(spec), pod_of(manifest).get("spec") or {}
     yield from _of_account(manifest, spec, needs)
     yield from _of_start(pod, spec, needs)
-    yield from _of_keys(manifest, spec, needs)
-    yield from _of_files(_training_container(manifest), needs)
+    yield from _of_keys(pod, training_container(pod_of(manifest)), spec, needs)
+    yield from _of_files(training_container(pod_of(manifest)), needs)
     yield from _of_network(pod, spec)
     yield from launcher_warnings.warnings(manifest, spec, needs)
     if manifest.get("kind") != "Pod":
@@ -109,9 +109,8 @@ def _has_token(pod: Json) -> bool:
     return any(source.get("serviceAccountToken") for source in sources)
 
 
-def _of_keys(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+def _of_keys(pod: Json, container: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     """Pods that mount the training job's key pair, which ssh and sshd cannot use there."""
-    pod, container = pod_of(manifest).get("spec") or {}, _training_container(manifest)
     if not needs.ssh_keys or volumes.own_mount(container, contract.SSH_DIRECTORY):
         return
     context = (pod.get("securityContext") or {}) | (container.get("securityContext") or {})
@@ -139,13 +138,6 @@ def _of_files(container: Json, needs: Needs) -> Iterator[str]:
             f"volumeMounts {directory}: this volume hides {' and '.join(names)} of kubectl-edl: "
             "mount it elsewhere if the program needs them"
         )
-
-
-def _training_container(manifest: Json) -> Json:
-    """It is empty in a pod without containers."""
-    part = pod_of(manifest)
-    containers = (part.get("spec") or {}).get("containers")
-    return containers[training_container(part)] if containers else {}
 
 
 def found_by_labels(spec: JobSpec) -> bool:

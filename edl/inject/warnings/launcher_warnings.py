@@ -10,7 +10,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, command_line, pod_of
+from edl.contract.manifest_parts import (
+    annotations,
+    command_line,
+    pod_of,
+    template,
+    training_container,
+)
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Needs
 from edl.inject import peer_counts
@@ -26,7 +32,7 @@ _STATIC: Final = re.compile(r"--rdzv[_-]backend[=\s]+[\"']?static\b")
 def warnings(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     framework, pod = FRAMEWORKS[spec.framework], pod_of(manifest).get("spec") or {}
     if manifest.get("kind") != "Pod":
-        yield from _of_end(manifest.get("spec") or {}, pod, spec, needs)
+        yield from _of_end(manifest, spec, needs)
         yield from _of_peers(manifest, spec, framework)
     yield from _of_meeting(pod, spec, framework)
     yield from _of_gpus(pod, spec, framework)
@@ -34,13 +40,12 @@ def warnings(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     yield from _of_slots(manifest, spec, framework)
 
 
-def _of_end(job: Json, pod: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+def _of_end(job: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     """Workers that may not end together, where the first that ends is the end of all."""
-    framework = FRAMEWORKS[spec.framework]
-    commands = any(container.get("command") for container in pod.get("containers") or ())
-    if not needs.any_decides or job.get("successPolicy") or not commands:
+    framework, container = FRAMEWORKS[spec.framework], training_container(template(job))
+    if not needs.any_decides or job["spec"].get("successPolicy") or not container.get("command"):
         return
-    if not any(_launched(pod, framework)):
+    if not framework.launches(command_line(container)):
         launcher = framework.launchers[0]
         yield (
             f"{contract.MAX}: the first {spec.role} that exits with 0 completes the training and "
@@ -63,13 +68,16 @@ def _of_peers(job: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
 def _of_meeting(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
     """Options with which launchers do not meet, or not at any size but the largest."""
     low, high = spec.scaling.min, spec.scaling.max
-    for option, alone in ((_STANDALONE, high == 1), (_STATIC, low == high)):
-        for container in _launched(pod, framework):
-            if not alone and (match := option.search(command_line(container))):
-                yield (
-                    f"{match[0]}: each {spec.role} trains alone, or waits for peers that it never "
-                    "meets: remove it from the pod template"
-                )
+    launched = [command_line(container) for container in _launched(pod, framework)]
+    for name, option, alone in (
+        ("--standalone", _STANDALONE, high == 1),
+        ("--rdzv_backend=static", _STATIC, low == high),
+    ):
+        if not alone and any(map(option.search, launched)):
+            yield (
+                f"{name}: each {spec.role} trains alone, or waits for peers that it never meets: "
+                "remove it from the pod template"
+            )
 
 
 def _of_gpus(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:

@@ -93,7 +93,7 @@ def test_pods_that_the_command_line_leaves_out_of_the_training_are_told() -> Non
 
 @pytest.mark.parametrize(
     ("option", "words"),
-    [("--standalone", ["--standalone"]), ("--rdzv-backend static", ["--rdzv-backend", "static"])],
+    [("--standalone", ["--standalone"]), ("--rdzv_backend=static", ["--rdzv-backend", "static"])],
 )
 def test_pods_that_never_meet_are_told(option: str, words: list[str]) -> None:
     (warning,) = warnings(launched(TORCHRUN, *words, "train.py"), "never meets")

@@ -7,6 +7,8 @@ from tests.edl.manifests import create, created, job, pod, role_manifest
 
 TORCHRUN = ["torchrun", "/app/train.py"]
 PLAIN = ["python", "/app/train.py"]
+TRAINER: Json = {"name": "main", "image": "pytorch"}
+LOGS: Json = {"name": "logs", "image": "busybox", "command": ["tail", "-f"]}
 FIRST = {"rules": [{"succeededIndexes": "0"}]}
 
 
@@ -49,10 +51,11 @@ def test_the_workers_of_torchruns_agents_end_together(command: list[str]) -> Non
         elastic(*PLAIN, most="2"),
         elastic(*PLAIN, successPolicy=FIRST),
         job(framework="pytorch", min="2", max="4"),
+        job(framework="pytorch", min="2", max="4", pod={"containers": [TRAINER, LOGS]}),
         role_manifest("trainer", "master=1,trainer=1..2", framework="paddle"),
         pod(framework="pytorch", job="mnist", annotations={"rank": "0", "size": "2"}),
     ],
-    ids=["fixed", "own policy", "unknown program", "paddle", "bare"],
+    ids=["fixed", "own policy", "unknown program", "sidecar", "paddle", "bare"],
 )
 def test_workers_that_no_other_ends_need_no_warning(manifest: Json) -> None:
     assert warnings(manifest) == []
