@@ -70,6 +70,15 @@ def test_a_launcher_gets_live_files_kubectl_and_gates(installed: Stage) -> None:
     assert files == ["hostfile", "discover_hosts.sh", "hostfile", "kubexec.sh", "hostfile"]
 
 
+def test_kubectl_is_copied_within_the_resources_of_a_small_pod(installed: Stage) -> None:
+    launcher = horovod("ring", "2..4")[0]
+    pod = launcher["spec"]["template"]["spec"]
+    pod["resources"] = {"limits": {"cpu": "50m", "memory": "64Mi"}}
+    pod["containers"][0].pop("resources")
+    (init,) = stored(installed, launcher)["spec"]["template"]["spec"]["initContainers"]
+    assert init["resources"]["requests"] == {"cpu": "50m", "memory": "64Mi"}
+
+
 def test_a_worker_without_a_command_waits_for_execs(installed: Stage) -> None:
     worker = horovod("ring", "2..4")[1]
     del worker["spec"]["template"]["spec"]["containers"][0]["command"]

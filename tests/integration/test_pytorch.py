@@ -31,6 +31,18 @@ def test_the_first_worker_that_succeeds_completes_the_training(installed: Stage)
         installed.until(partial(installed.is_complete, job), f"{job} is complete")
 
 
+def test_a_fixed_number_of_workers_completes_the_training_together(installed: Stage) -> None:
+    installed.apply(elastic("plain", labels={"framework": "pytorch"}, parallelism=2))
+    installed.until_runs("plain", 2)
+    installed.complete("plain", index=1)
+    job = partial(installed.job, "plain")
+    installed.until(lambda: job()["status"].get("completedIndexes") == "1", "rank 1 has ended")
+    assert not installed.is_complete("plain")
+    assert installed.running("plain") == 1
+    installed.complete("plain", index=0)
+    installed.until(partial(installed.is_complete, "plain"), "plain is complete")
+
+
 def test_workers_end_with_a_rendezvous_that_has_failed(installed: Stage) -> None:
     """The API server refuses 0/0 for them: their successPolicy counts on one index."""
     installed.apply(*pytorch("digits"))
