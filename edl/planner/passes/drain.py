@@ -182,7 +182,8 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
     may bind the ungated pod to the capacity that is assigned to the gated one.
     """
     movers: set[RoleAllocation] = set()
-    gated, ungated = [*pending_gated_pods(snapshot)], [*pending_ungated_pods(snapshot)]
+    gated = [*pending_gated_pods(snapshot)]
+    ungated = [*pending_ungated_pods(snapshot, snapshot.unsettled)]
     ungated += [
         allocation.pod_class
         for allocation in snapshot.allocations

@@ -10,7 +10,7 @@ Nor do jobs yield to a gang while ungated pods ahead of it could take the capaci
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
@@ -107,7 +107,7 @@ class PlacementOrder:
         clears = any(claim.clears for claim in self.results.pipelined)
         if not (creates or clears or self._restarts):
             return False
-        self._ahead = pending_ungated_pods(self.snapshot)
+        self._ahead = pending_ungated_pods(self.snapshot, self.snapshot.unsettled)
         self._gated = pending_gated_pods(self.snapshot)
         return bool(creates or self._ahead or (self._restarts and self.results.waiting))
 
@@ -197,8 +197,19 @@ class PlacementOrder:
             return
         classes = [request.pod_class for request in claim.requests]
         if claim.clears and precedence.takes(index, self._ahead, {}):
+            stopped = self.results.suspended
             self.results.defer(claim.key, self._jobs_ahead.why_behind(classes))
+            self._run_on(job for job in stopped if job not in self.results.suspended)
         self._jobs_ahead.add(claim.key, classes)
+
+    def _run_on(self, jobs: Iterable[JobKey]) -> None:
+        """Count the pods without a node of jobs that stop for no claim any longer."""
+        evicted = chain.from_iterable(self.results.preempted.get(job, ()) for job in jobs)
+        roles = dict.fromkeys(role for role, _ in evicted)
+        waiting = [role for role in roles if role.unscheduled]
+        self.snapshot.unsettled += waiting
+        self._ahead += pending_ungated_pods(self.snapshot, waiting)
+        self._jobs_ahead.add_roles(waiting)
 
     def _grow(self, growing: Sequence[RoleAllocation], claims: Sequence[PipelinedPods]) -> None:
         if not growing:

@@ -4,7 +4,7 @@ Causes: pauses, failed starts, lost pods, manual sizes, a lowered max, unschedul
 exceeded quotas that take capacity back: extras yield for these, minimums stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from edl import phases, reasons
 from edl.contract import Provision
 from edl.lost_pods import has_lost_any, stands_still
-from edl.model import Code, Pod, Reason, TrainingJob
+from edl.model import Code, JobKey, Pod, Reason, TrainingJob
 from edl.planner.gangs.final_failures import final_failure
 from edl.planner.gangs.lost_peers import lost_peer
 from edl.planner.pass_results import PassResults, record_eviction
@@ -56,23 +56,32 @@ def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
             or _minimum_pending(snapshot, allocation)
         ):
             results.suspended.setdefault(job.key, why)
-    drop_suspended(snapshot, results)
+    release_suspended(snapshot, results.suspended)
+    # A plan does not resize a role of size 0.
+    snapshot.unsettled = [role for role in snapshot.unsettled if role.placements]
+    snapshot.allocations = [role for role in snapshot.allocations if role.placements]
     if results.held:
         snapshot.jobs = [job for job in snapshot.jobs if job.key not in results.held]
 
 
-def drop_suspended(snapshot: Snapshot, results: PassResults) -> None:
+def release_suspended(snapshot: Snapshot, suspended: Collection[JobKey]) -> None:
     """Remove suspended training jobs from the plan, and release their capacity."""
-    gone = results.suspended
-    for allocation in snapshot.unsettled if gone else ():
-        while allocation.job.key in gone and allocation.placements:
+    for allocation in snapshot.unsettled if suspended else ():
+        while allocation.job.key in suspended and allocation.placements:
             allocation.evict()
-    snapshot.unsettled = [allocation for allocation in snapshot.unsettled if allocation.placements]
-    snapshot.allocations = [
-        allocation for allocation in snapshot.allocations if allocation.placements
-    ]
-    if gone:
-        snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
+    drop_suspended(snapshot, suspended)
+
+
+def drop_suspended(snapshot: Snapshot, suspended: Collection[JobKey]) -> None:
+    """Remove suspended training jobs from the plan, which may still hold their capacity."""
+    if suspended:
+        snapshot.unsettled = _without(snapshot.unsettled, suspended)
+        snapshot.allocations = _without(snapshot.allocations, suspended)
+        snapshot.jobs = [job for job in snapshot.jobs if job.key not in suspended]
+
+
+def _without(roles: Iterable[RoleAllocation], jobs: Collection[JobKey]) -> list[RoleAllocation]:
+    return [role for role in roles if role.job.key not in jobs]
 
 
 def _half_stopped(allocation: RoleAllocation) -> Reason | None:

@@ -1,6 +1,7 @@
 """Pods without a node, by class: which of them are bound soon or come late."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from edl.lost_pods import has_lost_any
 from edl.planner.packing.pod_class import PodClass
@@ -9,13 +10,15 @@ from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, Unscheduled
 
 
-def pending_ungated_pods(snapshot: Snapshot) -> Counter[PodClass]:
-    """Pods that kube-scheduler has yet to bind, by class.
+def pending_ungated_pods(
+    snapshot: Snapshot, allocations: Iterable[RoleAllocation]
+) -> Counter[PodClass]:
+    """Pods of these roles that kube-scheduler has yet to bind, by class.
 
     Those that do not come soon (`_comes_soon`) wait for capacity, and are left out.
     """
     coming: Counter[PodClass] = Counter()
-    for allocation in snapshot.unsettled:
+    for allocation in allocations:
         coming[allocation.pod_class] += sum(
             not _is_placed(allocation, replica) and _comes_soon(snapshot, allocation, replica)
             for replica in allocation.unscheduled

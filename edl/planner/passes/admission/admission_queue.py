@@ -28,7 +28,7 @@ from edl.planner.passes.admission.raised_minimums import (
 from edl.planner.passes.admission.team_claims import in_team_order
 from edl.planner.passes.node_assignment import assign_lost_pods, assign_pending_pods
 from edl.planner.passes.restarting_gangs import start_again
-from edl.planner.passes.suspensions import drop_suspended
+from edl.planner.passes.suspensions import drop_suspended, release_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
@@ -69,7 +69,7 @@ class AdmissionQueue:
             for gang in gangs
             if gang.partial and not (self._gangs.complete(gang) or self._gangs.take_back(gang))
         ]
-        drop_suspended(snapshot, self.results)
+        release_suspended(snapshot, self.results.suspended)
         outranked = self._outranked(gangs)
         later = frozenset(chain.from_iterable(outranked))
         assign_pending_pods(snapshot, later)
@@ -87,7 +87,7 @@ class AdmissionQueue:
         raised = self._raised(beside=bool(queued))
         claims: list[Claim] = [*snapshot.state.demands, *queued, *raised]
         self._serve_in_order(claims, outranked, until)
-        self._sources.drop_suspended()
+        drop_suspended(snapshot, self.results.suspended)
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()
 
@@ -155,7 +155,7 @@ class AdmissionQueue:
         if isinstance(claim, Demand):
             place_demand(self._sources, claim)
         elif isinstance(claim, RoleAllocation):
-            self._sources.drop_suspended()
+            self._sources.forget_preemption()
             if claim.job.key not in self.results.suspended:
                 serve_raise(self._sources, self._gangs.heads, self._gangs.nodes, claim)
         else:

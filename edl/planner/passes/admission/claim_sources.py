@@ -17,6 +17,7 @@ from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
+from edl.planner.passes.suspensions import drop_suspended
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
@@ -256,15 +257,11 @@ class ClaimSources:
         may = self.snapshot.limits.preempt or scope.reclaims_jobs or bool(self.standing_still)
         return may and claimant.preempts
 
-    def drop_suspended(self) -> None:
+    def forget_preemption(self) -> None:
         """Remove preempted jobs from the plan; the next preemption reads the others anew."""
         if self._preempting is not None:
-            snapshot, gone = self.snapshot, self.results.suspended
             self._preempting = None
-            snapshot.allocations = [
-                role for role in snapshot.allocations if role.job.key not in gone
-            ]
-            snapshot.jobs = [job for job in snapshot.jobs if job.key not in gone]
+            drop_suspended(self.snapshot, self.results.suspended)
 
     def record_evicted(self, evicted: Iterable[RoleAllocation], reason: Reason) -> None:
         """Record the roles that yield to a claim, and that usage of teams has fallen."""

@@ -128,7 +128,7 @@ def _claim_for_minimum(
     for role, taken in zip(roles, nodes, strict=False):
         for position, node in zip(positions[role], taken, strict=True):
             role.assign(position, Placement(node, holds_idle=False, is_new=False))
-    sources.drop_suspended()
+    sources.forget_preemption()
 
 
 def _minimum_claim(

@@ -114,6 +114,40 @@ def contested(cpu: int = 2, small: TrainingJob | None = None) -> ClusterState:
     )
 
 
+def with_late_pod(one: TrainingJob) -> TrainingJob:
+    """The job with a second pod that was created five seconds ago, and has no node yet."""
+    (part,) = one.roles
+    return replace(
+        one, roles=(part.changed(pods=(part.status.pods[0], pod(1, created_at=at(-5)))),)
+    )
+
+
+def test_no_claim_waits_for_pods_of_its_own_victim() -> None:
+    low = with_late_pod(fixed("low", 2, on=["a", "a"]))
+    state = cluster(node("a", 2), low, fixed("high", 2, priority=1))
+    plan = plan_for(state, PREEMPT)
+    assert list(suspended(plan)) == ["low"]
+    assert held(plan)["high"] == reasons.leaving(2, [JobKey("ns", "low")])
+
+
+def test_pods_of_a_victim_count_again_once_its_claim_waits() -> None:
+    """`small` may take what `low` would yield, so `low` runs on, and needs node c for itself."""
+    on_a, on_c = (("zone", "a"),), (("zone", "c"),)
+    state = cluster(
+        node("a", 5, labels={"zone": "a"}),
+        node("b", 1, labels={"zone": "a"}),
+        node("c", 3, labels={"zone": "c"}),
+        with_late_pod(fixed("low", 2, shape=shape(3), on=["a", "c"])),
+        fixed("small", 1, priority=3, shape=shape(1, node_selector=on_a)),
+        fixed("high", 1, priority=2, shape=shape(5, node_selector=on_a)),
+        fixed("other", 1, priority=1, shape=shape(1, node_selector=on_c)),
+    )
+    plan = plan_for(state, PREEMPT)
+    assert (list(started(plan)), suspended(plan)) == (["small"], {})
+    assert held(plan)["high"] == reasons.placed_after([JobKey("ns", "small")])
+    assert held(plan)["other"] == reasons.placed_after([JobKey("ns", "low")])
+
+
 def nodes_of(one: TrainingJob) -> list[str]:
     return [found.node for found in one.roles[0].status.pods]
 
