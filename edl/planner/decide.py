@@ -24,6 +24,7 @@ from edl.planner.plan_builder import PlanBuilder
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.restarts.restraints import Restraints, StoppedForGood
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_guarantees import NO_TEAM
 
@@ -51,22 +52,19 @@ def decide(
 def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
     """Run every pass, without building a plan; `edl.planner.explain` reads the result too.
 
-    An attempt that stops jobs which could not come back is dropped, and the next one lets these
-    keep their sizes. A job that keeps its size is stopped by no pass that asks for places, so each
-    attempt but the last adds jobs to those, or denies growth to one whose rules between pods forbid
-    a start. In the last one all jobs keep it whose minimums would move, or whose pods have rules:
-    the only ones that an attempt could stop for good.
+    An attempt that stops jobs which could not come back is dropped, and the next one does not
+    restart these. The last one restarts no job that it could stop for good.
     """
     considered = _considered(state, limits)
-    stuck: dict[JobKey, bool] = {}
-    for left in range(_MOST_ATTEMPTS - 1, -1, -1):
-        snapshot = take_snapshot(considered, policy, limits, stuck=stuck, moves=left > 0)
+    restraints = Restraints()
+    for attempt in range(1, _MOST_ATTEMPTS + 1):
+        restraints = restraints._replace(strict=attempt == _MOST_ATTEMPTS)
+        snapshot = take_snapshot(considered, policy, limits, restraints)
         results, ceiling = PassResults(), GrowthCeiling(snapshot)
-        without_places = allocate(snapshot, results, ceiling)
-        forbidden = frozenset() if without_places else forbidden_by_rules(snapshot)
-        if not (without_places or forbidden):
+        stopped = allocate(snapshot, results, ceiling)
+        if not any(stopped):
             break
-        stuck |= dict.fromkeys(without_places, False) | dict.fromkeys(forbidden, True)
+        restraints = restraints.after(stopped)
     return PlanBuilder(snapshot, ceiling, results)
 
 
@@ -82,26 +80,25 @@ def _considered(state: ClusterState, limits: Limits) -> ClusterState:
     return without_delisted(with_offered_names(with_counted_demands(state, limits)))
 
 
-def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> frozenset[JobKey]:
-    """Run the passes in order; each reserves or releases capacity in the snapshot.
-
-    Returns the jobs that the plan would stop, and that could not come back (`settle_restarts`).
-    """
+def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> StoppedForGood:
+    """Run the passes in order; each reserves or releases capacity in the snapshot."""
     vacating, queue = _serve_claims(snapshot, results)
-    stuck_jobs = settle_restarts(snapshot)
+    without_places = settle_restarts(snapshot)
     hold_growth_until_quiet(snapshot, asked=queue.expects_shrinks)
     if vacating:
         vacating.keep_growth_to_needed_nodes()
     order = PlacementOrder(snapshot, results)
-    stuck = order.without_waiting(grow(snapshot, ceiling))
+    unserved = order.without_waiting(grow(snapshot, ceiling))
     if snapshot.policy.balances:
         balance = snapshot.teams
         teams = TeamRebalance(snapshot, ceiling, balance) if balance else None
-        team = teams.run(stuck) if teams else NO_TEAM
-        Rebalance(snapshot, ceiling, team, teams).run(stuck)
+        team = teams.run(unserved) if teams else NO_TEAM
+        Rebalance(snapshot, ceiling, team, teams).run(unserved)
     let_moves_go_first(snapshot, results)
     order.run()
-    return stuck_jobs
+    if without_places:  # rules cost a look at the cluster without each job
+        return StoppedForGood(without_places)
+    return StoppedForGood(forbidden=forbidden_by_rules(snapshot))
 
 
 def _serve_claims(

@@ -112,7 +112,7 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     # Idle capacity only shrinks during this pass, so a class without capacity now stays without.
     pod_classes = {allocation.pod_class for allocation in asking}
     full = {pod_class for pod_class in pod_classes if pod_class.is_full()}
-    stuck = [allocation for allocation in asking if allocation.pod_class in full]
+    unserved = [allocation for allocation in asking if allocation.pod_class in full]
     anchors = AnchorNodes(snapshot.allocations) if snapshot.policy.colocate else None
     most = _CeilingOfGrowth(ceiling, pod_classes)
     rest = {
@@ -123,12 +123,12 @@ def grow(snapshot: Snapshot, ceiling: GrowthCeiling) -> list[RoleAllocation]:
     if snapshot.teams:
         order = growth_order(snapshot.teams, snapshot.policy, rest)
         refused = filterfalse(RoleGrowth.add_replica, map(rest.__getitem__, order))
-        stuck += [growth.allocation for growth in refused]
+        unserved += [growth.allocation for growth in refused]
     else:
-        stuck += _grow_least_satisfied(snapshot, rest.values())
+        unserved += _grow_least_satisfied(snapshot, rest.values())
     return [
         allocation
-        for allocation in stuck
+        for allocation in unserved
         if allocation.may_pipeline and not allocation.lacks_places
     ]
 
@@ -140,7 +140,7 @@ def _grow_least_satisfied(
     by_share: defaultdict[float, list[tuple[int, RoleGrowth]]] = defaultdict(list)
     for growth in asking:
         by_share[snapshot.satisfaction(growth.allocation)].append((growth.allocation.rank, growth))
-    levels, stuck = list(by_share), []
+    levels, unserved = list(by_share), []
     heapify(levels)
     share = snapshot.policy.satisfaction
     while levels:
@@ -159,8 +159,8 @@ def _grow_least_satisfied(
                     by_share[next_level].append(turn)
                     break
             else:
-                stuck.append(allocation)
-    return stuck
+                unserved.append(allocation)
+    return unserved
 
 
 class RoleGrowth:

@@ -60,16 +60,16 @@ class PlacementOrder:
         self._displacement = Displacement(self.snapshot)
         self._jobs_ahead = JobsAhead(self._displacement)
 
-    def without_waiting(self, stuck: Sequence[RoleAllocation]) -> list[RoleAllocation]:
+    def without_waiting(self, unserved: Sequence[RoleAllocation]) -> list[RoleAllocation]:
         """Roles without those whose growth late pods defer: no donor yields to these."""
         late = late_minimum_pods(self.snapshot)
         if not late:
-            return [*stuck]
+            return [*unserved]
         gated = pending_gated_pods(self.snapshot)
         precedence = Precedence(self.snapshot, [], gated + late, self._displacement.cost)
         self._jobs_ahead.add_roles(self._unsettled(late))
         left: list[RoleAllocation] = []
-        for allocation in stuck:
+        for allocation in unserved:
             pods = {allocation.pod_class: 1}
             if allocation.role.template.gated or not precedence.hinders(pods, {}):
                 left.append(allocation)

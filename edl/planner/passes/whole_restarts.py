@@ -138,8 +138,8 @@ def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
 def forbidden_by_rules(snapshot: Snapshot) -> frozenset[JobKey]:
     """The jobs that this plan restarts and whose rules between pods would not let them start."""
     ruled = [restart.roles for restart in planned_restarts(snapshot) if restart.has_rules]
-    stuck = (roles for roles in ruled[:_MOST_CHECKED] if not may_start_again(snapshot, roles))
-    return frozenset(roles[0].job.key for roles in stuck)
+    forbidden = (roles for roles in ruled[:_MOST_CHECKED] if not may_start_again(snapshot, roles))
+    return frozenset(roles[0].job.key for roles in forbidden)
 
 
 def _settle(restart: JobRestart) -> bool:

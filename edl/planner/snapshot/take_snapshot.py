@@ -1,14 +1,11 @@
 """The snapshot at the start of a decision, built from the cluster's state."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from edl import phases
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.gpu_shares import gpu_shares_of
 from edl.feasibility.topology_state import topology_state_of
-from edl.model import ClusterState, JobKey, TrainingJob
+from edl.model import ClusterState, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity
 from edl.planner.policies import Policy
@@ -16,6 +13,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
 from edl.planner.snapshot.restarts.job_restart import set_restarts
+from edl.planner.snapshot.restarts.restraints import NO_RESTRAINTS, Restraints
 from edl.planner.snapshot.role_allocation import NO_NODE, ROLES_PER_JOB, RoleAllocation
 from edl.spec.allowed_sizes import most_replicas
 
@@ -24,14 +22,9 @@ def take_snapshot(
     state: ClusterState,
     policy: Policy,
     limits: Limits,
-    *,
-    stuck: Mapping[JobKey, bool] = MappingProxyType({}),
-    moves: bool = True,
+    restraints: Restraints = NO_RESTRAINTS,
 ) -> Snapshot:
-    """The snapshot of a state; the order of the state's nodes and jobs does not matter.
-
-    `stuck`, `moves`: as in `set_restarts`.
-    """
+    """The snapshot of a state; the order of the state's nodes and jobs does not matter."""
     nodes = sorted(state.nodes, key=lambda node: node.name)
     eligibility = Eligibility(nodes)
     capacity = NodeCapacity(nodes, _requested(state), topology_state_of(state, nodes, eligibility))
@@ -48,7 +41,7 @@ def take_snapshot(
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot, pods)
-    set_restarts(snapshot, started, stuck=stuck, moves=moves)
+    set_restarts(snapshot, started, restraints)
     return snapshot
 
 

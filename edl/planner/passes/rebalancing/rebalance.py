@@ -64,11 +64,11 @@ class Rebalance:
     """By (pod class, priority), the lowest satisfaction at which a search has failed since the last
     move; it fails at any higher one too."""
 
-    def run(self, stuck: Sequence[RoleAllocation]) -> None:
+    def run(self, unserved: Sequence[RoleAllocation]) -> None:
         share = self.snapshot.policy.satisfaction
         heap = [
             (share(recipient, len(recipient.placements)), recipient.rank, recipient)
-            for recipient in stuck
+            for recipient in unserved
             if recipient.resizable and recipient.team == self.team
         ]
         heapify(heap)

@@ -76,11 +76,11 @@ class TeamRebalance:
             elif allocation.hold.cooling_down and allocation.resizable and not allocation.manual:
                 self._cooling[charge.team][charge].append(allocation)
 
-    def run(self, stuck: Sequence[RoleAllocation]) -> int:
+    def run(self, unserved: Sequence[RoleAllocation]) -> int:
         """Make the moves. Returns the team with the smallest share that could still grow."""
         # A donor keeps its satisfaction of before: a lower one would make it retake its replica.
         order = growth_order(
-            self.balance, self.snapshot.policy, (role for role in stuck if role.resizable)
+            self.balance, self.snapshot.policy, (role for role in unserved if role.resizable)
         )
         hopeless: set[tuple[int, PodClass]] = set()
         searches = _LOOKS // self._looks_per_search()
@@ -104,7 +104,7 @@ class TeamRebalance:
         self._let_recipients_go_first()
         left = (
             role
-            for role in stuck
+            for role in unserved
             if role.size < role.max_replicas and role.quota_request.allows(FUTURE_IDLE)
         )
         first = next(growth_order(self.balance, self.snapshot.policy, left), None)

@@ -18,12 +18,13 @@ from itertools import starmap
 
 from edl import reasons
 from edl.feasibility.horizon import IDLE
-from edl.model import JobKey, Reason, TrainingJob
+from edl.model import Reason, TrainingJob
 from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine
+from edl.planner.snapshot.restarts.restraints import Restraints
 from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 from edl.spec.allowed_sizes import most_replicas, with_work
@@ -125,14 +126,17 @@ class JobRestart:
             if allocation.restarts_to_resize:
                 allocation.hold.deny_as_well(why)
 
-    def keep_what_it_needs(self, extras: dict[QuotaLine, int], *, moves: bool, held: bool) -> None:
+    def keep_what_it_needs(self, extras: dict[QuotaLine, int], restraints: Restraints) -> None:
         """Keep extras of the job from yielding if its minimums would have no places without them.
 
         Stranded replicas come last, so that they yield first and none counts as the minimum if
-        others suffice; or first, if minimums may move (`moves`) and idle capacity has places for
-        them, which another claim may still take. `held`: it keeps its size in any case. `extras`:
-        what extras of all jobs use of exceeded quotas that take it back.
+        others suffice; or first, if minimums may move and idle capacity has places for them, which
+        another claim may still take. `extras`: what extras of all jobs use of exceeded quotas that
+        take it back.
         """
+        key, strict = self.job.key, restraints.strict
+        no_growth = key in restraints.no_growth or (strict and self.has_rules)
+        held = no_growth or key in restraints.keep_size
         self.least = {role: self._least_size(role) for role in self.roles}
         self.over = self._exceeded_quota(extras)
         short = (staying(role) < max(role.size, self.least[role]) for role in self.roles)
@@ -141,7 +145,7 @@ class JobRestart:
             return
         _put_last(self.roles, stranded=True)
         lacks = bool(self.over) or any(map(_moves, self.roles, self.least.values()))
-        moves = moves and not held and lacks and self._fits_elsewhere()
+        moves = lacks and not (held or strict) and self._fits_elsewhere()
         if moves:
             _put_last(self.roles, stranded=False)
         self.keeps_size = (lacks or held) and not moves
@@ -151,8 +155,10 @@ class JobRestart:
                     extras[quota] -= _extras_in(quota, [allocation])
                 allocation.min_replicas = max(allocation.min_replicas, allocation.size)
                 allocation.max_replicas = max(allocation.max_replicas, allocation.size)
+        if no_growth:
+            self._forbid_by_rules()
 
-    def forbid_by_rules(self) -> None:
+    def _forbid_by_rules(self) -> None:
         """Deny growth, as rules between pods would not let its pods start again."""
         sizes = ((role.role.name, role.size, role.pod_class.shape.requests) for role in self.roles)
         needs = tuple(starmap(ResourceNeed, sizes))
@@ -224,15 +230,11 @@ def _extras_in(quota: QuotaLine, roles: Iterable[RoleAllocation]) -> int:
 def set_restarts(
     snapshot: Snapshot,
     started: Iterable[Sequence[RoleAllocation]],
-    *,
-    stuck: Mapping[JobKey, bool],
-    moves: bool,
+    restraints: Restraints,
 ) -> None:
     """Set what restarts of jobs need; call it once capacity is complete.
 
-    `started`: the started roles of each job. `stuck`: jobs that could not come back, by rules
-    between pods (True) or as others take the places: no claim takes what they have. `moves`: others
-    may.
+    `started`: the started roles of each job.
     """
     search = StrandedSearch(snapshot)
     extras = {
@@ -246,12 +248,8 @@ def set_restarts(
         restart = JobRestart(snapshot, sorted(roles, key=_placing_order))
         for allocation in roles:
             allocation.hold.restart = restart if allocation.restarts_to_resize else None
-        forbidden = stuck.get(restart.job.key, False) or (restart.has_rules and not moves)
-        held = forbidden or restart.job.key in stuck
         search.mark(roles)
-        restart.keep_what_it_needs(extras, moves=moves, held=held)
-        if forbidden:
-            restart.forbid_by_rules()
+        restart.keep_what_it_needs(extras, restraints)
 
 
 def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:

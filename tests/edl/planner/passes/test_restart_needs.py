@@ -31,9 +31,13 @@ from edl.planner.decide import allocate
 from edl.planner.decision_limits import Autoscaler, GrowthMode
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
-from edl.planner.passes.whole_restarts import forbidden_by_rules
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
+from edl.planner.snapshot.restarts.restraints import (
+    NO_RESTRAINTS,
+    Restraints,
+    StoppedForGood,
+)
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
@@ -499,13 +503,14 @@ def test_a_job_that_an_attempt_would_stop_for_good_is_stopped_by_no_further_atte
     late = restarting("n1", low=2, high=2, shape=near)
     state = replace(cluster(host("n1", 4), host("n2", 1), late), foreign_pods=(cache,))
 
-    def stopped(**given: Any) -> frozenset[JobKey]:  # noqa: ANN401
-        snapshot = take_snapshot(state, POLICIES["fair"], ALL, **given)
-        found = allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
-        return found or forbidden_by_rules(snapshot)
+    def stopped(restraints: Restraints) -> StoppedForGood:
+        snapshot = take_snapshot(state, POLICIES["fair"], ALL, restraints)
+        return allocate(snapshot, PassResults(), GrowthCeiling(snapshot))
 
-    assert stopped() == {late.key}
-    assert stopped(stuck=dict.fromkeys(stopped(), True)) == stopped(moves=False) == frozenset()
+    first = stopped(NO_RESTRAINTS)
+    assert first == StoppedForGood(forbidden=frozenset({late.key}))
+    assert not any(stopped(NO_RESTRAINTS.after(first)))
+    assert not any(stopped(Restraints(strict=True)))
 
 
 def test_a_raise_with_rules_still_takes_extras_of_other_jobs() -> None:
