@@ -4,6 +4,7 @@ from typing import Final
 
 from edl.model import ClusterState, JobKey
 from edl.planner.counted_demands import with_counted_demands, with_offered_names
+from edl.planner.decision import Decision
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.admission_queue import AdmissionQueue
@@ -20,7 +21,7 @@ from edl.planner.passes.scale_down.vacating import Vacating
 from edl.planner.passes.suspensions import reclaim_quotas, shrink_to_limits, suspend_jobs
 from edl.planner.passes.whole_restarts import forbidden_by_rules, settle_restarts
 from edl.planner.plan import Plan
-from edl.planner.plan_builder import PlanBuilder
+from edl.planner.plan_builder import build_plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -43,14 +44,14 @@ def decide(
     plan_cache = plan_cache or PlanCache()
     if cached_plan := plan_cache.get(state, policy, limits):
         return cached_plan
-    builder = run_passes(state, policy, limits)
-    plan = with_removals_of_delisted(builder.plan(), state)
-    plan_cache.put(state, plan, builder.snapshot, waits=bool(builder.results.moves))
+    decision = run_passes(state, policy, limits)
+    plan = with_removals_of_delisted(build_plan(decision), state)
+    plan_cache.put(state, plan, decision.snapshot, waits=bool(decision.results.moves))
     return plan
 
 
-def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuilder:
-    """Run every pass, without building a plan; `edl.planner.explain` reads the result too.
+def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
+    """Run every pass, without building a plan.
 
     An attempt that stops jobs which could not come back is dropped, and the next one does not
     restart these. The last one restarts no job that it could stop for good.
@@ -65,7 +66,7 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> PlanBuild
         if not any(stopped):
             break
         restraints = restraints.after(stopped)
-    return PlanBuilder(snapshot, ceiling, results)
+    return Decision(snapshot, ceiling, results)
 
 
 def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: JobKey) -> Snapshot:

@@ -210,8 +210,11 @@ class PassResults:
                 allocation.charge_devices(placement, 1)
         self.held[key] = reason
 
-    def held_jobs(self) -> tuple[Held, ...]:
-        """Queued jobs by position, those that never start, then the others by name."""
+    def held_jobs(self, running: dict[JobKey, Held]) -> tuple[Held, ...]:
+        """Queued jobs by position, those that never start, then the others by name.
+
+        `running`: further ones among these, which do not grow.
+        """
         queued, ahead, until = list[Held](), list[JobKey](), self.held_until.get
         never = list[Held]()
         for key in self.queue:
@@ -223,8 +226,9 @@ class PassResults:
                 queued.append(Held(key, reason, len(ahead) + 1, first, until(key)))
                 ahead.append(key)
         waiting = set(self.queue)
-        rest = sorted(key for key in self.held if key not in waiting)
-        return (*queued, *never, *(Held(key, self.held[key], until=until(key)) for key in rest))
+        others = (key for key in self.held if key not in waiting)
+        rest = {key: Held(key, self.held[key], until=until(key)) for key in others} | running
+        return (*queued, *never, *(rest[key] for key in sorted(rest)))
 
 
 def _cancel_growth_back(allocation: RoleAllocation) -> None:

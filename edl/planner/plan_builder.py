@@ -1,23 +1,21 @@
 """Builds the plan from the snapshot: sizes before and after, and why roles do not grow further."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from copy import copy
 from datetime import timedelta
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from edl import phases, reasons
-from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Code, JobKey, Reason, Role
 from edl.model.causes.reason_subjects import Size
+from edl.planner.decision import Decision
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
-from edl.planner.fit_errors.fit_error import one_pod_error
+from edl.planner.growth_reasons import GrowthReasons
 from edl.planner.packing.placement import DONE, Placement
-from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.drain import drains
-from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.passes.node_assignment import node_assignments
 from edl.planner.passes.node_clearing import drains_of_moves
 from edl.planner.passes.staying_pods import staying_pods
@@ -25,6 +23,7 @@ from edl.planner.passes.whole_restarts import restart_gang, why_kept
 from edl.planner.plan import (
     Admission,
     Drain,
+    Held,
     Plan,
     ProvisioningRequest,
     RequestClass,
@@ -45,161 +44,131 @@ from edl.planner.snapshot.started_domains import in_domain_order
 from edl.spec.allowed_sizes import manual_size, with_work
 
 
-@dataclass(slots=True)
-class PlanBuilder:
-    """Builds the plan from the snapshot after all passes."""
+def build_plan(decision: Decision) -> Plan:
+    """The plan of a decision, which it leaves as it is."""
+    results, snapshot = decision.results, copy(decision.snapshot)
+    snapshot.clock = clock = snapshot.clock.fork()
+    allocations = [
+        allocation
+        for allocation in sorted(snapshot.allocations, key=attrgetter("rank"))
+        if allocation.job.key not in results.suspended
+    ]
+    waiting = _waiting(allocations)
+    patience = (role.hold.patience for role in waiting)
+    clock.rechecks += [left for left in patience if left > timedelta()]
+    plan = Plan(
+        admissions=tuple(_admissions(snapshot, results)),
+        # Scale-downs first: they free the capacity that growth needs.
+        resizes=tuple(
+            sorted(_resizes(snapshot, allocations), key=lambda resize: resize.after > resize.before)
+        ),
+        suspensions=tuple(Suspension(key, reason) for key, reason in results.suspended.items()),
+        held=results.held_jobs(_not_growing(decision, allocations)),
+        node_assignments=node_assignments(snapshot, allocations),
+        unneeded=results.unneeded,
+        requests=tuple(_requests(snapshot.limits, results)),
+        unprovisioned=tuple(results.unprovisioned),
+        growth_waits=tuple((allocation.job.key, allocation.role.name) for allocation in waiting),
+    )
+    moved = _drains(snapshot, results, plan.changed_jobs)
+    staying = staying_pods(snapshot, results, moved)
+    again = min(clock.rechecks, default=None)
+    return replace(plan, drains=moved, staying=staying, recheck_after=again)
 
-    snapshot: Snapshot
-    ceiling: GrowthCeiling
-    results: PassResults
-    _fit_errors: dict[PodClass, Reason] = field(default_factory=dict)
-    _waiting_teams: set[int] | None = None
-    """`teams_waiting_for_moves`, once it was asked for."""
 
-    def plan(self) -> Plan:
-        suspended = self.results.suspended
-        allocations = [
-            allocation
-            for allocation in sorted(self.snapshot.allocations, key=attrgetter("rank"))
-            if allocation.job.key not in suspended
-        ]
-        resizes = list(self._resizes(allocations))
-        waiting = _waiting(allocations)
-        patience = (role.hold.patience for role in waiting)
-        self.snapshot.clock.rechecks += [left for left in patience if left > timedelta()]
-        for allocation in allocations:
-            self._explain(allocation)
-        plan = Plan(
-            admissions=tuple(self._admissions()),
-            # Scale-downs first: they free the capacity that growth needs.
-            resizes=tuple(sorted(resizes, key=lambda resize: resize.after > resize.before)),
-            suspensions=tuple(Suspension(key, reason) for key, reason in suspended.items()),
-            held=self.results.held_jobs(),
-            node_assignments=node_assignments(self.snapshot, allocations),
-            unneeded=self.results.unneeded,
-            requests=tuple(self._requests()),
-            unprovisioned=tuple(self.results.unprovisioned),
-            growth_waits=tuple(
-                (allocation.job.key, allocation.role.name) for allocation in waiting
-            ),
+def _drains(snapshot: Snapshot, results: PassResults, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
+    moved = drains_of_moves(snapshot, results.moves, busy)
+    named = drains_of_removals(snapshot)
+    return (*moved, *named, *drains(snapshot, results, busy | {drain.job for drain in moved}))
+
+
+def _requests(limits: Limits, results: PassResults) -> Iterator[ProvisioningRequest]:
+    for key, pods in results.requests.items():
+        yield ProvisioningRequest(
+            key,
+            tuple(pods.items()),
+            limits.provisioning.provisional_image,
+            limits.provisioning.provisioning_timeout,
+            _request_class(limits),
         )
-        moved = self._drains(plan.changed_jobs)
-        staying = staying_pods(self.snapshot, self.results, moved)
-        again = min(self.snapshot.clock.rechecks, default=None)
-        return replace(plan, drains=moved, staying=staying, recheck_after=again)
 
-    def _drains(self, busy: frozenset[JobKey]) -> tuple[Drain, ...]:
-        snapshot, results = self.snapshot, self.results
-        moved = drains_of_moves(snapshot, results.moves, busy)
-        named = drains_of_removals(snapshot)
-        return (*moved, *named, *drains(snapshot, results, busy | {drain.job for drain in moved}))
 
-    def _requests(self) -> Iterator[ProvisioningRequest]:
-        limits = self.snapshot.limits
-        for key, pods in self.results.requests.items():
-            yield ProvisioningRequest(
-                key,
-                tuple(pods.items()),
-                limits.provisioning.provisional_image,
-                limits.provisioning.provisioning_timeout,
-                _request_class(limits),
+def _admissions(snapshot: Snapshot, results: PassResults) -> Iterator[Admission]:
+    for key, (reason, allocations) in results.admitted.items():
+        sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
+        names = (role.name for role in allocations[0].job.roles if role.name in sizes)
+        gated = (allocation for allocation in allocations if allocation.role.template.gated)
+        nodes = tuple(
+            (
+                allocation.role.name,
+                _by_index(allocation, _assigned(snapshot, allocation, _created(allocation))),
             )
+            for allocation in gated
+        )
+        grown = [
+            reasons.grown(allocation.allocated, _max(allocation.role))
+            for allocation in allocations
+            if allocation.allocated > allocation.min_replicas
+        ]
+        why = reasons.grew_smaller(reason) if _growth_reverted(allocations) else reason
+        started = tuple((name, sizes[name]) for name in names)
+        yield Admission(key, started, why, tuple(grown), nodes)
 
-    def _admissions(self) -> Iterator[Admission]:
-        for key, (reason, allocations) in self.results.admitted.items():
-            sizes = {allocation.role.name: allocation.allocated for allocation in allocations}
-            names = (role.name for role in allocations[0].job.roles if role.name in sizes)
-            gated = (allocation for allocation in allocations if allocation.role.template.gated)
-            nodes = tuple(
-                (
-                    allocation.role.name,
-                    _by_index(allocation, self._assigned(allocation, _created(allocation))),
-                )
-                for allocation in gated
-            )
-            grown = [
-                reasons.grown(allocation.allocated, _max(allocation.role))
-                for allocation in allocations
-                if allocation.allocated > allocation.min_replicas
-            ]
-            why = reasons.grew_smaller(reason) if _growth_reverted(allocations) else reason
-            started = tuple((name, sizes[name]) for name in names)
-            yield Admission(key, started, why, tuple(grown), nodes)
 
-    def _assigned(
-        self, allocation: RoleAllocation, placements: Iterable[Placement]
-    ) -> tuple[str, ...]:
-        """The nodes of these replicas, by completion index; () if one of them has none."""
-        names = self.snapshot.capacity.node_names
-        nodes = [placement.node for placement in placements]
-        if NO_NODE in nodes:
-            return ()
-        return tuple(names[node] for node in in_domain_order(self.snapshot, allocation, nodes))
+def _assigned(
+    snapshot: Snapshot, allocation: RoleAllocation, placements: Iterable[Placement]
+) -> tuple[str, ...]:
+    """The nodes of these replicas, by completion index; () if one of them has none."""
+    names = snapshot.capacity.node_names
+    nodes = [placement.node for placement in placements]
+    if NO_NODE in nodes:
+        return ()
+    return tuple(names[node] for node in in_domain_order(snapshot, allocation, nodes))
 
-    def _resizes(self, allocations: Iterable[RoleAllocation]) -> Iterator[Resize]:
-        for allocation in allocations:
-            if not allocation.changed:
-                continue
-            before, after = allocation.role.status.size, allocation.planned_size
-            if before != after and not allocation.starts:
-                reason = (allocation.reason if after < before else None) or _grown(allocation)
-                job, restart = allocation.job, allocation.restarts_to_resize
-                counted = with_attempts if restart else with_failed_starts
-                reason = counted(self.snapshot, job, reason)
-                reason = reason if restart else with_failed_growth(allocation.role, reason)
-                placed = allocation.placements[:after] if restart else _created(allocation)
-                gated = allocation.role.template.gated and (restart or after > before)
-                nodes = self._assigned(allocation, placed) if gated else ()
-                yield Resize(job.key, allocation.role.name, before, after, reason, restart, nodes)
 
-    def _explain(self, allocation: RoleAllocation) -> None:
+def _resizes(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> Iterator[Resize]:
+    for allocation in allocations:
+        if not allocation.changed:
+            continue
+        before, after = allocation.role.status.size, allocation.planned_size
+        if before != after and not allocation.starts:
+            reason = (allocation.reason if after < before else None) or _grown(allocation)
+            job, restart = allocation.job, allocation.restarts_to_resize
+            counted = with_attempts if restart else with_failed_starts
+            reason = counted(snapshot, job, reason)
+            reason = reason if restart else with_failed_growth(allocation.role, reason)
+            placed = allocation.placements[:after] if restart else _created(allocation)
+            gated = allocation.role.template.gated and (restart or after > before)
+            nodes = _assigned(snapshot, allocation, placed) if gated else ()
+            yield Resize(job.key, allocation.role.name, before, after, reason, restart, nodes)
+
+
+def _not_growing(decision: Decision, allocations: Iterable[RoleAllocation]) -> dict[JobKey, Held]:
+    """Why started roles keep their sizes: the first of each job, unless a pass has held the job."""
+    growth = GrowthReasons(decision.snapshot, decision.ceiling)
+    waiting, held = decision.results.held, dict[JobKey, Held]()
+    for allocation in allocations:
         key = allocation.job.key
-        if allocation.reason or allocation.starts or key in self.results.held:
-            return
-        if why := phases.unready(allocation.job) or phases.why_kept(allocation.job):
-            self.results.hold(key, why)
-        elif allocation.planned_size < allocation.max_replicas:
-            reason = allocation.hold.reason or self.why_no_more(allocation)
-            moving = reason.code is Code.REBALANCING
-            until = self.snapshot.moves.until if moving else allocation.hold.until
-            self.results.hold(key, reason, until)
-        elif (restart := allocation.hold.restart) and restart.keeps_above_limits(allocation):
-            gang = restart_gang(self.snapshot, restart.roles)
-            room = self.snapshot.capacity.future_idle
-            self.results.hold(key, why_kept(restart, gang, room))
+        if allocation.reason or allocation.starts or key in held or key in waiting:
+            continue
+        if entry := _why_not_growing(growth, allocation):
+            held[key] = entry
+    return held
 
-    def why_no_more(self, allocation: RoleAllocation) -> Reason:
-        """The reason why a role below its max, which is not held, does not grow further."""
-        if allocation.size > allocation.planned_size:
-            if self._waits_for_moves(allocation):
-                return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
-            return reasons.leaving(allocation.size - allocation.planned_size)
-        if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
-            return reasons.insufficient_quota(
-                quota.spec, allocation.quota_request.amount(quota), quota.used
-            )
-        pod_class = allocation.pod_class
-        if pod_class not in self._fit_errors:
-            self._fit_errors[pod_class] = self._fit_error(pod_class)
-        return self._fit_errors[pod_class]
 
-    def _waits_for_moves(self, allocation: RoleAllocation) -> bool:
-        """`waits_for_moves`; usage no longer changes, so teams are compared once for all roles."""
-        recipients = self.snapshot.moves.recipients
-        if not (recipients and self.snapshot.teams):
-            return self.snapshot.waits_for_moves(allocation, allocation.allocated)
-        if self._waiting_teams is None:
-            self._waiting_teams = self.snapshot.teams_waiting_for_moves()
-        return allocation.job.key not in recipients and allocation.team in self._waiting_teams
-
-    def _fit_error(self, pod_class: PodClass) -> Reason:
-        capacity = self.snapshot.capacity
-        over = self.ceiling.exceeded(
-            pod_class, capacity.total_future_idle
-        ) or self.ceiling.exceeded(pod_class, capacity.total_idle)
-        if over and pod_class.future_idle.find() != NO_NODE:
-            return reasons.ceiling(self.snapshot.limits.load_ceiling, over)
-        return one_pod_error(self.snapshot, pod_class)
+def _why_not_growing(growth: GrowthReasons, allocation: RoleAllocation) -> Held | None:
+    """Why a started role does not grow; None if its max is why."""
+    key, snapshot = allocation.job.key, growth.snapshot
+    if why := phases.unready(allocation.job) or phases.why_kept(allocation.job):
+        return Held(key, why)
+    if allocation.planned_size < allocation.max_replicas:
+        reason = allocation.hold.reason or growth.why_no_more(allocation)
+        moving = reason.code is Code.REBALANCING
+        return Held(key, reason, until=snapshot.moves.until if moving else allocation.hold.until)
+    if (restart := allocation.hold.restart) and restart.keeps_above_limits(allocation):
+        gang = restart_gang(snapshot, restart.roles)
+        return Held(key, why_kept(restart, gang, snapshot.capacity.future_idle))
+    return None
 
 
 def _grown(allocation: RoleAllocation) -> Reason:

@@ -26,10 +26,11 @@ from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.reason_subjects import Minimum, Other, PendingPods
 from edl.model.causes.scarcity import UnplacedMinimum
 from edl.planner.decide import snapshot_at_turn
+from edl.planner.decision import Decision
 from edl.planner.explain import shortage
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.gangs.gang import gang_to_start, is_restarting
-from edl.planner.plan_builder import PlanBuilder
+from edl.planner.growth_reasons import GrowthReasons
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import RESIZABLE, manual_size
 
@@ -51,25 +52,25 @@ _FINAL: Final = frozenset(
 _LAST: Final = _FINAL | {JobCondition.RULE}
 Subject = tuple[JobKey, str]
 """(training job, role); role "" stands for the whole job."""
-_ReadReason = Callable[[PlanBuilder], Reason | None]
+_ReadReason = Callable[[Decision], Reason | None]
 """Reads from a decision the reason why a role or job gets no more; None if there is none."""
 
 
-def start_blockers(now: DecisionInput, builder: PlanBuilder, key: JobKey) -> Sequence[Blocker]:
+def start_blockers(now: DecisionInput, decision: Decision, key: JobKey) -> Sequence[Blocker]:
     """The blockers of a waiting training job's start."""
     job = now.job(key)
     if job is None:
         return ()
     if itself := _itself(job):
         return [itself]
-    if key in builder.results.suspended:
-        return [OwnCondition(JobCondition.RULE, builder.results.suspended[key])]
-    reason = builder.results.held.get(key)
+    if stopped := decision.why_stopped(key):
+        return [OwnCondition(JobCondition.RULE, stopped)]
+    reason = decision.why_waits(key)
     if reason and (said := _said(reason)):
         return [said]
     timed = reason and reason.code in TIMED_CODES
     rooms = () if timed else _gang_shortage(now, job)
-    return rooms or [_timed(now, builder, lambda later: later.results.held.get(key))]
+    return rooms or [_timed(now, decision, lambda later: later.why_waits(key))]
 
 
 def _gang_shortage(now: DecisionInput, job: TrainingJob) -> tuple[Blocker, ...]:
@@ -79,11 +80,11 @@ def _gang_shortage(now: DecisionInput, job: TrainingJob) -> tuple[Blocker, ...]:
 
 
 def growth_blockers(
-    now: DecisionInput, builder: PlanBuilder, allocation: RoleAllocation
+    now: DecisionInput, decision: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
     itself = _itself(allocation.job) or _work_bound(allocation)
-    if itself := itself or _lacks_minimum(builder, allocation) or _fixed(allocation):
+    if itself := itself or _lacks_minimum(decision, allocation) or _fixed(allocation):
         return [itself]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
@@ -92,19 +93,20 @@ def growth_blockers(
         missing = reason.code is Code.PODS_MISSING
         if missing and (awaited := _awaited(allocation.role, now.state.observed_at)):
             return [awaited]
-        timed = _said(reason) or _timed(now, builder, lambda later: _held(later, key, name))
+        timed = _said(reason) or _timed(now, decision, lambda later: _held(later, key, name))
         if isinstance(timed, OwnCondition) and reason.code is Code.NEVER_FITS:
-            most = shortage.most_beside_minimums(builder.snapshot, allocation)
+            most = shortage.most_beside_minimums(decision.snapshot, allocation)
             timed = replace(timed, fewest=allocation.role.template.sizes[0], most=most)
         return [timed]
     if allocation.size > allocation.planned_size:
-        return [InProgress(builder.why_no_more(allocation))]
-    return [_lack(builder, allocation)]
+        growth = GrowthReasons(decision.snapshot, decision.ceiling)
+        return [InProgress(growth.why_no_more(allocation))]
+    return [_lack(decision, allocation)]
 
 
-def _lacks_minimum(builder: PlanBuilder, allocation: RoleAllocation) -> OwnCondition | None:
+def _lacks_minimum(decision: Decision, allocation: RoleAllocation) -> OwnCondition | None:
     """That pods of the job's minimum fit nowhere: no bound of a role keeps it from growing then."""
-    held = builder.results.held.get(allocation.job.key)
+    held = decision.why_waits(allocation.job.key)
     if held is None or not isinstance(held.about, UnplacedMinimum):
         return None
     elastic = resizes(allocation.job, allocation.role.name)
@@ -122,22 +124,14 @@ def _awaited(role: Role, moment: datetime) -> Blocker | None:
     return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if awaited else None
 
 
-def _lack(builder: PlanBuilder, allocation: RoleAllocation) -> Blocker:
+def _lack(decision: Decision, allocation: RoleAllocation) -> Blocker:
     """The capacity that one more replica lacks; a rule of the plan if it lacks none."""
-    lack = shortage.growth_shortage(builder.snapshot, builder.ceiling, allocation)
+    lack = shortage.growth_shortage(decision.snapshot, decision.ceiling, allocation)
     if not isinstance(lack, InsufficientResources) or lack.missing:
         return lack
     if allocation.starts:
         return InProgress(reasons.MINIMUM_FIRST)
     return OwnCondition(JobCondition.RULE, reasons.NOT_PLANNED)
-
-
-def allocation_of(builder: PlanBuilder, key: JobKey, role: str) -> RoleAllocation | None:
-    """The allocation of a role that is started, or starts in this plan; else None."""
-    allocations = (
-        allocation for allocation in builder.snapshot.allocations if allocation.job.key == key
-    )
-    return next((allocation for allocation in allocations if allocation.role.name == role), None)
 
 
 def is_final(cause: Blocker) -> bool:
@@ -223,10 +217,10 @@ def _said(reason: Reason) -> Blocker | None:
     return None
 
 
-def _timed(now: DecisionInput, builder: PlanBuilder, read: _ReadReason) -> Blocker:
+def _timed(now: DecisionInput, decision: Decision, read: _ReadReason) -> Blocker:
     """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
-    current = read(builder)
-    wakes = sorted(set(builder.snapshot.clock.rechecks))
+    current = read(decision)
+    wakes = sorted(set(decision.snapshot.clock.rechecks))
 
     def past(wait: timedelta) -> bool:
         return read(now.at(now.state.observed_at + wait).run_passes()) != current
@@ -238,6 +232,6 @@ def _timed(now: DecisionInput, builder: PlanBuilder, read: _ReadReason) -> Block
     return TimedHold(reason, now.state.observed_at + wakes[place])
 
 
-def _held(builder: PlanBuilder, key: JobKey, role: str) -> Reason | None:
-    allocation = allocation_of(builder, key, role)
+def _held(decision: Decision, key: JobKey, role: str) -> Reason | None:
+    allocation = decision.allocation(key, role)
     return allocation.reason or allocation.hold.reason if allocation else None

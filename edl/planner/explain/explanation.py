@@ -19,9 +19,9 @@ from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.blockers import Blocker, InProgress, Outranked
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.counted_demands import with_counted_demands
+from edl.planner.decision import Decision
 from edl.planner.explain.diagnosis import (
     Subject,
-    allocation_of,
     growth_blockers,
     is_final,
     is_last,
@@ -29,9 +29,9 @@ from edl.planner.explain.diagnosis import (
 )
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
 from edl.planner.explain.room_trials import RoomTrials, room_trials
-from edl.planner.explain.what_if_state import DecisionInput, gets_room
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan
-from edl.planner.plan_builder import PlanBuilder
+from edl.planner.plan_builder import build_plan
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import with_work
 
@@ -98,12 +98,12 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     if job is None:
         return None
     given = replace(given, state=with_counted_demands(given.state, given.limits))
-    builder = given.run_passes()
-    plan = builder.plan()
-    case = _Case(given, job, builder)
+    decision = given.run_passes()
+    plan = build_plan(decision)
+    case = _Case(given, job, decision)
     held = next((entry for entry in plan.held if entry.job == key), None)
     waits = case.suspended
-    lacks_room = waits and not gets_room(builder, key)
+    lacks_room = waits and not decision.gives_room(key)
     return Explanation(
         job=key,
         plan=plan,
@@ -111,15 +111,15 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         start_blockers=case.start() if waits else None,
         position=held.position if held else 0,
         ahead=held.ahead if held else (),
-        trials=room_trials(given, builder, job) if lacks_room else RoomTrials(),
+        trials=room_trials(given, decision, job) if lacks_room else RoomTrials(),
     )
 
 
 class _Aim(NamedTuple):
     """What a search is for: whether a decision has reached it, and what blocks it if not."""
 
-    gained: Callable[[PlanBuilder], bool]
-    find: Callable[[DecisionInput, PlanBuilder], Sequence[Blocker]]
+    gained: Callable[[Decision], bool]
+    find: Callable[[DecisionInput, Decision], Sequence[Blocker]]
 
 
 @dataclass(frozen=True)
@@ -128,36 +128,36 @@ class _Case:
 
     situation: DecisionInput
     job: TrainingJob
-    builder: PlanBuilder
+    decision: Decision
 
     @cached_property
     def suspended(self) -> bool:
         """Whether any role of the job is still suspended after this plan."""
         over = phases.ending(self.job) is not None or not self.job.live
-        stopped = self.job.key in self.builder.results.suspended
+        stopped = self.decision.why_stopped(self.job.key)
         was = any(role.status.suspended for role in self.job.live)
-        starts = self.job.key in self.builder.results.admitted
-        return not over and (stopped or (was and not starts))
+        starts = self.decision.starts(self.job.key)
+        return not over and (stopped is not None or (was and not starts))
 
     def start(self) -> Blockers:
         key, jobs = self.job.key, {role.job for role in self.job.live}
 
-        def started(builder: PlanBuilder) -> bool:
+        def started(decision: Decision) -> bool:
             allocated = {
                 allocation.role.job
-                for allocation in builder.snapshot.allocations
+                for allocation in decision.snapshot.allocations
                 if allocation.job.key == key
             }
             return jobs <= allocated
 
         return self._search(
-            "", _Aim(started, lambda now, builder: start_blockers(now, builder, key))
+            "", _Aim(started, lambda now, decision: start_blockers(now, decision, key))
         )
 
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
         now = 0 if role.status.suspended or role.status.ending else role.status.size
-        allocation = allocation_of(self.builder, self.job.key, role.name)
-        stopped = self.job.key in self.builder.results.suspended
+        allocation = self.decision.allocation(self.job.key, role.name)
+        stopped = self.decision.why_stopped(self.job.key)
         after = 0 if stopped else allocation.planned_size if allocation else now
         return RoleExplanation(
             role=role.name,
@@ -170,15 +170,17 @@ class _Case:
     def _growth(self, role: Role, allocation: RoleAllocation) -> Blockers:
         key, before = self.job.key, allocation.planned_size
 
-        def grown(builder: PlanBuilder) -> bool:
-            there = allocation_of(builder, key, role.name)
+        def grown(decision: Decision) -> bool:
+            there = decision.allocation(key, role.name)
             return there is not None and there.planned_size > before
 
-        def find(now: DecisionInput, builder: PlanBuilder) -> Sequence[Blocker]:
-            there = allocation_of(builder, key, role.name)
+        def find(now: DecisionInput, decision: Decision) -> Sequence[Blocker]:
+            there = decision.allocation(key, role.name)
             # A job that starts in this plan may no longer start if a bound is raised.
             return (
-                growth_blockers(now, builder, there) if there else start_blockers(now, builder, key)
+                growth_blockers(now, decision, there)
+                if there
+                else start_blockers(now, decision, key)
             )
 
         return self._search(role.name, _Aim(grown, find))
@@ -186,14 +188,14 @@ class _Case:
     def _search(self, role: str, aim: _Aim) -> Blockers:
         blockers: tuple[Blocker, ...] = ()
         seen: list[Blocker] = []
-        now, builder = self.situation, self.builder
-        before: PlanBuilder | None = None
+        now, decision = self.situation, self.decision
+        before: Decision | None = None
         for _ in range(_ROUNDS):
-            if aim.gained(builder):
+            if aim.gained(decision):
                 return self._least(blockers, (), aim)
-            first = self._first(role, _recipients(before, builder))
+            first = self._first(role, _recipients(before, decision))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
-            new = first if merged(blockers, first) != blockers else aim.find(now, builder)
+            new = first if merged(blockers, first) != blockers else aim.find(now, decision)
             if (not new or asks_again(blockers, new)) and now.state.demands:
                 pods = sorted(demand.example for demand in now.state.demands)
                 new = [Outranked(_FIRST, (), tuple(pods))]
@@ -209,9 +211,9 @@ class _Case:
                 return self._least(
                     tuple(other for other in blockers if other not in then), then, aim
                 )
-            before = builder
+            before = decision
             now = without_blockers(self.situation, self.job.key, blockers)
-            builder = now.run_passes()
+            decision = now.run_passes()
         return Blockers(as_found(blockers, seen), complete=False)
 
     def _least(self, blockers: tuple[Blocker, ...], then: Sequence[Blocker], aim: _Aim) -> Blockers:
@@ -220,11 +222,11 @@ class _Case:
         @cache
         def under_way(removed: Sequence[Blocker]) -> Sequence[Blocker] | None:
             now = without_blockers(self.situation, self.job.key, removed)
-            builder = now.run_passes()
-            if aim.gained(builder):
+            decision = now.run_passes()
+            if aim.gained(decision):
                 return ()
             return [
-                blocker for blocker in aim.find(now, builder) if isinstance(blocker, InProgress)
+                blocker for blocker in aim.find(now, decision) if isinstance(blocker, InProgress)
             ] or None
 
         needed = least(blockers, lambda removed: under_way(removed) is not None)
@@ -245,7 +247,7 @@ class _Case:
         return [Outranked(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
 
-def _recipients(before: PlanBuilder | None, now: PlanBuilder) -> Mapping[Subject, int]:
+def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
     """Roles that have more replicas now than before, with their sizes before."""
     if before is None:
         return {}
@@ -257,18 +259,18 @@ def _recipients(before: PlanBuilder | None, now: PlanBuilder) -> Mapping[Subject
     }
 
 
-def _holdings(builder: PlanBuilder) -> dict[Subject, int]:
+def _holdings(decision: Decision) -> dict[Subject, int]:
     """Replicas by role, including pipelined ones.
 
     A queued job that has reserved capacity counts 1 as a whole, under role "".
     """
-    held = builder.results.held
+    held = decision.results.held
     waiting: dict[Subject, int] = {
         (key, ""): 1 for key in held if held[key].code in PROMISING_CODES
     }
     return waiting | {
         (allocation.job.key, allocation.role.name): allocation.size
-        for allocation in builder.snapshot.allocations
+        for allocation in decision.snapshot.allocations
     }
 
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from edl import lost_pods
 from edl.frameworks import restarts_together
 from edl.model import DEFAULT_TEAM, JobKey, PodPhase, Reclaim, Role, Teams, TrainingJob
+from edl.planner.decision import Decision
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy
 from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
-from edl.planner.explain.what_if_state import DecisionInput, gets_room
-from edl.planner.plan_builder import PlanBuilder
+from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.spec.allowed_sizes import RESIZABLE
 
@@ -39,16 +39,16 @@ class RoomTrials(msgspec.Struct, frozen=True):
     """What would let it start on nodes that its pods may not use."""
 
 
-def room_trials(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> RoomTrials:
-    """The trials for a job that gets no room by the decision `builder`."""
+def room_trials(given: DecisionInput, decision: Decision, job: TrainingJob) -> RoomTrials:
+    """The trials for a job that gets no room by this decision."""
     return RoomTrials(
         reclaiming_team=_reclaiming_team(given, job),
         preemption=_preempts(given, job),
         permission=forbids_preemption(given, job),
         manual_sizes=_manual_sizes(given, job),
         ended_ranks=_ended_ranks(given, job),
-        start=start_remedy(given, builder, job),
-        template=template_remedy(given, builder, job),
+        start=start_remedy(given, decision, job),
+        template=template_remedy(given, decision, job),
     )
 
 
@@ -123,12 +123,12 @@ def _ended_ranks(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
     if not ranked:
         return ()
     jobs = (_whole(other) if other.key in ranked else other for other in given.state.jobs)
-    builder = given.changed(jobs=tuple(jobs)).run_passes()
-    if not gets_room(builder, job.key):
+    decision = given.changed(jobs=tuple(jobs)).run_passes()
+    if not decision.gives_room(job.key):
         return ()
-    roles = builder.snapshot.allocations
+    roles = decision.snapshot.allocations
     smaller = {role.job.key for role in roles if role.planned_size < role.role.status.size}
-    return tuple(sorted(ranked & (smaller | builder.results.suspended.keys())))
+    return tuple(sorted(ranked & (smaller | decision.results.suspended.keys())))
 
 
 def _whole(job: TrainingJob) -> TrainingJob:

@@ -11,8 +11,8 @@ from edl.model import Domain, Role, Topology, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.causes.scarcity import NodePoolLimit, NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import MOST_TOPOLOGY_LABELS
+from edl.planner.decision import Decision
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.plan_builder import PlanBuilder
 from edl.similar_names import similar_key
 
 
@@ -42,9 +42,9 @@ class StartRemedy(msgspec.Struct, frozen=True):
 NO_REMEDY: Final = StartRemedy()
 
 
-def start_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> StartRemedy:
+def start_remedy(given: DecisionInput, decision: Decision, job: TrainingJob) -> StartRemedy:
     """The remedies of a job that gets no room."""
-    held = builder.results.held.get(job.key)
+    held = decision.why_waits(job.key)
     match held and held.about:
         case NodePoolLimit() as limit:
             return within_pool_limits(given, job, limit)

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from edl.model import Role, Shape, TrainingJob
 from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import Node, Taint, Toleration
+from edl.planner.decision import Decision
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.drain import INTERRUPTED
-from edl.planner.plan_builder import PlanBuilder
 
 _MOST: Final = 3
 """Tolerations that users write; more would open one node after the other."""
@@ -49,12 +49,12 @@ class TemplateRemedy(msgspec.Struct, frozen=True):
     selector: tuple[tuple[str, str], ...] = ()
 
 
-def template_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob) -> TemplateRemedy:
+def template_remedy(given: DecisionInput, decision: Decision, job: TrainingJob) -> TemplateRemedy:
     """The remedy of a job that gets no room because no node is eligible, or too few are."""
-    held = builder.results.held.get(job.key)
+    held = decision.why_waits(job.key)
     match held.about if held else None:
         case Shortage():
-            return _tolerant(given, job, _excluding(builder, job))
+            return _tolerant(given, job, _excluding(decision, job))
         case NoEligibleNode(rule=NodeRule.TAINTS, taints=taints):
             return _tolerant(given, job, taints)
         case NoEligibleNode(rule=NodeRule.NODE_SELECTOR) as about:
@@ -62,9 +62,9 @@ def template_remedy(given: DecisionInput, builder: PlanBuilder, job: TrainingJob
     return TemplateRemedy()
 
 
-def _excluding(builder: PlanBuilder, job: TrainingJob) -> tuple[Taint, ...]:
+def _excluding(decision: Decision, job: TrainingJob) -> tuple[Taint, ...]:
     """The taints that keep its pods off nodes which they select, but for control planes."""
-    eligibility, shapes = builder.snapshot.eligibility, [role.template.shape for role in job.live]
+    eligibility, shapes = decision.snapshot.eligibility, [role.template.shape for role in job.live]
     untolerated = {
         taint
         for shape in shapes

@@ -23,22 +23,15 @@ from edl.model import (
     TrainingJob,
     job_of,
 )
-from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.model.nodes import HOSTNAME, added_name, existing_name
 from edl.planner.decide import run_passes
+from edl.planner.decision import Decision
 from edl.planner.decision_limits import Limits
-from edl.planner.plan_builder import PlanBuilder
 from edl.planner.policies import Policy
 from edl.planner.snapshot.quota_balance import limit_source
 from edl.quantities import Resources
 
 _PRESENT: Final = frozenset({"In", "Exists"})
-
-
-def gets_room(builder: PlanBuilder, key: JobKey) -> bool:
-    """Whether a waiting training job starts in this plan, or has capacity reserved."""
-    held = builder.results.held.get(key)
-    return key in builder.results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 
 class DecisionInput(msgspec.Struct, frozen=True):
@@ -48,12 +41,12 @@ class DecisionInput(msgspec.Struct, frozen=True):
     policy: Policy
     limits: Limits
 
-    def run_passes(self) -> PlanBuilder:
+    def run_passes(self) -> Decision:
         return run_passes(self.state, self.policy, self.limits)
 
     def admits(self, key: JobKey) -> bool:
         """Whether a waiting training job gets room by this decision."""
-        return gets_room(self.run_passes(), key)
+        return self.run_passes().gives_room(key)
 
     def changed(self, **fields: Any) -> "DecisionInput":  # noqa: ANN401 - of any type
         """A copy with these fields of the state replaced."""

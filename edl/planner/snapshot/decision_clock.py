@@ -15,6 +15,12 @@ class DecisionClock:
         self.rechecks: list[timedelta] = []
         """Durations after which the clock alone may change the plan."""
 
+    def fork(self) -> "DecisionClock":
+        """A clock of the same time with these rechecks, whose further ones are its own."""
+        clock = DecisionClock(self.now)
+        clock.rechecks += self.rechecks
+        return clock
+
     def elapsed_or_recheck(self, since: datetime | None, wait: timedelta) -> bool:
         """Whether `wait` has passed since `since`; otherwise the plan is rechecked when it has.
 

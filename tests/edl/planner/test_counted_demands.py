@@ -34,8 +34,8 @@ def test_of_the_resources_that_no_node_offers_a_demand_names_one() -> None:
     state = with_offered_names(cluster(node("n"), plain, *found))
     assert state.demands[0] == plain
     assert {dict(one.shape.requests)["e.com/0-0"] for one in state.demands[1:]} == {1}
-    builder = run_passes(cluster(node("n"), plain, *found), POLICIES["fair"], Limits())
-    names = builder.snapshot.capacity.resources
+    decision = run_passes(cluster(node("n"), plain, *found), POLICIES["fair"], Limits())
+    names = decision.snapshot.capacity.resources
     assert names == ("cpu", "e.com/0-0", "memory", "pods")
 
 

@@ -42,6 +42,7 @@ from edl.model.causes.blockers import (
 from edl.model.causes.reason_codes import Code
 from edl.model.causes.scarcity import Shortage
 from edl.planner.decide import decide
+from edl.planner.decision import Decision
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers as without
@@ -49,7 +50,7 @@ from edl.planner.explain.room_trials import forbids_preemption
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 from edl.planner.plan import is_never
-from edl.planner.plan_builder import PlanBuilder
+from edl.planner.plan_builder import build_plan
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act
@@ -179,7 +180,7 @@ def test_manual_sizes_that_keep_the_room_are_named(
 class Decided(DecisionInput, frozen=True):
     """The input of a decision that is not made again."""
 
-    def run_passes(self) -> PlanBuilder:
+    def run_passes(self) -> Decision:
         raise AssertionError("this decision cannot matter")
 
 
@@ -1031,7 +1032,7 @@ def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_po
     nodes = [busy(node(name, 4, gpu=4), room(3)) for name in ("g1", "g2")]
     nodes += [node(f"c{number}", 4) for number in range(9)]
     given = situation(*nodes, worker("mnist", 2, 2, shape=card))
-    queued = given.run_passes().plan().held[0].reason
+    queued = build_plan(given.run_passes()).held[0].reason
     assert isinstance(queued.about, Shortage)
     assert queued.about.lack.resource == "cpu"
     (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=card))

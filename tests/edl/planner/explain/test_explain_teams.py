@@ -9,6 +9,7 @@ from edl.model.causes.blockers import Blocker, InProgress, InsufficientResources
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.plan_builder import build_plan
 from edl.planner.policies import POLICIES
 from tests.edl.planner.plans import ALL
 from tests.edl.planner.states import cluster, node, shape, worker
@@ -109,7 +110,7 @@ def test_nodes_are_requested_for_pods_that_get_no_replicas_within_a_guarantee(
     pods: int, blue: int, red: int, fit: int
 ) -> None:
     given = beside_guarantees(pods, red, blue).changed(autoscaled=True, takes_requests=True)
-    (found,) = given.run_passes().plan().requests
+    (found,) = build_plan(given.run_passes()).requests
     assert found.pods == (("worker", pods - fit),)
 
 

@@ -16,6 +16,7 @@ from edl.model import ClusterState, Code, Node, RefusedSize, Shape, TrainingJob,
 from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.pass_results import PassResults
+from edl.planner.plan_builder import build_plan
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
@@ -143,9 +144,9 @@ def test_quotas_count_the_jobs_that_are_not_preempted_yet_instead_of_the_gang() 
     nodes = (node("a", 5), node("b", 5), node("c", 1))
     state = cluster(*nodes, low, replace(gang(), roles=(waits,)), small(queued=-30, high=1))
     state = replace(state, quotas=(quota(9),))
-    builder = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1, preempt=True))
-    assert builder.plan().suspensions == ()
-    (line,) = builder.snapshot.quotas.lines.values()
+    decision = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1, preempt=True))
+    assert build_plan(decision).suspensions == ()
+    (line,) = decision.snapshot.quotas.lines.values()
     assert (line.remaining, line.future_remaining) == (3, 3)
 
 
@@ -159,11 +160,11 @@ def test_a_gang_waits_whose_quota_jobs_would_have_released_for_a_gang_that_waits
     )
     nodes = (*state.nodes, node("d", 1))
     state = replace(state, nodes=nodes, jobs=jobs, quotas=(quota(10),))
-    builder = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
-    plan = builder.plan()
+    decision = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
+    plan = build_plan(decision)
     assert (started(plan), sizes(plan)) == ({"small": {"worker": 1}}, {})
     assert held(plan)["gang"] == held(plan)["other"] == reasons.placed_after([key("small")])
-    (line,) = builder.snapshot.quotas.lines.values()
+    (line,) = decision.snapshot.quotas.lines.values()
     assert (line.remaining, line.future_remaining) == (0, 0)
 
 
@@ -183,10 +184,10 @@ def test_a_start_takes_no_quota_from_a_gang_ahead_that_waits_for_pods_to_termina
     nodes = (node("a", 5, labels={"pool": "a"}), node("d", 3, labels={"pool": "d"}), node("c", 1))
     other = node("b", 1, labels={"pool": "a"})
     state = replace(cluster(*nodes, other, leaving, *jobs), quotas=(quota(8),))
-    builder = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
-    plan = builder.plan()
+    decision = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
+    plan = build_plan(decision)
     assert (list(started(plan)), sizes(plan)) == (["small"], {})
-    (line,) = builder.snapshot.quotas.lines.values()
+    (line,) = decision.snapshot.quotas.lines.values()
     assert (line.remaining, line.future_remaining) == (3, 1)
 
 

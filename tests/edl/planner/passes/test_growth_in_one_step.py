@@ -7,10 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import JobKey, ResizePolicy, TrainingJob
+from edl.model import ClusterState, JobKey, ResizePolicy, TrainingJob
+from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
+from edl.planner.plan_builder import build_plan
+from edl.planner.policies import POLICIES
 from tests.edl.planner.plans import held, plan_for, sizes, told
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
 
@@ -33,12 +36,16 @@ def restarting(low: int = 1, **fields: Any) -> TrainingJob:  # noqa: ANN401
     return worker("mine", low, 9, on=["a"] * 2, resizing=ResizePolicy.RESTART, **fields)
 
 
-def planned(*jobs: TrainingJob, idle: int = 1, leaving: int = 2) -> Plan:
-    """The plan on a node with `idle` CPU, and with `leaving` CPU that terminating pods hold."""
+def beside_leaving(*jobs: TrainingJob, idle: int = 1, leaving: int = 2) -> ClusterState:
+    """A node with `idle` CPU, and with `leaving` CPU that terminating pods hold."""
     pods = tuple(pod(index, "a", terminating=True) for index in range(leaving))
     gone = job("gone", role("worker", 1, 9, suspended=True, pods=pods), paused=True)
     used = sum(len(one.status.pods) for found in (*jobs, gone) for one in found.roles)
-    return plan_for(cluster(node("a", used + idle), *jobs, gone), LIMITS)
+    return cluster(node("a", used + idle), *jobs, gone)
+
+
+def planned(*jobs: TrainingJob, **room: int) -> Plan:
+    return plan_for(beside_leaving(*jobs, **room), LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +74,14 @@ def test_growth_before_a_long_rest_waits_as_a_whole_for_as_long_as_it_would_rest
     assert (sizes(later), later.recheck_after) == ({}, second)
     last = planned(build(**fields, growth_awaited_since=at(0) - longest))
     assert (sizes(last), last.growth_waits) == ({"mine": 3}, ())
+
+
+def test_a_plan_for_which_growth_waits_leaves_its_decision_as_it_is() -> None:
+    decision = run_passes(beside_leaving(restarting()), POLICIES["fair"], LIMITS)
+    before = [*decision.snapshot.clock.rechecks]
+    assert build_plan(decision) == planned(restarting()) == build_plan(decision)
+    assert decision.snapshot.clock.rechecks == before
+    assert decision.why_waits(JobKey("ns", "mine")) is None
 
 
 @pytest.mark.parametrize("build", [torch, restarting])

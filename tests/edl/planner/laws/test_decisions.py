@@ -1,4 +1,4 @@
-"""A job that a plan stops is out of the plan, whatever stops it."""
+"""What holds of the decision behind a plan."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, TrainingJob
 from edl.planner.decide import run_passes
+from edl.planner.decision import Decision
+from edl.planner.plan_builder import build_plan
 from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.clusters import states
 from tests.edl.planner.states import at, pod
-from tests.edl.planner.ways import WAYS
+from tests.edl.planner.ways import WAYS, Way, law
 from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
@@ -40,9 +42,25 @@ def _late(draw: Draw, pods: Sequence[Pod]) -> tuple[Pod, ...]:
 @drawn(state=pressed())
 def test_no_job_that_is_stopped_is_in_the_plan(reached: Reached, state: ClusterState) -> None:
     way = WAYS["preempting"]
-    builder = run_passes(state, way.policy, way.limits)
-    snapshot, stopped = builder.snapshot, builder.results.suspended.keys()
+    decision = run_passes(state, way.policy, way.limits)
+    snapshot, stopped = decision.snapshot, decision.results.suspended.keys()
     reached(stopped)
     assert stopped.isdisjoint(job.key for job in snapshot.jobs)
     assert stopped.isdisjoint(role.job.key for role in snapshot.allocations)
     assert stopped.isdisjoint(role.job.key for role in snapshot.unsettled)
+
+
+@law(pressed())
+def test_no_plan_changes_the_decision_that_it_is_built_of(way: Way, state: ClusterState) -> None:
+    decision = run_passes(state, way.policy, way.limits)
+    before = _facts(decision)
+    plan = build_plan(decision)
+    assert _facts(decision) == before
+    assert build_plan(decision) == plan
+
+
+def _facts(decision: Decision) -> tuple[object, ...]:
+    snapshot, results = decision.snapshot, decision.results
+    roles = [(role, [*role.placements], role.changed, role.reason) for role in snapshot.allocations]
+    waits = (results.held.copy(), results.held_until.copy(), [*results.queue])
+    return roles, waits, [*snapshot.clock.rechecks], snapshot.capacity.future_idle.tolist()

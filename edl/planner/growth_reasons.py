@@ -1,0 +1,56 @@
+"""Why roles below their max do not grow further, once all passes have run."""
+
+from dataclasses import dataclass, field
+
+from edl import reasons
+from edl.feasibility.horizon import FUTURE_IDLE
+from edl.model import Reason
+from edl.planner.fit_errors.fit_error import one_pod_error
+from edl.planner.packing.pod_class import PodClass
+from edl.planner.passes.growth import GrowthCeiling
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+
+
+@dataclass(slots=True)
+class GrowthReasons:
+    """The reasons of one decision; what roles have in common is computed once."""
+
+    snapshot: Snapshot
+    ceiling: GrowthCeiling
+    _fit_errors: dict[PodClass, Reason] = field(default_factory=dict)
+    _waiting_teams: set[int] | None = None
+    """`teams_waiting_for_moves`, once it was asked for."""
+
+    def why_no_more(self, allocation: RoleAllocation) -> Reason:
+        """The reason why a role below its max, which is not held, does not grow further."""
+        if allocation.size > allocation.planned_size:
+            if self._waits_for_moves(allocation):
+                return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
+            return reasons.leaving(allocation.size - allocation.planned_size)
+        if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
+            return reasons.insufficient_quota(
+                quota.spec, allocation.quota_request.amount(quota), quota.used
+            )
+        pod_class = allocation.pod_class
+        if pod_class not in self._fit_errors:
+            self._fit_errors[pod_class] = self._fit_error(pod_class)
+        return self._fit_errors[pod_class]
+
+    def _waits_for_moves(self, allocation: RoleAllocation) -> bool:
+        """`waits_for_moves`; usage no longer changes, so teams are compared once for all roles."""
+        recipients = self.snapshot.moves.recipients
+        if not (recipients and self.snapshot.teams):
+            return self.snapshot.waits_for_moves(allocation, allocation.allocated)
+        if self._waiting_teams is None:
+            self._waiting_teams = self.snapshot.teams_waiting_for_moves()
+        return allocation.job.key not in recipients and allocation.team in self._waiting_teams
+
+    def _fit_error(self, pod_class: PodClass) -> Reason:
+        capacity = self.snapshot.capacity
+        over = self.ceiling.exceeded(
+            pod_class, capacity.total_future_idle
+        ) or self.ceiling.exceeded(pod_class, capacity.total_idle)
+        if over and pod_class.future_idle.find() != NO_NODE:
+            return reasons.ceiling(self.snapshot.limits.load_ceiling, over)
+        return one_pod_error(self.snapshot, pod_class)
