@@ -8,8 +8,8 @@ import numpy as np
 
 from edl.feasibility.eligibility import Mask
 from edl.model import ClusterState, TrainingJob
+from edl.planner.decide import observed_snapshot
 from edl.planner.published_settings import Settings
-from edl.planner.snapshot.take_snapshot import take_snapshot
 
 if TYPE_CHECKING:
     from edl.model import JobKey
@@ -20,7 +20,7 @@ class Contention:
 
     def __init__(self, state: ClusterState, settings: Settings) -> None:
         self._state = state
-        self._snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)
+        self._snapshot = observed_snapshot(state, settings.policy_to_apply(), settings.limits)
         self._kept: dict[JobKey, list[Mask]] = defaultdict(list)
         """By started job: a required topology keeps its roles to the domain of their pods."""
         for allocation in self._snapshot.allocations:

@@ -25,7 +25,7 @@ from edl.planner.plan_builder import build_plan
 from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.restarts.restraints import Restraints, StoppedForGood
+from edl.planner.snapshot.restarts.restraints import NO_RESTRAINTS, Restraints, StoppedForGood
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_guarantees import NO_TEAM
 
@@ -56,11 +56,10 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     An attempt that stops jobs which could not come back is dropped, and the next one does not
     restart these. The last one restarts no job that it could stop for good.
     """
-    considered = _considered(state, limits)
-    restraints = Restraints()
+    restraints = NO_RESTRAINTS
     for attempt in range(1, _MOST_ATTEMPTS + 1):
         restraints = restraints._replace(strict=attempt == _MOST_ATTEMPTS)
-        snapshot = take_snapshot(considered, policy, limits, restraints)
+        snapshot = observed_snapshot(state, policy, limits, restraints)
         results, ceiling = PassResults(), GrowthCeiling(snapshot)
         stopped = allocate(snapshot, results, ceiling)
         if not any(stopped):
@@ -71,14 +70,21 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
 
 def snapshot_at_turn(state: ClusterState, policy: Policy, limits: Limits, key: JobKey) -> Snapshot:
     """The snapshot right after a queued job's claim: what later claims and growth take is idle."""
-    snapshot = take_snapshot(_considered(state, limits), policy, limits)
+    snapshot = observed_snapshot(state, policy, limits)
     _serve_claims(snapshot, PassResults(), until=key)
     return snapshot
 
 
-def _considered(state: ClusterState, limits: Limits) -> ClusterState:
-    """The state without departing workers, and without pods that no job scales down for."""
-    return without_delisted(with_offered_names(with_counted_demands(state, limits)))
+def observed_snapshot(
+    state: ClusterState, policy: Policy, limits: Limits, restraints: Restraints = NO_RESTRAINTS
+) -> Snapshot:
+    """The snapshot of a state as it was read.
+
+    It has neither departing workers nor pods that no job scales down for; nor have states derived
+    from its own, for which `take_snapshot` suffices.
+    """
+    considered = without_delisted(with_offered_names(with_counted_demands(state, limits)))
+    return take_snapshot(considered, policy, limits, restraints)
 
 
 def allocate(snapshot: Snapshot, results: PassResults, ceiling: GrowthCeiling) -> StoppedForGood:

@@ -14,13 +14,11 @@ def pool_remedy(
     state: ClusterState, settings: Settings, job: TrainingJob, limit: NodePoolLimit
 ) -> FixCommand:
     """What would give a queued job nodes that the limits of NodePools do not allow."""
-    from edl.planner.counted_demands import with_counted_demands
     from edl.planner.explain.start_remedies import within_pool_limits
     from edl.planner.explain.what_if_state import DecisionInput
     from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
 
-    counted = with_counted_demands(state, settings.limits)
-    given = DecisionInput(counted, settings.policy_to_apply(), settings.limits)
+    given = DecisionInput(state, settings.policy_to_apply(), settings.limits)
     remedy = within_pool_limits(given, job, limit)
     ways = [f"raise {higher_pool_limit(remedy)}"]
     if remedy.min:
@@ -31,16 +29,14 @@ def pool_remedy(
 def unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:
     """Pending pods of other owners for which no job scales down, as that would not help."""
     from edl.feasibility.horizon import Horizon
-    from edl.planner.counted_demands import with_counted_demands
-    from edl.planner.snapshot.take_snapshot import take_snapshot
+    from edl.planner.decide import observed_snapshot
 
     yield from _ignored(state, named)
-    state = with_counted_demands(state, settings.limits)
     if state.autoscaled or not state.demands:
         return
-    snapshot = take_snapshot(state, settings.policy_to_apply(), settings.limits)
+    snapshot = observed_snapshot(state, settings.policy_to_apply(), settings.limits)
     room = snapshot.capacity_without_training_jobs
-    for demand in state.demands:
+    for demand in snapshot.state.demands:
         pod_class = snapshot.pod_class(demand.shape)
         pods = _pods(demand, named)
         if pods and not pod_class.pods_per_node(room, Horizon.EMPTY).any():

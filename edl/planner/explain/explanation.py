@@ -18,7 +18,6 @@ from edl import phases, reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.blockers import Blocker, InProgress, Outranked
 from edl.model.causes.reason_codes import PROMISING_CODES
-from edl.planner.counted_demands import with_counted_demands
 from edl.planner.decision import Decision
 from edl.planner.explain.diagnosis import (
     Subject,
@@ -97,7 +96,6 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     job = given.job(key)
     if job is None:
         return None
-    given = replace(given, state=with_counted_demands(given.state, given.limits))
     decision = given.run_passes()
     plan = build_plan(decision)
     case = _Case(given, job, decision)
@@ -196,8 +194,9 @@ class _Case:
             first = self._first(role, _recipients(before, decision))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
             new = first if merged(blockers, first) != blockers else aim.find(now, decision)
-            if (not new or asks_again(blockers, new)) and now.state.demands:
-                pods = sorted(demand.example for demand in now.state.demands)
+            demands = decision.snapshot.state.demands
+            if (not new or asks_again(blockers, new)) and demands:
+                pods = sorted(demand.example for demand in demands)
                 new = [Outranked(_FIRST, (), tuple(pods))]
             seen += new
             more = merged(blockers, new)

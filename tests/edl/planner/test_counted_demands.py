@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from edl.contract.pod_limits import PodCount
 from edl.model import Demand
 from edl.planner.counted_demands import with_counted_demands, with_offered_names
-from edl.planner.decide import run_passes
+from edl.planner.decide import observed_snapshot
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
@@ -34,9 +34,9 @@ def test_of_the_resources_that_no_node_offers_a_demand_names_one() -> None:
     state = with_offered_names(cluster(node("n"), plain, *found))
     assert state.demands[0] == plain
     assert {dict(one.shape.requests)["e.com/0-0"] for one in state.demands[1:]} == {1}
-    decision = run_passes(cluster(node("n"), plain, *found), POLICIES["fair"], Limits())
-    names = decision.snapshot.capacity.resources
-    assert names == ("cpu", "e.com/0-0", "memory", "pods")
+    state = cluster(node("n"), plain, *found)
+    snapshot = observed_snapshot(state, POLICIES["fair"], Limits())
+    assert snapshot.capacity.resources == ("cpu", "e.com/0-0", "memory", "pods")
 
 
 def test_demands_for_what_nodes_offer_stay_as_they_are() -> None:

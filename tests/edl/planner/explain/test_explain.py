@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, messages, reasons
+from edl.contract.pod_limits import PodCount
 from edl.feasibility.eligibility import NAME_FIELD
 from edl.messages import message
 from edl.model import (
@@ -750,6 +751,12 @@ def test_pending_pods_of_others_come_first_too() -> None:
     blockers = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
     assert [blocker.kind for blocker in blockers] == ["InsufficientResources", "Outranked"]
     assert messages.cause(blockers[1]) == "capacity goes first to pending pods such as web/web-1"
+
+
+def test_pending_pods_that_no_job_scales_down_for_are_not_in_the_way() -> None:
+    ruled = replace(demand("ruled", shape(1), 1), excess=PodCount("spec", "rules", 9, 8))
+    things = node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1)
+    assert growth("mnist", *things, ruled) == growth("mnist", *things)
 
 
 def test_each_limit_of_a_quota_is_told_by_itself() -> None:
