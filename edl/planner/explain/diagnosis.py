@@ -56,44 +56,46 @@ _ReadReason = Callable[[Decision], Reason | None]
 """Reads from a decision the reason why a role or job gets no more; None if there is none."""
 
 
-def start_blockers(now: DecisionInput, decision: Decision, key: JobKey) -> Sequence[Blocker]:
+def start_blockers(what_if: DecisionInput, decision: Decision, key: JobKey) -> Sequence[Blocker]:
     """The blockers of a waiting training job's start."""
-    job = now.job(key)
+    job = what_if.job(key)
     if job is None:
         return ()
-    if itself := _itself(job):
-        return [itself]
+    if condition := _own_condition(job):
+        return [condition]
     if stopped := decision.why_stopped(key):
         return [OwnCondition(JobCondition.RULE, stopped)]
     reason = decision.why_waits(key)
-    if reason and (said := _said(reason)):
-        return [said]
+    if reason and (named := _named_blocker(reason)):
+        return [named]
     timed = reason and reason.code in TIMED_CODES
-    rooms = () if timed else _gang_shortage(now, job)
-    return rooms or [_timed(now, decision, lambda later: later.why_waits(key))]
+    rooms = () if timed else _gang_shortage(what_if, job)
+    return rooms or [_hold_until(what_if, decision, lambda later: later.why_waits(key))]
 
 
-def _gang_shortage(now: DecisionInput, job: TrainingJob) -> tuple[Blocker, ...]:
-    snapshot = snapshot_at_turn(now.state, now.policy, now.limits, job.key)
+def _gang_shortage(what_if: DecisionInput, job: TrainingJob) -> tuple[Blocker, ...]:
+    snapshot = snapshot_at_turn(what_if.state, what_if.policy, what_if.limits, job.key)
     wanted = gang_to_start(snapshot, job, returns=is_restarting(snapshot, job))
     return tuple(shortage.gang_shortage(snapshot, wanted))
 
 
 def growth_blockers(
-    now: DecisionInput, decision: Decision, allocation: RoleAllocation
+    what_if: DecisionInput, decision: Decision, allocation: RoleAllocation
 ) -> Sequence[Blocker]:
     """The blockers of one more replica for a role that is started, or starts in this plan."""
-    itself = _itself(allocation.job) or _work_bound(allocation)
-    if itself := itself or _lacks_minimum(decision, allocation) or _fixed(allocation):
-        return [itself]
+    condition = _own_condition(allocation.job) or _work_bound(allocation)
+    if condition := condition or _lacks_minimum(decision, allocation) or _fixed(allocation):
+        return [condition]
     if allocation.planned_size >= allocation.max_replicas:
         return [_bound(allocation.role)]
     if reason := allocation.reason or allocation.hold.reason:
         key, name = allocation.job.key, allocation.role.name
         missing = reason.code is Code.PODS_MISSING
-        if missing and (awaited := _awaited(allocation.role, now.state.observed_at)):
+        if missing and (awaited := _awaited(allocation.role, what_if.state.observed_at)):
             return [awaited]
-        timed = _said(reason) or _timed(now, decision, lambda later: _held(later, key, name))
+        timed = _named_blocker(reason) or _hold_until(
+            what_if, decision, lambda later: _why_held(later, key, name)
+        )
         if isinstance(timed, OwnCondition) and reason.code is Code.NEVER_FITS:
             most = shortage.most_beside_minimums(decision.snapshot, allocation)
             timed = replace(timed, fewest=allocation.role.template.sizes[0], most=most)
@@ -101,7 +103,7 @@ def growth_blockers(
     if allocation.size > allocation.planned_size:
         growth = GrowthReasons(decision.snapshot, decision.ceiling)
         return [InProgress(growth.why_no_more(allocation))]
-    return [_lack(decision, allocation)]
+    return [_capacity_blocker(decision, allocation)]
 
 
 def _lacks_minimum(decision: Decision, allocation: RoleAllocation) -> OwnCondition | None:
@@ -124,7 +126,7 @@ def _awaited(role: Role, moment: datetime) -> Blocker | None:
     return OwnCondition(JobCondition.RULE, reasons.PODS_MISSING) if awaited else None
 
 
-def _lack(decision: Decision, allocation: RoleAllocation) -> Blocker:
+def _capacity_blocker(decision: Decision, allocation: RoleAllocation) -> Blocker:
     """The capacity that one more replica lacks; a rule of the plan if it lacks none."""
     lack = shortage.growth_shortage(decision.snapshot, decision.ceiling, allocation)
     if not isinstance(lack, InsufficientResources) or lack.missing:
@@ -157,7 +159,7 @@ def is_last(cause: Blocker, job: TrainingJob) -> bool:
     return isinstance(cause, InProgress)
 
 
-def _itself(job: TrainingJob) -> OwnCondition | None:
+def _own_condition(job: TrainingJob) -> OwnCondition | None:
     if job.paused:
         return OwnCondition(JobCondition.PAUSED, phases.why_paused(job), job.paused_by)
     if why := phases.blocked(job):
@@ -201,7 +203,7 @@ def _bound(role: Role) -> AtBound:
     return AtBound(role.name, bound, value, role.template.sizes[1])
 
 
-def _said(reason: Reason) -> Blocker | None:
+def _named_blocker(reason: Reason) -> Blocker | None:
     """The blocker for a plan's reason that names other jobs or a reservation; else None."""
     if reason.code in PROMISING_CODES:
         return InProgress(reason)
@@ -217,21 +219,21 @@ def _said(reason: Reason) -> Blocker | None:
     return None
 
 
-def _timed(now: DecisionInput, decision: Decision, read: _ReadReason) -> Blocker:
+def _hold_until(what_if: DecisionInput, decision: Decision, read: _ReadReason) -> Blocker:
     """A hold that ends at a known time, found by deciding at the rechecks; else a rule."""
     current = read(decision)
     wakes = sorted(set(decision.snapshot.clock.rechecks))
 
     def past(wait: timedelta) -> bool:
-        return read(now.at(now.state.observed_at + wait).run_passes()) != current
+        return read(what_if.at(what_if.state.observed_at + wait).run_passes()) != current
 
     place = bisect_left(wakes, x=True, key=past)
     reason = current or reasons.NOT_PLANNED
     if place == len(wakes):
         return OwnCondition(JobCondition.RULE, reason)
-    return TimedHold(reason, now.state.observed_at + wakes[place])
+    return TimedHold(reason, what_if.state.observed_at + wakes[place])
 
 
-def _held(decision: Decision, key: JobKey, role: str) -> Reason | None:
+def _why_held(decision: Decision, key: JobKey, role: str) -> Reason | None:
     allocation = decision.allocation(key, role)
     return allocation.reason or allocation.hold.reason if allocation else None

@@ -149,19 +149,19 @@ class _Case:
             return jobs <= allocated
 
         return self._search(
-            "", _Aim(started, lambda now, decision: start_blockers(now, decision, key))
+            "", _Aim(started, lambda what_if, decision: start_blockers(what_if, decision, key))
         )
 
     def role(self, role: Role, plan: Plan) -> RoleExplanation:
-        now = 0 if role.status.suspended or role.status.ending else role.status.size
+        current = 0 if role.status.suspended or role.status.ending else role.status.size
         allocation = self.decision.allocation(self.job.key, role.name)
         stopped = self.decision.why_stopped(self.job.key)
-        after = 0 if stopped else allocation.planned_size if allocation else now
+        after = 0 if stopped else allocation.planned_size if allocation else current
         return RoleExplanation(
             role=role.name,
-            before=with_work(role, now),
+            before=with_work(role, current),
             after=with_work(role, after),
-            reason=_why(plan, self.job, role),
+            reason=_planned_reason(plan, self.job, role),
             blockers=self._growth(role, allocation) if allocation and not self.suspended else None,
         )
 
@@ -172,13 +172,13 @@ class _Case:
             there = decision.allocation(key, role.name)
             return there is not None and there.planned_size > before
 
-        def find(now: DecisionInput, decision: Decision) -> Sequence[Blocker]:
+        def find(what_if: DecisionInput, decision: Decision) -> Sequence[Blocker]:
             there = decision.allocation(key, role.name)
             # A job that starts in this plan may no longer start if a bound is raised.
             return (
-                growth_blockers(now, decision, there)
+                growth_blockers(what_if, decision, there)
                 if there
-                else start_blockers(now, decision, key)
+                else start_blockers(what_if, decision, key)
             )
 
         return self._search(role.name, _Aim(grown, find))
@@ -186,14 +186,14 @@ class _Case:
     def _search(self, role: str, aim: _Aim) -> Blockers:
         blockers: tuple[Blocker, ...] = ()
         seen: list[Blocker] = []
-        now, decision = self.situation, self.decision
+        what_if, decision = self.situation, self.decision
         before: Decision | None = None
         for _ in range(_ROUNDS):
             if aim.gained(decision):
                 return self._least(blockers, (), aim)
             first = self._first(role, _recipients(before, decision))
             # If the jobs that gained are known blockers, they hold no more; diagnose again.
-            new = first if merged(blockers, first) != blockers else aim.find(now, decision)
+            new = first if merged(blockers, first) != blockers else aim.find(what_if, decision)
             demands = decision.snapshot.state.demands
             if (not new or asks_again(blockers, new)) and demands:
                 pods = sorted(demand.example for demand in demands)
@@ -204,32 +204,36 @@ class _Case:
                 break
             blockers = more
             if any(is_last(blocker, self.job) for blocker in blockers):
-                then = tuple(blocker for blocker in blockers if isinstance(blocker, InProgress))
-                if not then:
+                awaited = tuple(blocker for blocker in blockers if isinstance(blocker, InProgress))
+                if not awaited:
                     break
                 return self._least(
-                    tuple(other for other in blockers if other not in then), then, aim
+                    tuple(other for other in blockers if other not in awaited), awaited, aim
                 )
             before = decision
-            now = without_blockers(self.situation, self.job.key, blockers)
-            decision = now.run_passes()
+            what_if = without_blockers(self.situation, self.job.key, blockers)
+            decision = what_if.run_passes()
         return Blockers(as_found(blockers, seen), complete=False)
 
-    def _least(self, blockers: tuple[Blocker, ...], then: Sequence[Blocker], aim: _Aim) -> Blockers:
-        """The least of `blockers` that suffices; `then` is the operation without all of them."""
+    def _least(
+        self, blockers: tuple[Blocker, ...], awaited: Sequence[Blocker], aim: _Aim
+    ) -> Blockers:
+        """The least of `blockers` that suffices; `awaited`: what is in progress without them."""
 
         @cache
         def under_way(removed: Sequence[Blocker]) -> Sequence[Blocker] | None:
-            now = without_blockers(self.situation, self.job.key, removed)
-            decision = now.run_passes()
+            what_if = without_blockers(self.situation, self.job.key, removed)
+            decision = what_if.run_passes()
             if aim.gained(decision):
                 return ()
             return [
-                blocker for blocker in aim.find(now, decision) if isinstance(blocker, InProgress)
+                blocker
+                for blocker in aim.find(what_if, decision)
+                if isinstance(blocker, InProgress)
             ] or None
 
         needed = least(blockers, lambda removed: under_way(removed) is not None)
-        return Blockers((*needed, *(then if needed == blockers else under_way(needed) or ())))
+        return Blockers((*needed, *(awaited if needed == blockers else under_way(needed) or ())))
 
     def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
         """The jobs or sibling roles that got the capacity which removing blockers freed.
@@ -246,11 +250,11 @@ class _Case:
         return [Outranked(_FIRST, jobs, roles=siblings)] if siblings or jobs else ()
 
 
-def _recipients(before: Decision | None, now: Decision) -> Mapping[Subject, int]:
+def _recipients(before: Decision | None, after: Decision) -> Mapping[Subject, int]:
     """Roles that have more replicas now than before, with their sizes before."""
     if before is None:
         return {}
-    had, have = _holdings(before), _holdings(now)
+    had, have = _holdings(before), _holdings(after)
     return {
         subject: had.get(subject, 0)
         for subject, size in sorted(have.items())
@@ -273,7 +277,7 @@ def _holdings(decision: Decision) -> dict[Subject, int]:
     }
 
 
-def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
+def _planned_reason(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
     """The reason of this plan's change; else a default, if its Job records no reason."""
     key = job.key
     moved = (
@@ -286,8 +290,8 @@ def _why(plan: Plan, job: TrainingJob, role: Role) -> Reason | None:
         if admission.job == key and role.name in dict(admission.sizes)
     )
     planned = next(chain(moved, stopped, started), None)
-    said = role.request.problem or role.record.message
-    if planned or said:
+    recorded = role.request.problem or role.record.message
+    if planned or recorded:
         return planned
     if role.spec.resizing is ResizePolicy.FIXED:
         return reasons.FIXED_SIZE
