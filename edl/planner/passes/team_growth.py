@@ -70,15 +70,15 @@ class _GrowthTurns(TeamTurns[list[_Entry], _Turn]):
     def in_order(self, satisfaction: Satisfaction) -> Iterator[RoleAllocation]:
         """Yields the role whose turn is next, by the usage of teams after the last one was served.
 
-        All turns are computed anew if `TeamBalance.changes` tells that usage fell. Whether the last
+        All turns are computed anew if `TeamUsage.falls` tells that usage fell. Whether the last
         yielded role has grown is seen from its placements.
         """
         balance, first, paths = self.balance, self.first, self.paths
-        changes, levels, may_cover = balance.changes, self.start(), self._may_cover
+        falls, levels, may_cover = balance.falls, self.start(), self._may_cover
         served = False
         while True:
-            if changes != balance.changes:
-                changes, levels, served = balance.changes, self.start(), False
+            if falls != balance.falls:
+                falls, levels, served = balance.falls, self.start(), False
             for team, roles, below, beside, used, index, guaranteed, weight, others in levels:
                 # A plan may take 100,000 turns: this is `TeamBalance.share`, mostly inline.
                 part = (used[index] - guaranteed) * weight

@@ -39,15 +39,19 @@ class TeamUsage:
         """By team, its guarantee by resource index; resources without one are absent."""
         self.used = [[0] * len(self.resources) for _ in self.names]
         self.charged: list[int] = []
-        """The teams whose usage has changed, in order."""
-        self.changes = 0
-        """Incremented when a claim or a move takes replicas; in between, usage only grows."""
+        """The teams whose usage has changed, in order: the length is a version of all usage."""
+        self.falls = 0
+        """How often claims or moves have taken replicas; in between, usage only grows."""
         self._asked = asked
         self.keepers = tuple(
             number for number, name in enumerate(self.names) if not teams[name].lend
         )
         """Teams with `lend: false`."""
         self.kept = KeptCapacity(self.paths, self.keepers, self.guaranteed, self.used, self._totals)
+
+    def note_fall(self) -> None:
+        """Note that a claim or a move has taken replicas."""
+        self.falls += 1
 
     @cached_property
     def contended(self) -> frozenset[int]:

@@ -268,7 +268,7 @@ class ClaimSources:
         roles = list(evicted)
         record_eviction(roles, reason)
         if self.snapshot.teams and roles:
-            self.snapshot.teams.changes += 1
+            self.snapshot.teams.note_fall()
 
     def scope_of(self, gang: Gang, requests: Sequence[PodSetRequest] | None = None) -> ReclaimScope:
         """The scope of a gang's claim, for the resources that these requests lack (None: all)."""

@@ -64,12 +64,12 @@ class _ClaimTurns(TeamTurns[ClaimingTeam, _Turn]):
     def in_order(self) -> Iterator[Claim]:
         """Yields each claim once, by the usage of teams after the last one was served.
 
-        All turns are computed anew if `TeamBalance.changes` tells that usage fell.
+        All turns are computed anew if `TeamUsage.falls` tells that usage fell.
         """
-        changes, levels, served = self.balance.changes, self.start(), False
+        falls, levels, served = self.balance.falls, self.start(), False
         while True:
-            if changes != self.balance.changes:
-                changes, levels, served = self.balance.changes, self.start(), False
+            if falls != self.balance.falls:
+                falls, levels, served = self.balance.falls, self.start(), False
             for level in levels:
                 self._renew(level, served=served)
             if not self.first:

@@ -252,7 +252,7 @@ class Preemption:
     def _suspend(self, chosen: Sequence[Victim], preemptor: Preemptor) -> None:
         gone = set(chosen)
         if self.snapshot.teams:
-            self.snapshot.teams.changes += 1
+            self.snapshot.teams.note_fall()
         self._victims = [victim for victim in self._victims if victim not in gone]
         for victim in sorted(chosen, key=lambda victim: victim.allocations[0].queue_rank):
             lower = self._is_lower(victim, preemptor)

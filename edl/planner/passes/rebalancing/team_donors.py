@@ -27,8 +27,8 @@ class TeamDonors:
     right: TeamRight
     reserved: Amounts = ()
     """The charge of the replica, once it is reserved: shares are compared without it."""
-    _changes: int = -1
-    """The length of `TeamBalance.charged` for which the answers below hold."""
+    _charged: int = -1
+    """The length of `TeamUsage.charged` for which the answers below hold."""
     _least: dict[int, float] = field(default_factory=dict)
     """By donor team, the share above which the team just below the common ancestor must stay; inf
     if it has nothing to donate."""
@@ -40,10 +40,10 @@ class TeamDonors:
         return self._least_of(other) < inf
 
     def _least_of(self, other: int) -> float:
-        if self._changes != len(self.right.balance.charged):
+        if self._charged != len(self.right.balance.charged):
             self._least.clear()
             self._gives.clear()
-            self._changes = len(self.right.balance.charged)
+            self._charged = len(self.right.balance.charged)
         if other not in self._least:
             theirs = self.right.balance.below_common(self.right.team, other)
             least = self._stays_above(theirs[-1]) if theirs else inf

@@ -177,7 +177,7 @@ class TeamRebalance:
             reclaimable = self._reclaimable(teams, donors)
             if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
                 return False
-        self.balance.changes += 1
+        self.balance.note_fall()
         place_freed(self.snapshot, recipient, reservation)
         self.snapshot.moves.recipients[recipient.job.key] = recipient.team
         record_donations(self.snapshot, recipient, reservation.evicted, teams.right)

@@ -121,7 +121,7 @@ class ReclaimableQuotas:
     """The size down to which a role yields."""
     _unlent: "dict[tuple[int, Amounts], tuple[int, ReclaimScope]]" = field(default_factory=dict)
     """By team and amounts, a claim that the capacity which teams keep has refused: the
-    `TeamBalance.changes` at that time, and its scope."""
+    `TeamUsage.falls` at that time, and its scope."""
 
     def exceeded(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
         """The first quota that stays exceeded even if all extras within reach were evicted."""
@@ -136,7 +136,7 @@ class ReclaimableQuotas:
             return True
         key = (charge.team, charge.amounts)
         refused = self._unlent.get(key)
-        if refused and refused[0] == charge.balance.changes and scope.within(refused[1]):
+        if refused and refused[0] == charge.balance.falls and scope.within(refused[1]):
             return False
         freed = [
             (team, extras)
@@ -153,7 +153,7 @@ class ReclaimableQuotas:
         for team, extras in freed:
             team.reserve(extras)
         if not holds:
-            self._unlent[key] = charge.balance.changes, scope
+            self._unlent[key] = charge.balance.falls, scope
         return holds
 
     def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:

@@ -95,6 +95,6 @@ def test_each_turn_is_that_of_the_reference() -> None:
             if random.random() < 0.1:
                 gone = balance.charge(random.randrange(len(balance.names)), {"cpu": 1}.items())
                 gone.reserve(random.choice((-1, 1)))
-                balance.changes += 1
+                balance.note_fall()
         assert next(order, None) is None
     assert turns > 2000
