@@ -14,8 +14,8 @@ PACKAGES = ("edl", "webhook", "reconciler", "kubectl_edl", "certs", "manifests")
 TYPES_ALONE = {
     "edl.planner.packing.best_fit": "edl.planner.packing.pod_class",
     "edl.planner.packing.node_capacity": "edl.planner.packing.pod_class",
-    "edl.planner.snapshot.growth_hold": "edl.planner.snapshot.restarts.job_restart",
     "edl.planner.snapshot.quota_balance": "edl.planner.snapshot.role_allocation",
+    "edl.planner.snapshot.role_allocation": "edl.planner.snapshot.restarts.job_restart",
 }
 """Imports under TYPE_CHECKING of values that each know the other."""
 

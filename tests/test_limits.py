@@ -29,6 +29,7 @@ MANY_FIELDS: Final = {
     "PodFacts",
     "Track",
     "Figures",
+    "RoleAllocation",
 }
 """JSON objects, chart values with their options, records of benchmarks and fields of the API, which
 are flat where they are read; facts that are decoded once per object; the stores, one per kind; and

@@ -165,7 +165,7 @@ def _why_not_growing(growth: GrowthReasons, allocation: RoleAllocation) -> Held 
         reason = allocation.hold.reason or growth.why_no_more(allocation)
         moving = reason.code is Code.REBALANCING
         return Held(key, reason, until=snapshot.moves.until if moving else allocation.hold.until)
-    if (restart := allocation.hold.restart) and restart.keeps_above_limits(allocation):
+    if (restart := allocation.restart) and restart.keeps_above_limits(allocation):
         gang = restart_gang(snapshot, restart.roles)
         return Held(key, why_kept(restart, gang, snapshot.capacity.future_idle))
     return None
@@ -193,7 +193,7 @@ def _waiting(allocations: Iterable[RoleAllocation]) -> list[RoleAllocation]:
 
 
 def _awaits_raise(role: RoleAllocation) -> bool:
-    restart = role.hold.restart
+    restart = role.restart
     return restart is not None and restart.awaited and lacking(role) > 0
 
 

@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
+from edl.model import Pod
 from edl.planner.packing.best_fit import NO_NODE
 from edl.planner.packing.node_capacity import ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
@@ -39,6 +41,17 @@ class Placement(NamedTuple):
     def quota_horizon(self) -> Horizon:
         """The horizon to which eviction returns its quota: an existing pod counts until deleted."""
         return IDLE if self.is_new and self.holds_idle else FUTURE_IDLE
+
+
+class Unscheduled(NamedTuple):
+    """A replica without a node; `since` is None while it does not wait for scheduling."""
+
+    position: int
+    since: datetime | None
+    pod: Pod | None = None
+    """Its pod, if it exists."""
+    is_spare: bool = False
+    """Other ranks that have not ended make up the minimum, and run."""
 
 
 DONE: Final = Placement(NO_NODE, holds_idle=False, is_new=False, counts_in_quota=False)

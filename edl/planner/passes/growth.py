@@ -203,7 +203,7 @@ class RoleGrowth:
         """
         allocation = self.allocation
         # Fast path: growth may place 100,000 replicas, most of them live.
-        if allocation.hold.restart and allocation.lacks_places:
+        if allocation.restart and allocation.lacks_places:
             return self._creates and self._is_allowed(IDLE) and grow_whole(allocation)
         # A replica that is admitted now needs no check of the future.
         if self._creates and self._is_allowed(IDLE):

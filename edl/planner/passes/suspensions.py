@@ -16,6 +16,7 @@ from edl.lost_pods import has_lost_any, stands_still
 from edl.model import Code, JobKey, Pod, Reason, TrainingJob
 from edl.planner.gangs.final_failures import final_failure
 from edl.planner.gangs.lost_peers import lost_peer
+from edl.planner.packing.placement import Unscheduled
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -25,7 +26,7 @@ from edl.planner.snapshot.restart_backoff import (
     with_attempts,
     with_failed_starts,
 )
-from edl.planner.snapshot.role_allocation import RoleAllocation, Unscheduled
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.spec.allowed_sizes import most_replicas, start_pods
 

@@ -78,7 +78,7 @@ def grow_whole(grown: RoleAllocation) -> bool:
 
     Idle capacity only shrinks during growth, so what fails once is not tried again.
     """
-    restart = grown.hold.restart
+    restart = grown.restart
     if restart is None:
         return False
     snapshot = restart.snapshot

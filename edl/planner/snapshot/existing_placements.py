@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from edl.contract import HOSTS_GATE
 from edl.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
-from edl.planner.packing.placement import DONE, Placement
+from edl.planner.packing.placement import DONE, Placement, Unscheduled
 from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, Unscheduled
+from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.spec.allowed_sizes import with_work
 
 if TYPE_CHECKING:

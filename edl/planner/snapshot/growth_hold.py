@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from edl.model import Reason
-
-if TYPE_CHECKING:
-    from edl.planner.snapshot.restarts.job_restart import JobRestart
 
 
 @dataclass(slots=True)
@@ -26,8 +22,6 @@ class GrowthHold:
     """How long growth into idle capacity still waits to be one step with its pipelined part."""
     nearly_done: bool = False
     """Its job is nearly finished: it keeps its size unless a higher priority needs capacity."""
-    restart: "JobRestart | None" = None
-    """The restart by which it resizes; None if it resizes live, or not at all."""
 
     def deny(self, reason: Reason | None, until: datetime | None = None) -> None:
         """No growth, and no capacity is reserved for it."""

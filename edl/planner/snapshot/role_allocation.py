@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.model import Pod, Reason, ResizePolicy, Role, TrainingJob
-from edl.planner.packing.placement import Placement, on_idle, pipelined
+from edl.model import Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.packing.placement import Placement, Unscheduled, on_idle, pipelined
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
@@ -17,20 +17,12 @@ from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
 from edl.planner.teams.team_guarantees import NO_TEAM
 from edl.spec.allowed_sizes import RESIZABLE
 
+if TYPE_CHECKING:
+    from edl.planner.snapshot.restarts.job_restart import JobRestart
+
 NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
 """More than any job's roles: a role's rank is its job's queue rank times this, plus its index."""
-
-
-class Unscheduled(NamedTuple):
-    """A replica without a node; `since` is None while it does not wait for scheduling."""
-
-    position: int
-    since: datetime | None
-    pod: Pod | None = None
-    """Its pod, if it exists."""
-    is_spare: bool = False
-    """Other ranks that have not ended make up the minimum, and run."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +43,8 @@ class RoleAllocation:
     min_replicas: int = 0
     max_replicas: int = 0
     hold: GrowthHold = field(default_factory=GrowthHold)
+    restart: "JobRestart | None" = None
+    """The restart of its job by which it resizes; None if it resizes live, or not at all."""
     starts: bool = False
     """This plan starts it."""
     reason: Reason | None = None
@@ -85,7 +79,7 @@ class RoleAllocation:
 
     def needs(self, replica: Unscheduled) -> bool:
         """Whether this replica without a node belongs to the minimum."""
-        restart = self.hold.restart
+        restart = self.restart
         least = restart.least_to_place(self) if restart else self.min_replicas
         return replica.position < min(least, self.size) and not replica.is_spare
 
@@ -118,7 +112,7 @@ class RoleAllocation:
         """Whether its growth, or that of its whole job if that restarts, waits to be one step."""
         if not self.changed or self.size <= self.role.status.size:
             return False
-        return self.hold.restart.waits if self.hold.restart else self.awaits_all_growth
+        return self.restart.waits if self.restart else self.awaits_all_growth
 
     @property
     def awaits_all_growth(self) -> bool:
@@ -173,7 +167,7 @@ class RoleAllocation:
     @property
     def lacks_places(self) -> bool:
         """Whether a restart of its job needs other places than those where its pods are."""
-        return self.hold.restart is not None and self.hold.restart.lacks_places
+        return self.restart is not None and self.restart.lacks_places
 
     @property
     def reclaim_priority(self) -> ReclaimPriority:

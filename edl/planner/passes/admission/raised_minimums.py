@@ -52,7 +52,7 @@ def _why_unreachable(snapshot: Snapshot, below: Sequence[RoleAllocation]) -> Rea
 
     Its own pods stay where they are, but those that a restart has to place anew.
     """
-    restart, rank = below[0].hold.restart, below[0].queue_rank
+    restart, rank = below[0].restart, below[0].queue_rank
     same_job = (one for one in snapshot.allocations if one.queue_rank == rank)
     roles = restart.roles if restart else [*same_job]
     gang = restart_gang(snapshot, roles if restart else below)
@@ -80,7 +80,7 @@ def serve_raise(
     """
     if not claimed(allocation):
         return
-    restart = allocation.hold.restart if allocation.lacks_places else None
+    restart = allocation.restart if allocation.lacks_places else None
     roles = restart.roles if restart else (allocation,)
     gang = restart_gang(sources.snapshot, roles, claimed)
     if first := _goes_first(heads, gang):

@@ -247,12 +247,12 @@ def set_restarts(
             continue
         restart = JobRestart(snapshot, sorted(roles, key=_placing_order))
         for allocation in roles:
-            allocation.hold.restart = restart if allocation.restarts_to_resize else None
+            allocation.restart = restart if allocation.restarts_to_resize else None
         search.mark(roles)
         restart.keep_what_it_needs(extras, restraints)
 
 
 def planned_restarts(snapshot: Snapshot) -> list[JobRestart]:
     """The restarts of the plan, in the order of their jobs."""
-    restarts = dict.fromkeys(role.hold.restart for role in snapshot.allocations if role.changed)
+    restarts = dict.fromkeys(role.restart for role in snapshot.allocations if role.changed)
     return [restart for restart in restarts if restart and restart.resized]
