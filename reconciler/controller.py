@@ -24,6 +24,7 @@ from reconciler.job_backoff import AFTER_CONFLICT, JobBackoff
 from reconciler.leader_election import Clocks, LeaderState
 from reconciler.leader_only_cluster import NotLeading
 from reconciler.memory.unrecorded_refusals import UnrecordedRefusals
+from reconciler.memory.writes_in_flight import WritesInFlight
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.trigger import DebouncedTrigger
@@ -86,6 +87,7 @@ class Controller:
         self._backoff = JobBackoff()
         self._refusals = UnrecordedRefusals()
         self._growth_waits = GrowthWaits()
+        self._in_flight = WritesInFlight()
         self._errors = 0
         self._rest = 0.0
         self._since_event: Callable[[], float | None] = lambda: None
@@ -117,14 +119,14 @@ class Controller:
         Once `ended()` holds, no further step is begun.
         """
         started = self._clocks.monotonic()
+        if self._in_flight:
+            self._act((), never)  # the outcomes of those that have ended
         state = self._refusals.with_refusals(self._pipeline.observe(self._clocks.now()))
-        state = self._growth_waits.with_waits(state)
+        state = self._in_flight.with_claims(self._growth_waits.with_waits(state))
         self._backoff.keep(_written(state))
         plan = self._pipeline.decide(state)
         self._growth_waits.note(plan, state.observed_at)
-        steps = self._pipeline.steps(
-            plan, state, partial(self._backoff.is_backing_off, now=started)
-        )
+        steps = self._pipeline.steps(plan, state, partial(self._waits, now=started))
         decided = self.decision_seconds = self._clocks.monotonic() - started
         self._rest = min(RESTS * decided, LONGEST_REST)
         self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
@@ -133,7 +135,9 @@ class Controller:
         ends = begun + _acting(decided)
         due = self._backoff.due(steps.steps, started)
         report = self._act(due, lambda: ended() or self._clocks.monotonic() > ends)
-        self._rest = max(self._rest - (self._clocks.monotonic() - begun), 0.0)
+        wrote = self._clocks.monotonic() - begun
+        self._decisions.wrote(wrote)
+        self._rest = max(self._rest - wrote, 0.0)
         if report.left:
             self._rest = 0.0
             return 0.0
@@ -145,6 +149,10 @@ class Controller:
         again = SOONEST if self._refusals.has_unseen else RESYNC
         soonest = min(time for time in (again, asked, retry) if time is not None)
         return max(soonest, SOONEST, self._rest)
+
+    def _waits(self, job: JobKey, now: float) -> bool:
+        """Whether a job gets no steps: after a failure, or while an earlier one is in flight."""
+        return job in self._in_flight or self._backoff.is_backing_off(job, now)
 
     def _leave_out(self, broken: Sequence[StepError]) -> None:
         """Jobs whose steps could not be computed back off; each attempt is logged."""
@@ -168,10 +176,9 @@ class Controller:
         return pause
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
-        begun = self._clocks.monotonic()
         report = _without_lost_lead(self._executor.act(steps, enough))
-        refused = self._remember(report)
-        self._decisions.acted(report, refused, self._clocks.monotonic() - begun)
+        self._in_flight.note(report.running)
+        self._decisions.acted(report, self._remember(report))
         return report
 
     def _remember(self, report: StepReport) -> list[StepFailure]:

@@ -62,15 +62,16 @@ class JobBackoff:
         self._uids = jobs
 
     def due(self, steps: Sequence[Step], now: float) -> tuple[Step, ...]:
-        """The steps without the parts that back off; forgets parts without a step.
+        """The steps without the parts that back off; those whose last try failed come last.
 
-        A job that backs off has no steps: its parts are not forgotten.
+        Parts without a step are forgotten, unless their job backs off: then it has no steps.
         """
         asked = {(step.job, step.part) for step in steps}
         for job, part in list(self._until):
             if part and (job, part) not in asked and not self.is_backing_off(job, now):
                 self._forget((job, part))
-        return tuple(step for step in steps if not self.is_backing_off(step.job, now, step.part))
+        due = (step for step in steps if not self.is_backing_off(step.job, now, step.part))
+        return tuple(sorted(due, key=lambda step: (step.job, step.part) in self._failing))
 
     def is_backing_off(self, job: JobKey, now: float, part: str = "") -> bool:
         return self._until.get((job, part), now) > now

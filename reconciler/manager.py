@@ -15,7 +15,7 @@ from edl.kube.cache.watched_kinds import Stores, informers
 from edl.kube.cluster import Cluster
 from edl.kube.state.incremental_state import IncrementalState
 from edl.kube.writer.event_recorder import EventRecorder
-from edl.kube.writer.executor import ClusterWriter
+from edl.kube.writer.executor import ClusterWriter, Concurrency
 from edl.model import ClusterState, JobKey
 from edl.planner.plan import Plan
 from edl.steps.namespace_redaction import without_foreign_names
@@ -33,6 +33,8 @@ from reconciler.probes import Health, Page, Pages, pages, serve
 from reconciler.trigger import DebouncedTrigger
 
 _log: Final = logging.getLogger(__name__)
+_PATIENCE: Final = 1.0
+"""Seconds that a round waits for a job's writes; others' decisions do not wait for them longer."""
 _HANGS_AFTER: Final = 60.0
 """Seconds of one round after which this process lets another one lead."""
 _SLOWER: Final = 3
@@ -134,7 +136,10 @@ class Manager:
             age.set_function(partial(self._seconds_since_event, selection.kind))
         leader_only = self.leader_only(cluster)
         self._recorder = EventRecorder(leader_only, clocks.now)
-        self._writer = ClusterWriter(leader_only, self._stores, self._recorder.record)
+        concurrency = Concurrency(patience=_PATIENCE, ended=self._trigger.ring)
+        self._writer = ClusterWriter(
+            leader_only, self._stores, self._recorder.record, concurrency=concurrency
+        )
         autoscaler = AutoscalerEvents(cluster, self._trigger.ring)
         pipeline = self._pipeline(decide, autoscaler)
         decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.record)

@@ -10,11 +10,11 @@ from edl import messages
 from edl.annotations import unneeded_nodes
 from edl.cooldowns import after_growth
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
+from edl.patches import patched_values
 from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
 from edl.planner.plan_cache import PlanCache
-from edl.simulator.cluster import apply_patches
 from edl.simulator.cluster.job_controller import JobController
 from edl.simulator.cluster.simulated_job import SimulatedJob
 from edl.simulator.cluster.simulated_role import SimulatedRole
@@ -152,14 +152,14 @@ class ElasticControl:
     def _patch(self, sim_job: SimulatedJob, part: SimulatedRole, patch: Patch) -> None:
         if patch.target.kind == "Pod":
             self.job_controller.show(
-                sim_job, part, apply_patches.patched_pod(part.pods[patch.target.name], patch)
+                sim_job, part, patched_values.patched_pod(part.pods[patch.target.name], patch)
             )
             return
-        role = apply_patches.patched_role(part.role, patch)
+        role = patched_values.patched_role(part.role, patch)
         if role.status.suspended and not part.role.status.suspended:
             role = role.changed(suspended_at=self.env.moment)
         part.write(role)
-        began, failure = apply_patches.started_at(patch), apply_patches.failure(patch)
+        began, failure = patched_values.started_at(patch), patched_values.failure(patch)
         if began:
             sim_job.job = replace(sim_job.job, started_at=began)
         if began or failure:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from edl.model import Code, JobKey, Reason, TrainingJob, job_of
 from edl.planner.plan import Plan
 from edl.steps.preconditioned_patches import job_event
 from edl.steps.step_collector import StepError
-from edl.writes import Action, JobEvent
+from edl.writes import Action, JobEvent, Step
 from reconciler.metrics.counters import RESIZES, Metrics
 from reconciler.metrics.resize_latency import ResizeLatency
 from reconciler.metrics.state_metrics import LastDecision
@@ -59,11 +59,14 @@ class DecisionLog:
         self._stalls = ResizeLatency()
         self._defects: dict[JobKey, str] = {}
         """The defect that each job's last write met, until one succeeds."""
+        self._begun: dict[JobKey, LastDecision] = {}
+        """The decisions that running steps carry out."""
 
     def follows(self) -> None:
         self._metrics.state.leading.set(0)
         self._metrics.latest.decided = None
         self._stalls.forget()
+        self._begun.clear()
 
     def decided(self, decided: LastDecision, seconds: float, waited: float | None) -> None:
         """Records a decision.
@@ -80,11 +83,20 @@ class DecisionLog:
         for word, stall in self._stalls.ended(decided.state.jobs, self._monotonic()):
             metrics.decided.stall_seconds.labels(word).observe(stall)
 
-    def acted(self, report: StepReport, refused: Collection[StepFailure], seconds: float) -> None:
-        """Records the outcome of the last decision; `refused`: the failures that are announced."""
+    def wrote(self, seconds: float) -> None:
+        """Records how long a round waited for its writes."""
         self._metrics.decided.act_seconds.observe(seconds)
-        if (decided := self._metrics.latest.decided) is not None:
-            self._carried_out(decided, report)
+
+    def acted(self, report: StepReport, refused: Collection[StepFailure]) -> None:
+        """Records outcomes of this decision and of earlier ones; `refused` are announced."""
+        latest = self._metrics.latest.decided
+        for step in report.done:
+            if step.job in self._begun:
+                self._carried_out(self._begun[step.job], (step,))
+        if latest is not None:
+            self._carried_out(latest, [s for s in report.done if s.job not in self._begun])
+            running = {step.job for step in report.running}
+            self._begun = {job: self._begun.get(job, latest) for job in running}
         for step in report.done:
             self._defects.pop(step.job, None)
             for event in step.events:
@@ -138,9 +150,9 @@ class DecisionLog:
     def failed(self) -> None:
         self._metrics.api.failures.labels("round").inc()
 
-    def _carried_out(self, decided: LastDecision, report: StepReport) -> None:
+    def _carried_out(self, decided: LastDecision, steps: Iterable[Step]) -> None:
         # Only the first part of a scale-down may be done: launchers must drop the hosts first.
-        done = {(step.job, event.action) for step in report.done for event in step.events}
+        done = {(step.job, event.action) for step in steps for event in step.events}
         if not done:
             return
         late = sum((key, Action.WAITING) in done for key in decided.plan.unprovisioned)

@@ -9,7 +9,7 @@ from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unr
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.decode.config_maps import ConfigMapFacts, config_map
 from edl.kube.problem_log import ProblemLog
-from edl.kube.writer.executor import perform
+from edl.kube.writer.single_writes import perform
 from edl.model import TrainingJob
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, NamespaceQueue, parse
 from edl.visibility.queue_documents import documents

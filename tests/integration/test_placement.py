@@ -13,7 +13,7 @@ from edl.kube.cluster import ListOptions
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import ClusterFacts, observe
-from edl.kube.writer.executor import perform
+from edl.kube.writer.single_writes import perform
 from edl.model import ClusterState, ObjectRef, Pod, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan
 from edl.steps.plan_steps import steps

@@ -8,7 +8,7 @@ import pytest
 
 from edl.errors import Conflict
 from edl.kube.state.incremental_state import read_state
-from edl.kube.writer.executor import perform
+from edl.kube.writer.single_writes import perform
 from edl.lost_pods import CALM
 from edl.planner.plan import Plan
 from edl.steps.plan_steps import steps

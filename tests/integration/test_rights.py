@@ -24,7 +24,7 @@ from edl.kube.auth.access_review import AccessRight, lacking
 from edl.kube.cache.team_source import TeamsReading
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions
 from edl.kube.writer.event_recorder import write_event
-from edl.kube.writer.executor import perform
+from edl.kube.writer.single_writes import perform
 from edl.model import (
     ClusterState,
     Code,

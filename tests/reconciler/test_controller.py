@@ -28,7 +28,7 @@ from edl.model.causes.reason_subjects import Usage
 from edl.planner.plan import Held, Plan, Resize
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
-from edl.writes import DEPENDENTS, Action, Create, JobEvent, Step
+from edl.writes import DEPENDENTS, Action, Create, JobEvent, Patch, Step, Write
 from reconciler.controller import (
     LONGEST_ACT,
     LONGEST_REST,
@@ -75,6 +75,9 @@ class FakeExecutor:
         self.one_fails: EdlError | None = None
         """Fails the first step of each round."""
         self.conflicts: set[JobKey] = set()
+        self.lasts: set[JobKey] = set()
+        """Jobs whose steps run on after the round that begins them."""
+        self.running: list[Step] = []
         self.seconds = 0.0
         self.then: Callable[[], object] = never
         """Called when a round has acted."""
@@ -83,8 +86,12 @@ class FakeExecutor:
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         left = tuple(step for step in steps if self._is_left(enough))
         steps = [step for step in steps if step not in left]
-        self.rounds.append([step.job for step in steps])
+        if steps or not self.running:
+            self.rounds.append([step.job for step in steps])
         self.then()
+        known = [*self.running, *steps]
+        self.running = [step for step in known if step.job in self.lasts]
+        steps = [step for step in known if step.job not in self.lasts]
         failed = [StepFailure(step, self.one_fails) for step in steps[:1] if self.one_fails]
         steps = steps[len(failed) :]
         if beside := self.fails_beside:
@@ -99,6 +106,7 @@ class FakeExecutor:
             conflicts=tuple(step for step in steps if step.job in self.conflicts),
             failed=tuple(failed),
             left=left,
+            running=tuple(self.running),
         )
 
     def _is_left(self, enough: Callable[[], bool]) -> bool:
@@ -130,6 +138,10 @@ class World:
         self.sizes: tuple[tuple[str, int], ...] = ()
         self.creates: dict[JobKey, ObjectRef] = {}
         """Objects that jobs create, but which exist already."""
+        self.patch: Patch | None = None
+        """What each step writes."""
+        self.begun: list[list[JobKey]] = []
+        """The jobs that have begun, round by round."""
         self.around: list[JobKey] = []
         """Jobs with a further step, which writes their dependents."""
         self.twice = False
@@ -164,6 +176,7 @@ class World:
 
     def steps(self, _plan: Plan, state: ClusterState, waits: Callable[[JobKey], bool]) -> Steps:
         self.refusals += [job.refusals for job in state.jobs if job.key == A]
+        self.begun.append([job.key for job in state.jobs if not job.suspended])
         jobs_b = (job for job in state.jobs if job.key == B)
         self.awaited += [job.roles[0].growth_awaited_since for job in jobs_b]
         everybody = (*state.jobs, *state.bare_jobs)
@@ -176,7 +189,7 @@ class World:
         good = tuple(
             Step(
                 job,
-                self._creations(job),
+                self._writes(job),
                 (self.event(job),) if self.grows else (),
                 self.starts,
                 self.sizes,
@@ -190,7 +203,9 @@ class World:
         bad = tuple(StepError(job, ZeroDivisionError("a bug")) for job in self.odd)
         return Steps(good, self.recheck, bad)
 
-    def _creations(self, job: JobKey) -> tuple[Create, ...]:
+    def _writes(self, job: JobKey) -> tuple[Write, ...]:
+        if self.patch:
+            return (self.patch,)
         return (Create(self.creates[job], {"metadata": {}}),) if job in self.creates else ()
 
     def follow(self) -> None:
@@ -230,7 +245,7 @@ def test_a_failing_job_backs_off_and_stops_no_other_job(world: World) -> None:
     assert world.loop.round() == 1.0
     world.time.seconds += 1.0
     assert world.loop.round() == 2.0
-    assert world.executor.rounds == [[A, B], [B], [A, B]]
+    assert world.executor.rounds == [[A, B], [B], [B, A]]
     assert world.value("edl_failures_total", kind="Invalid") == 2
 
 
@@ -385,7 +400,7 @@ def test_a_write_that_the_api_server_does_not_refuse_is_tried_again_and_keeps_it
     assert world.refusals == [(), ()]
     world.time.seconds += AFTER_FAILURE.first
     world.loop.round()
-    assert world.executor.rounds == [[A, B], [B], [A, B]]
+    assert world.executor.rounds == [[A, B], [B], [B, A]]
     assert world.events == []
 
 
@@ -582,6 +597,55 @@ def test_steps_left_for_lack_of_time_count_as_no_failure(world: World) -> None:
     assert world.loop.round() == RESYNC
     assert world.executor.rounds == [[A], [A, B]]
     assert world.value("edl_failures_total", kind="Conflict") == 0
+
+
+def test_a_job_gets_no_step_while_an_earlier_one_of_it_runs_and_others_do(world: World) -> None:
+    world.executor.lasts = {A}
+    for _ in range(3):
+        assert world.loop.round() == RESYNC
+    world.executor.lasts.clear()
+    world.loop.round()
+    assert world.executor.rounds == [[A, B], [B], [B], [A, B]]
+
+
+def test_a_start_that_is_in_flight_is_part_of_the_next_state(world: World) -> None:
+    world.patch = Patch(
+        ObjectRef("Job", "web", "a-worker"), "v-worker", {"spec": {"suspend": False}}
+    )
+    world.executor.lasts = {A}
+    world.loop.round()
+    world.loop.round()
+    assert world.begun == [[], [A]]
+
+
+def test_a_failure_that_comes_after_its_round_is_known_to_the_next_decision(world: World) -> None:
+    world.starts = True
+    world.executor.lasts = {A}
+    world.executor.fails[A] = Invalid("exceeded quota", 422)
+    world.loop.round()
+    world.loop.round()
+    assert world.refusals == [(), ()]
+    world.executor.lasts.clear()
+    world.loop.round()
+    assert world.refusals[2:] == [(WriteRefusal(world.time.now(), 1, "exceeded quota"),)]
+
+
+def test_a_decision_whose_writes_end_after_its_round_is_counted_then(world: World) -> None:
+    world.executor.lasts = {A}
+    world.loop.round()
+    assert world.value("edl_decisions_total", decision="scaled_up") == 0
+    world.plan = Plan()
+    world.loop.round()
+    world.executor.lasts.clear()
+    world.loop.round()
+    assert world.value("edl_decisions_total", decision="scaled_up") == 1
+
+
+def test_a_plan_of_which_steps_run_is_not_repeated_at_once(world: World) -> None:
+    """What their namespace leaves no thread for is decided again when one of them has ended."""
+    world.executor.lasts = {A, B}
+    assert [world.loop.round() for _ in range(2)] == [RESYNC, RESYNC]
+    assert world.executor.rounds == [[A, B]]
 
 
 def test_decisions_that_were_carried_out_are_counted_and_logged(

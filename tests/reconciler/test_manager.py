@@ -18,6 +18,7 @@ from edl import contract, reasons
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
+from edl.kube.writer.executor import THREADS
 from edl.model import ClusterState, JobKey, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -106,6 +107,39 @@ def test_a_job_that_cannot_be_written_stops_no_other(
     failures = process.metrics.registry.get_sample_value
     until(lambda: bool(failures("edl_failures_total", {"kind": "Forbidden"})))
     assert process.forbidden.is_set()
+
+
+class Unanswered(FaultyCluster):
+    """Patches of Jobs in one namespace get no answer until a test says so."""
+
+    def __init__(self, fake: FakeCluster) -> None:
+        super().__init__(fake)
+        self.answer = Event()
+        self.begun = list[str]()
+
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        if target.namespace == JOB.namespace:
+            self.begun.append(target.name)
+            assert self.answer.wait(60)
+        return super().patch(target, body, dry_run=dry_run)
+
+
+def test_jobs_whose_writes_get_no_answer_delay_none_of_another_namespace(
+    fake: FakeCluster, start: Callable[[Manager], Manager]
+) -> None:
+    cluster, other = Unanswered(fake), ObjectRef("Job", "other", "items")
+    fake.patch(ObjectRef("Node", "", "n1"), {"status": {"allocatable": {"cpu": "99"}}})
+    hanging = [ObjectRef("Job", JOB.namespace, f"items-{number}") for number in range(THREADS)]
+    for target in hanging:
+        submit(fake, target)
+    start(Manager(cluster, PLAN, CLOCKS))
+    until(lambda: len(cluster.begun) == THREADS // 2)
+    submit(fake, other)
+    until(lambda: spec(fake, other)["suspend"] is False)
+    assert len(cluster.begun) == THREADS // 2
+    cluster.answer.set()
+    until(lambda: not any(spec(fake, target)["suspend"] for target in hanging))
+    assert len(set(cluster.begun)) == THREADS
 
 
 def test_a_job_of_a_namespace_that_is_being_deleted_has_that_reason_and_is_not_tried(

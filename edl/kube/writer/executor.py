@@ -5,33 +5,32 @@ Consecutive writes to different pods of one step run in parallel as well.
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import chain, groupby
 from operator import itemgetter
-from time import sleep
-from typing import Any, Final, Protocol, TypeVar
+from time import monotonic, sleep
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from edl.errors import (
-    AlreadyExists,
     ClusterError,
     Conflict,
     EdlError,
     Invalid,
-    KindNotServed,
     NotFound,
 )
 from edl.kube.cache.watched_kinds import Stores
 from edl.kube.cluster import Cluster
-from edl.kube.writer.conditional_patch import WrittenVersion, check_stored, patched
-from edl.kube.writer.disruption_condition import set_condition
-from edl.kube.writer.ssh_key_generation import key_pair
+from edl.kube.writer.conditional_patch import WrittenVersion
+from edl.kube.writer.single_writes import delete, perform
+from edl.kube.writer.writer_threads import WriterThreads
 from edl.model import ObjectRef
-from edl.writes import Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step, Write
+from edl.writes import Create, Delete, JobEvent, Patch, Step, Write
 
-THREADS: Final = 16
-"""Parallel writers: a busy API server answers late, and large releases need many requests."""
+THREADS: Final = 32
+"""Parallel writers, half of them for a single namespace: a busy API server answers late, and large
+releases need many requests."""
 
 _Work = TypeVar("_Work")
 
@@ -48,15 +47,17 @@ class StepFailure(msgspec.Struct, frozen=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """The outcome of each step; `left` were never begun.
+    """The outcome of each step that has ended; `left` were not begun for lack of time.
 
-    A conflict and a deleted object are not failures: the next decision uses fresh state.
+    `running` have not ended, whenever they were begun: a later report has their outcome. A conflict
+    and a deleted object are not failures: the next decision uses fresh state.
     """
 
     done: tuple[Step, ...] = ()
     conflicts: tuple[Step, ...] = ()
     failed: tuple[StepFailure, ...] = ()
     left: tuple[Step, ...] = ()
+    running: tuple[Step, ...] = ()
 
 
 def never() -> bool:
@@ -68,7 +69,7 @@ class StepExecutor(Protocol):
     """Performs steps."""
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
-        """Begins one step after the other until `enough()`, and completes those that began."""
+        """Begins one step after the other until `enough()`; reports those that have ended."""
         ...
 
 
@@ -83,53 +84,110 @@ class _Outcome(msgspec.Struct, frozen=True):
         return isinstance(self.error, Conflict | NotFound)
 
 
+class _Running(NamedTuple):
+    """A step that was begun, its place among the steps of its call, and when it was begun."""
+
+    step: Step
+    place: int
+    begun: float
+
+
+class Concurrency(msgspec.Struct, frozen=True):
+    """How many writes are in flight, and how long a step is waited for.
+
+    `ended` is called when a step ends for which `act` did not wait.
+    """
+
+    threads: int = THREADS
+    patience: float = 600.0
+    ended: Callable[[], None] = lambda: None
+
+
+_WAITS_FOR_ALL: Final = Concurrency()
+
+
 class ClusterWriter:
-    """Performs steps in a cluster, and tells `stores` what the API server answers."""
+    """Performs steps in a cluster, and tells `stores` what the API server answers.
+
+    It is used by one thread.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
         stores: Stores | None = None,
         record: Callable[[JobEvent], None] = lambda _event: None,
-        threads: int = THREADS,
         pause: Callable[[float], object] = sleep,
+        concurrency: Concurrency = _WAITS_FOR_ALL,
     ) -> None:
         self._cluster = cluster
         self._pause = pause
         self._stores = stores or Stores()
         self._record = record
-        self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
+        self._threads = WriterThreads(concurrency.threads)
+        self._patience = concurrency.patience
+        self._ended = concurrency.ended
+        self._running: dict[Future[_Outcome], _Running] = {}
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
-        """Performs steps, and waits for those that were begun. Nothing is raised.
+        """Performs steps, and waits for those that were begun, unless they last. Nothing is raised.
 
         A failure ends only its own step. Steps do not wait for each other: a slow one delays only
-        itself.
+        itself, and others of its namespace once this has its share of the threads. What is not
+        begun for this is to be decided again when a running step has ended.
         """
-        waiting = deque(enumerate(steps))
-        count = min(self._threads, len(steps))
-        futures = [self._pool.submit(self._take, waiting, enough) for _ in range(count)]
-        taken = sorted(
-            chain.from_iterable(future.result() for future in futures), key=itemgetter(0)
-        )
-        outcomes = [outcome for _, outcome in taken]
-        bad = [outcome for outcome in outcomes if outcome.error and not outcome.stale]
+        waiting = defaultdict[str, deque[tuple[int, Step]]](deque)
+        for place, step in enumerate(steps):
+            waiting[step.job.namespace].append((place, step))
+        outcomes: list[tuple[int, _Outcome]] = []
+        while True:
+            outcomes += self._collect()
+            self._begin(waiting, enough)
+            if not (awaited := self._awaited()):
+                break
+            ends = max(awaited.values()) + self._patience
+            wait(awaited, ends - monotonic(), FIRST_COMPLETED)
+        for future in self._running:
+            future.add_done_callback(lambda _: self._ended())
+        left = sorted(chain.from_iterable(waiting.values()), key=itemgetter(0))
+        return self._report(outcomes, [step for _, step in left] if left and enough() else ())
+
+    def _begin(
+        self, waiting: Mapping[str, deque[tuple[int, Step]]], enough: Callable[[], bool]
+    ) -> None:
+        """Begins the steps for which their namespaces have threads, until `enough()`."""
+        for namespace, queue in waiting.items():
+            while queue and not enough():
+                place, step = queue[0]
+                if (future := self._threads.begin(namespace, self._perform, step)) is None:
+                    break
+                queue.popleft()
+                self._running[future] = _Running(step, place, monotonic())
+
+    def _collect(self) -> list[tuple[int, _Outcome]]:
+        """The outcomes of running steps that have ended, with their places."""
+        ended = [future for future in self._running if future.done()]
+        return [(self._running.pop(future).place, future.result()) for future in ended]
+
+    def _awaited(self) -> dict[Future[_Outcome], float]:
+        """The running steps that are worth waiting for, with the times when they were begun."""
+        since = monotonic() - self._patience
+        return {future: one.begun for future, one in self._running.items() if one.begun > since}
+
+    def _report(self, outcomes: Iterable[tuple[int, _Outcome]], left: Sequence[Step]) -> StepReport:
+        ordered = [outcome for _, outcome in sorted(outcomes, key=itemgetter(0))]
+        bad = [outcome for outcome in ordered if outcome.error and not outcome.stale]
         return StepReport(
-            done=tuple(outcome.step for outcome in outcomes if not outcome.error),
-            conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
+            done=tuple(outcome.step for outcome in ordered if not outcome.error),
+            conflicts=tuple(outcome.step for outcome in ordered if outcome.stale),
             failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
-            left=tuple(step for _, step in waiting),
+            left=tuple(left),
+            running=tuple(one.step for one in self._running.values()),
         )
 
     def close(self) -> None:
-        self._pool.shutdown()
-
-    def _take(
-        self, waiting: deque[tuple[int, Step]], enough: Callable[[], bool]
-    ) -> list[tuple[int, _Outcome]]:
-        """The work of one thread: performs the next waiting step until `enough()` holds."""
-        return [(number, self._perform(step)) for number, step in _taken(waiting, enough)]
+        """Waits for the steps that were begun."""
+        self._threads.close()
 
     def _perform(self, step: Step) -> _Outcome:
         if error := self._written_all(step):
@@ -143,7 +201,7 @@ class ClusterWriter:
         ours: dict[ObjectRef, WrittenVersion] = {}
         try:
             for chains in _at_once(step.writes):
-                self._write_chains(chains, ours)
+                self._write_chains(step.job.namespace, chains, ours)
         except ClusterError as error:
             return error
         except Exception as error:  # noqa: BLE001 - one step must not stop all others
@@ -153,32 +211,34 @@ class ClusterWriter:
         return None
 
     def _write_chains(
-        self, chains: Sequence[Sequence[Write]], ours: dict[ObjectRef, WrittenVersion]
+        self,
+        namespace: str,
+        chains: Sequence[Sequence[Write]],
+        ours: dict[ObjectRef, WrittenVersion],
     ) -> None:
         """Performs all chains with the threads that are free; after a failure none is begun."""
-        waiting = deque(chains)
-        helpers = [
-            self._pool.submit(self._write_next, waiting, ours) for _ in chains[1 : self._threads]
-        ]
-        try:
-            self._write_next(waiting, ours)
-        finally:
-            # A helper that was not begun would wait for a thread that may wait for this one.
-            begun = [helper for helper in helpers if not helper.cancel()]
-            wait(begun)
-        for helper in begun:
-            helper.result()
+        waiting, helpers = deque(chains), deque[Future[None]]()
 
-    def _write_next(
-        self, waiting: deque[Sequence[Write]], ours: dict[ObjectRef, WrittenVersion]
-    ) -> None:
-        """Performs one chain after the other until none is left."""
-        for writes in _taken(waiting, never):
-            try:
-                self._write_chain(writes, ours)
-            except BaseException:
-                waiting.clear()
-                raise
+        def write_next() -> None:
+            """Performs one chain after the other until none is left, with ever more helpers."""
+            for writes in _taken(waiting):
+                if waiting and (helper := self._threads.begin(namespace, write_next)):
+                    helpers.append(helper)
+                try:
+                    self._write_chain(writes, ours)
+                except BaseException:
+                    waiting.clear()
+                    raise
+
+        ended = []
+        try:
+            write_next()
+        finally:
+            while helpers:  # each has added those that it began
+                ended.append(helpers.popleft())
+                wait(ended)
+        for helper in ended:
+            helper.result()
 
     def _write_chain(self, writes: Sequence[Write], ours: dict[ObjectRef, WrittenVersion]) -> None:
         """Performs the writes to one object in order, until an optional one finds it gone."""
@@ -200,7 +260,7 @@ class ClusterWriter:
             write = previous.before(write)
         if isinstance(write, Delete):
             forget = self._stores.deleting(write.target)
-            if not _delete(self._cluster, write):
+            if not delete(self._cluster, write):
                 forget()
             return
         body = perform(self._cluster, write)
@@ -209,9 +269,9 @@ class ClusterWriter:
             self._stores.accept(write.target.kind, body)
 
 
-def _taken(waiting: deque[_Work], enough: Callable[[], bool]) -> Iterator[_Work]:
-    """The next waiting entries, which several threads take, until none is left or `enough()`."""
-    while not enough():
+def _taken(waiting: deque[_Work]) -> Iterator[_Work]:
+    """The next waiting entries, which several threads take, until none is left."""
+    while True:
         try:
             yield waiting.popleft()
         except IndexError:  # another thread took the last one
@@ -235,61 +295,3 @@ def _foreign(needed: ObjectRef) -> str:
         f"{needed.kind} {needed.name} exists and is not known as the training job's own, "
         "so it gets no rights: delete it, or name another one in the pods"
     )
-
-
-def perform(cluster: Cluster, write: Write) -> Json | None:
-    """Performs one write; None if it has no response.
-
-    A new object that exists already, or a deleted one that is gone already, is a success.
-    """
-    match write:
-        case Patch():
-            stored = patched(cluster, write)
-            check_stored(write, stored)
-            return None if write.dry_run else stored
-        case Create():
-            return _create(cluster, write.target, write.manifest)
-        case CreateKeys():
-            _create_keys(cluster, write)
-            return None
-        case Delete():
-            _delete(cluster, write)
-            return None
-        case Disrupt():
-            return set_condition(cluster, write)
-
-
-def _create(
-    cluster: Cluster, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
-) -> Json | None:
-    """The new object; None if it exists already.
-
-    Without its namespace, or the role that it binds, it is refused: only for other writes does
-    NotFound mean that the object is gone.
-    """
-    try:
-        return cluster.create(target, manifest, dry_run=dry_run)
-    except AlreadyExists:
-        return None
-    except NotFound as error:
-        raise Invalid(str(error), error.status) from error
-
-
-def _create_keys(cluster: Cluster, write: CreateKeys) -> None:
-    """Creates a Secret with keys if a dry run succeeds: a key pair takes a fraction of a second.
-
-    The response is not returned, so that no caller holds a key.
-    """
-    if _create(cluster, write.target, write.manifest, dry_run=True) is not None:
-        _create(cluster, write.target, {**write.manifest, "data": key_pair()})
-
-
-def _delete(cluster: Cluster, write: Delete) -> bool:
-    """False if the object is gone already; a 404 for its whole kind does not say so."""
-    try:
-        cluster.delete(write.target, version=write.version, uid=write.uid)
-    except KindNotServed:
-        return True
-    except NotFound:
-        return False
-    return True

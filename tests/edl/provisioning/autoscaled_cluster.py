@@ -15,7 +15,8 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.state.incremental_state import read_state
-from edl.kube.writer.executor import StepFailure, perform
+from edl.kube.writer.executor import StepFailure
+from edl.kube.writer.single_writes import perform
 from edl.model import ClusterState, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits

@@ -2,7 +2,7 @@
 
 from edl import contract
 from edl.model import Role
-from edl.simulator.cluster.apply_patches import patched_role
+from edl.patches.patched_values import patched_role
 from edl.steps.running_jobs import upkeep
 from tests.edl.trainings import NOW, patches, pods, role, seconds, training, written
 

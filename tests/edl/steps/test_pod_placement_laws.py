@@ -18,7 +18,7 @@ from edl import contract
 from edl.errors import Conflict
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.writer.executor import perform
+from edl.kube.writer.single_writes import perform
 from edl.model import ClusterState, ObjectRef, Role
 from edl.planner.plan import Admission, NodeAssignment, Plan
 from edl.steps.plan_steps import steps

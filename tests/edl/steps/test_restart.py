@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from edl import contract
 from edl.lost_pods import missing_pods
 from edl.model import Assignment, ResizePolicy, Role
+from edl.patches.patched_values import patched_role
 from edl.planner.plan import Resize
-from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.running_jobs import upkeep
 from tests.edl.trainings import (
     KEY,

@@ -10,8 +10,8 @@ from edl.annotations.json_text import json_text
 from edl.lost_pods import lost_pods
 from edl.model import Reason, ResizePolicy, Role, ScaleDeadline, TrainingJob
 from edl.model.pods import PodContainers, TrainingRuns
+from edl.patches.patched_values import patched_role
 from edl.planner.plan import Admission, Suspension
-from edl.simulator.cluster.apply_patches import patched_role
 from edl.steps.sizes.start import start, stop
 from edl.writes import Create, Patch, Step
 from tests.edl.trainings import (

@@ -62,7 +62,7 @@ class Told:
         notes = tuple(
             JobEvent(ObjectRef("Job", *of), "uid", word, Code.IDLE_CAPACITY, "") for word in words
         )
-        self.journal.acted(StepReport(done=(Step(of, (), notes),)), (), 0.02)
+        self.journal.acted(StepReport(done=(Step(of, (), notes),)), ())
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(name, labels)
@@ -320,7 +320,7 @@ def test_a_defect_is_logged_with_its_traceback_once_until_a_write_succeeds(
     def fails(error: EdlError, of: JobKey = A) -> tuple[str, bool]:
         """The level of the one new line, and whether it has a traceback."""
         caplog.clear()
-        told.journal.acted(StepReport(failed=(StepFailure(Step(of, ()), error),)), (), 0.02)
+        told.journal.acted(StepReport(failed=(StepFailure(Step(of, ()), error),)), ())
         (line,) = caplog.records
         assert line.getMessage() == "write failed, retrying"
         return line.levelname, bool(line.exc_info)

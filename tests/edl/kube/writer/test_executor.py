@@ -3,7 +3,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from threading import Barrier
+from threading import Barrier, Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -25,7 +26,14 @@ from edl.kube.writer.event_recorder import (
     event_manifest,
     write_event,
 )
-from edl.kube.writer.executor import ClusterWriter, StepFailure, WriteDefect
+from edl.kube.writer.executor import (
+    THREADS,
+    ClusterWriter,
+    Concurrency,
+    StepFailure,
+    StepReport,
+    WriteDefect,
+)
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
@@ -312,6 +320,84 @@ def test_what_was_not_begun_when_it_was_enough_is_left(
     assert sum(grown) == 5
 
 
+class Unanswered(FaultyCluster):
+    """Patches in one namespace get no answer until a test says so."""
+
+    def __init__(self, fake: FakeCluster, namespace: str) -> None:
+        super().__init__(fake)
+        self.answer = Event()
+        self.begun = list[str]()
+        self._namespace = namespace
+
+    def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        self.begun.append(f"{target.namespace}/{target.name}")
+        if target.namespace == self._namespace:
+            assert self.answer.wait(60)
+        return super().patch(target, body, dry_run=dry_run)
+
+
+def sized(fake: FakeCluster, namespace: str, count: int) -> list[Step]:
+    """A step for each of so many new Jobs."""
+    jobs = [ObjectRef("Job", namespace, f"job-{number:03}") for number in range(count)]
+    for job in jobs:
+        fake.create(job, {"spec": {"parallelism": 1}})
+    return [Step(JobKey(job.namespace, job.name), (resize(fake, 2, job),)) for job in jobs]
+
+
+def test_writes_without_an_answer_delay_no_step_of_another_namespace(fake: FakeCluster) -> None:
+    hanging, others = sized(fake, "a", 150), sized(fake, "b", THREADS // 4)
+    begun, waiting = hanging[: THREADS // 2], hanging[THREADS // 2 :]
+    cluster, ended = Unanswered(fake, "a"), Event()
+    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=ended.set))
+    assert writer.act([*hanging, *others]) == StepReport(running=(*begun, *others))
+    done = list[Step]()
+    while len(done) < len(others):
+        assert ended.wait(60)
+        ended.clear()
+        report = writer.act(waiting)
+        done += report.done
+        assert report.left == ()
+    assert report.running == tuple(begun)
+    assert sum(name.startswith("a/") for name in cluster.begun) == len(begun)
+    cluster.answer.set()
+    writer.close()
+    assert writer.act(()) == StepReport(done=tuple(begun))
+
+
+def test_the_end_of_a_step_that_was_not_waited_for_is_announced(fake: FakeCluster) -> None:
+    (step,) = sized(fake, "a", 1)
+    cluster, ended = Unanswered(fake, "a"), Event()
+    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=ended.set))
+    assert writer.act([step]).running == (step,)
+    assert not ended.is_set()
+    cluster.answer.set()
+    assert ended.wait(60)
+    assert writer.act(()).done == (step,)
+
+
+def test_many_pods_of_a_namespace_without_an_answer_leave_threads_for_others(
+    fake: FakeCluster,
+) -> None:
+    pods = [ObjectRef("Pod", "a", f"pod-{number}") for number in range(100)]
+    for pod in pods:
+        fake.create(pod, {"spec": {}})
+    large = Step(JobKey("a", "large"), tuple(Patch(pod, version(fake, pod), {}) for pod in pods))
+    (other,) = sized(fake, "b", 1)
+    cluster, begun = Unanswered(fake, "a"), Event()
+    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=begun.set))
+    assert writer.act([large]).running == (large,)
+    while len(cluster.begun) < THREADS // 2:
+        sleep(0.001)
+    assert other in writer.act([other]).running
+    assert begun.wait(60)
+    assert writer.act(()).done == (other,)
+    assert len(cluster.begun) == THREADS // 2 + 1
+    cluster.answer.set()
+    writer.close()
+    assert writer.act(()).done == (large,)
+    assert len(cluster.begun) == len(pods) + 1
+
+
 def test_what_is_gone_is_decided_again_and_no_failure(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
@@ -365,7 +451,7 @@ def test_steps_with_many_pods_need_no_hand_but_their_own(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
     step = removal(fake, 5)
-    assert ClusterWriter(cluster, threads=1).act([step]).done == (step,)
+    assert ClusterWriter(cluster, concurrency=Concurrency(threads=1)).act([step]).done == (step,)
 
 
 def test_after_a_pod_that_cannot_be_written_nothing_of_the_step_is_begun(
@@ -373,7 +459,7 @@ def test_after_a_pod_that_cannot_be_written_nothing_of_the_step_is_begun(
 ) -> None:
     step = removal(fake, 5)
     cluster.fails["patch pod-0"] = [Forbidden("no", 403)]
-    report = ClusterWriter(cluster, threads=1).act([step])
+    report = ClusterWriter(cluster, concurrency=Concurrency(threads=1)).act([step])
     assert [one.step for one in report.failed] == [step]
     assert cluster.asked["delete"] == 0
     assert fake.get(JOB)["spec"]["parallelism"] == 1
@@ -401,7 +487,7 @@ def test_an_optional_patch_of_an_object_that_ends_leaves_only_this_object_out(
     if change in ("gone", "leaves"):
         fake.delete(first.target)
     step = Step(KEY, (first, delete, *others))
-    report = ClusterWriter(cluster, threads=1).act([step])
+    report = ClusterWriter(cluster, concurrency=Concurrency(threads=1)).act([step])
     left_out = optional and change != "runs"
     assert (report.done, report.conflicts) == (((step,), ()) if left_out else ((), (step,)))
     assert fake.get(JOB)["spec"]["parallelism"] == (0 if left_out else 1)
@@ -518,7 +604,7 @@ def test_a_withdrawal_leaves_a_pod_alone_that_has_changed_since(fake: FakeCluste
     first, second = marks_of(fake, "first", "second")
     fake.patch(first.target, {"metadata": {"labels": {"seen": "yes"}}})
     step = Step(KEY, tuple(replace(mark, withdrawn=True) for mark in (first, second)))
-    assert ClusterWriter(fake, threads=1).act([step]).conflicts == ()
+    assert ClusterWriter(fake, concurrency=Concurrency(threads=1)).act([step]).conflicts == ()
     assert conditions(fake, first.target) == {}
     assert conditions(fake, second.target) == {"DisruptionTarget": "False"}
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Pod, TrainingJob
+from edl.patches.patched_values import patched_pod, patched_role
 from edl.planner.passes.delisted_workers import with_removals_of_delisted, without_delisted
 from edl.planner.plan import Drain, Plan, Resize
-from edl.simulator.cluster.apply_patches import patched_pod, patched_role
 from edl.steps.plan_steps import steps
 from edl.writes import Delete, Patch, Write
 from tests.edl.trainings import KEY, LONG_AGO, NOW, hostfile, pod, pods, role, seconds, training

@@ -1,4 +1,4 @@
-"""Applies the writes of `edl.steps` to values of the model, as the API server would store them.
+"""The model's values after patches of `edl.steps`, as the API server would store them.
 
 Only fields that a plan or a step reads: sizes, suspension, annotations, gates, finalizers.
 """

@@ -1,0 +1,74 @@
+"""Steps that have not ended: their jobs get no others, and keep the capacity that they claim."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from edl.model import ClusterState, JobKey, ObjectRef, Pod, Role, TrainingJob
+from edl.patches.patched_values import patched_pod, patched_role, started_at
+from edl.writes import Patch, Step
+
+
+class WritesInFlight:
+    """The steps that a round did not wait for, until their outcomes are known."""
+
+    def __init__(self) -> None:
+        self._steps: dict[JobKey, list[Step]] = {}
+
+    def __contains__(self, job: JobKey) -> bool:
+        return job in self._steps
+
+    def __bool__(self) -> bool:
+        return bool(self._steps)
+
+    def note(self, running: Sequence[Step]) -> None:
+        """Remember these steps, and no others."""
+        steps = defaultdict[JobKey, list[Step]](list)
+        for step in running:
+            steps[step.job].append(step)
+        self._steps = dict(steps)
+
+    def with_claims(self, state: ClusterState) -> ClusterState:
+        """The state as if the writes had succeeded that take capacity: starts, growth and nodes.
+
+        Else a plan would give the capacity to others before they succeed. What a write frees is not
+        free before.
+        """
+        if not self._steps:
+            return state
+        jobs = (_with_claims(job, self._steps.get(job.key, ())) for job in state.jobs)
+        return replace(state, jobs=tuple(jobs))
+
+
+def _with_claims(job: TrainingJob, steps: Iterable[Step]) -> TrainingJob:
+    writes = (write for step in steps for write in step.writes)
+    patches = {one.target: one for one in writes if isinstance(one, Patch) and not one.dry_run}
+    if not patches:
+        return job
+    roles = tuple(_with_claim(role, job.key.namespace, patches) for role in job.roles)
+    if roles == job.roles:
+        return job
+    started = filter(None, map(started_at, patches.values()))
+    return replace(job, roles=roles, started_at=next(started, job.started_at))
+
+
+def _with_claim(role: Role, namespace: str, patches: Mapping[ObjectRef, Patch]) -> Role:
+    """The role after its patch, unless the Job has changed in what this relies on."""
+    pods = ((pod, patches.get(ObjectRef("Pod", namespace, pod.name))) for pod in role.status.pods)
+    role = role.changed(
+        pods=tuple(
+            patched_pod(pod, patch) if patch and _places(patch, pod) else pod for pod, patch in pods
+        )
+    )
+    patch = patches.get(ObjectRef("Job", namespace, role.job))
+    if patch is None or patch.fingerprint != role.fingerprint:
+        return role
+    after = patched_role(role, patch)
+    grows = role.status.suspended or after.status.size > role.status.size
+    return after if grows and not after.status.suspended else role
+
+
+def _places(patch: Patch, pod: Pod) -> bool:
+    """Whether the patch gives a node to a pod, which is unchanged."""
+    return pod.version == patch.version and "schedulingGates" in patch.body.get("spec", {})

@@ -1,0 +1,42 @@
+from collections import Counter
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+
+from edl.kube.writer.writer_threads import WriterThreads
+
+
+@pytest.fixture
+def answer() -> Iterator[Event]:
+    """The work hangs until it is set."""
+    answer = Event()
+    yield answer
+    answer.set()
+
+
+def test_a_namespace_takes_no_more_threads_than_it_leaves_free(answer: Event) -> None:
+    threads, begun = WriterThreads(32), Counter[str]()
+    for namespace in ("a", "b", "c", "d", "e", "f", "g"):
+        while threads.begin(namespace, answer.wait):
+            begun[namespace] += 1
+    assert begun == {"a": 16, "b": 8, "c": 4, "d": 2, "e": 1, "f": 1}
+
+
+def test_a_thread_whose_work_has_ended_is_free_for_any_namespace(answer: Event) -> None:
+    threads = WriterThreads(2)
+    for _ in range(3):
+        done = threads.begin("a", int)
+        assert done
+        assert done.result(60) == 0
+    assert threads.begin("a", answer.wait)
+    assert not threads.begin("a", answer.wait)
+    assert threads.begin("b", answer.wait)
+
+
+def test_work_that_fails_gives_its_thread_back() -> None:
+    threads = WriterThreads(1)
+    failed = threads.begin("a", int, "one")
+    assert failed
+    assert isinstance(failed.exception(60), ValueError)
+    assert threads.begin("a", int)
