@@ -32,10 +32,9 @@ RELIST: Final = 300.0
 AFTER_REFUSAL: Final = 120.0
 """Seconds until a namespace is tried again after a refusal, such as by a quota."""
 MOST_ERRORS: Final = 5
-"""Namespaces per run in which a write may fail with an error of the API server. A ConfigMap that
-users made too large for etcd fails every time; more errors mean that the API server is
-unavailable."""
-_SERVER_ERROR: Final = 500
+"""Namespaces per run in which a write may fail with an error of the API server, or get no answer.
+A ConfigMap that users made too large for etcd fails every time, and an admission webhook of a
+namespace may hang; more errors mean that the API server is unavailable."""
 _EVERY: Final = ListOptions("ConfigMap", name=CONFIG_MAP)
 
 
@@ -131,7 +130,7 @@ class QueuePublisher:
             return False
         except (Forbidden, Invalid, Unreachable) as error:
             self._errors += isinstance(error, Unreachable)
-            if isinstance(error, Unreachable) and self._is_away(error):
+            if self._errors > MOST_ERRORS:
                 raise
             _log.debug("cannot publish the queue of %s: %s", namespace, error)
             self._refused[namespace] = self._monotonic() + AFTER_REFUSAL
@@ -141,9 +140,6 @@ class QueuePublisher:
             version = str(body["metadata"]["resourceVersion"])
             published[namespace] = PublishedQueue(version, wanted[namespace])
         return True
-
-    def _is_away(self, error: Unreachable) -> bool:
-        return error.status < _SERVER_ERROR or self._errors > MOST_ERRORS
 
 
 def _read(facts: ConfigMapFacts) -> PublishedQueue:

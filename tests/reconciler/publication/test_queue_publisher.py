@@ -247,11 +247,23 @@ def test_a_namespace_that_refuses_is_left_alone_for_a_while(
     assert len(desk.confirmed) == 3, "where nothing could be created, nothing is out of date"
 
 
-def test_an_object_that_the_api_server_cannot_store_leaves_the_other_namespaces(desk: Desk) -> None:
-    """Users of a namespace can make it too large for etcd, which answers 500 each time."""
-    desk.cluster.error, desk.cluster.refuses = Unreachable("request is too large", 500), "a"
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unreachable("request is too large", 500),
+        Unreachable("no answer"),
+        Unreachable("denied the request: too many changes", 429),
+    ],
+    ids=str,
+)
+def test_a_namespace_in_which_nothing_can_be_written_leaves_the_others(
+    desk: Desk, error: ClusterError
+) -> None:
+    """Users can make it too large for etcd, or have a webhook that hangs, or counts."""
+    desk.cluster.error, desk.cluster.refuses = error, "a"
     assert desk.look("a/one", "b/two") == ["create a", "create b"]
     assert desk.look("a/one", "b/two") == []
+    assert len(desk.confirmed) == 2
     desk.cluster.refuses = ""
     names = [f"{name}/one" for name in "cdefghijk"]
     assert len(desk.look(*names)) == MOST_ERRORS + 1, "then it is the API server that is away"
@@ -261,11 +273,13 @@ def test_while_the_api_server_is_away_it_is_tried_again(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk.cluster.error = Unreachable("no answer")
-    desk.look("a/one", "b/two")
-    desk.look("a/one", "b/two")
+    names = [f"{name}/one" for name in "abcdefghijkl"]
+    desk.look(*names)
+    desk.look(*names)
     assert caplog.text.count("cannot publish the queue: no answer") == 1
     desk.cluster.error = None
-    assert desk.look("a/one", "b/two") == ["create a", "create b"]
+    assert len(desk.look(*names)) == len(names) - 2 * MOST_ERRORS
+    assert len(desk.look(*names, after=AFTER_REFUSAL)) == 2 * MOST_ERRORS
 
 
 # -- estimates and explanations --------------------------------------------------------------------
