@@ -97,9 +97,12 @@ def _spares_marked(role: Role) -> bool:
 
 
 def _marks(key: JobKey, pods: Iterable[Pod], reason: Reason, now: datetime) -> Iterator[Disrupt]:
-    """Pods without a node have no container that could end."""
+    """Pods without a node have no container that could end.
+
+    Those that an interrupted step has marked are left out, so that each try goes on with the rest.
+    """
     for pod in pods:
-        if pod.active and pod.node:
+        if pod.active and pod.node and not pod.deletion.mark:
             target = ObjectRef("Pod", key.namespace, pod.name)
             text = messages.message(reason)
             yield Disrupt(target, pod.version, reason.code, text, timestamp(now))

@@ -111,6 +111,12 @@ def test_all_pods_of_a_job_that_is_stopped_are_marked() -> None:
     assert sorted(marked(stop(job, Suspension(KEY, WHY), NOW))) == names(0, 1, 2)
 
 
+def test_a_stop_that_was_interrupted_goes_on_with_the_pods_that_have_no_mark() -> None:
+    found = (marked_pod(0, age=60), pod("worker", 1), marked_pod(2, age=1))
+    step = stop(training(worker(FAILS, pods=found), started_at=LONG_AGO), Suspension(KEY, WHY), NOW)
+    assert marked(step) == names(1)
+
+
 def test_all_pods_of_a_job_that_restarts_for_a_new_size_are_marked() -> None:
     found = worker(FAILS, resizing=ResizePolicy.RESTART)
     resize = Resize(KEY, "worker", 3, 4, WHY, restart=True)
