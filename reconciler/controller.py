@@ -133,7 +133,7 @@ class Controller:
         self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
         ends = begun + _acting(decided)
-        due = self._backoff.due(steps.steps, started)
+        due = self._backoff.due(steps.steps, started, self._in_flight)
         report = self._act(due, lambda: ended() or self._clocks.monotonic() > ends)
         wrote = self._clocks.monotonic() - begun
         self._decisions.wrote(wrote)

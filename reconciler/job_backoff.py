@@ -1,7 +1,7 @@
 """Training jobs that back off after failed writes, until these are tried again."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from edl.backoff import Backoff
@@ -61,14 +61,17 @@ class JobBackoff:
                 self._forget((job, part))
         self._uids = jobs
 
-    def due(self, steps: Sequence[Step], now: float) -> tuple[Step, ...]:
+    def due(
+        self, steps: Sequence[Step], now: float, in_flight: Container[JobKey] = ()
+    ) -> tuple[Step, ...]:
         """The steps without the parts that back off; those whose last try failed come last.
 
-        Parts without a step are forgotten, unless their job backs off: then it has no steps.
+        What needs no step any longer is forgotten. A job that backs off, or has steps in flight,
+        has none now, whatever it needs.
         """
         asked = {(step.job, step.part) for step in steps}
-        for job, part in list(self._until):
-            if part and (job, part) not in asked and not self.is_backing_off(job, now):
+        for job, part in self._until.keys() - asked:
+            if job not in in_flight and not self.is_backing_off(job, now):
                 self._forget((job, part))
         due = (step for step in steps if not self.is_backing_off(step.job, now, step.part))
         return tuple(sorted(due, key=lambda step: (step.job, step.part) in self._failing))

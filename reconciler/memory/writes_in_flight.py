@@ -16,7 +16,7 @@ class WritesInFlight:
     def __init__(self) -> None:
         self._steps: dict[JobKey, list[Step]] = {}
 
-    def __contains__(self, job: JobKey) -> bool:
+    def __contains__(self, job: object) -> bool:
         return job in self._steps
 
     def __bool__(self) -> bool:

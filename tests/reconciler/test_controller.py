@@ -142,6 +142,8 @@ class World:
         """What each step writes."""
         self.begun: list[list[JobKey]] = []
         """The jobs that have begun, round by round."""
+        self.steps_of: Callable[[JobKey], bool] = lambda _job: True
+        """Whether a job needs a step."""
         self.around: list[JobKey] = []
         """Jobs with a further step, which writes their dependents."""
         self.twice = False
@@ -185,7 +187,7 @@ class World:
             *(JobKey(target.namespace, target.name) for target, _ in state.orphans),
             *(one.key for job in state.jobs for one in job.conflicting),
         ]
-        jobs = [key for key in keys if key not in self.odd and not waits(key)]
+        jobs = [k for k in keys if k not in self.odd and self.steps_of(k) and not waits(k)]
         good = tuple(
             Step(
                 job,
@@ -292,6 +294,23 @@ def test_a_job_that_backs_off_forgets_no_refusal_of_its_dependents(world: World)
     world.time.seconds += AFTER_CONFLICT.first
     assert world.loop.round() > 1
     assert world.executor.rounds[-3:] == [[A, B], [B], [A, B]]
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_failure_after_an_hour_without_need_of_a_write_is_the_first_failure(
+    world: World, *, starts: bool
+) -> None:
+    """Else one answer 503 of an API server that is restarted would count as a refusal."""
+    world.starts, world.sizes = starts, () if starts else (("worker", 3),)
+    world.executor.fails[A] = Unreachable("etcdserver: leader changed", 503)
+    world.loop.round()
+    needed, world.steps_of = world.steps_of, lambda key: key != A
+    for _ in range(60):
+        world.time.seconds += 60
+        world.loop.round()
+    world.steps_of = needed
+    assert world.loop.round() == AFTER_FAILURE.first
+    assert world.events == []
 
 
 def test_a_failure_after_many_conflicts_is_the_first_failure(world: World) -> None:
@@ -628,6 +647,18 @@ def test_a_failure_that_comes_after_its_round_is_known_to_the_next_decision(worl
     world.executor.lasts.clear()
     world.loop.round()
     assert world.refusals[2:] == [(WriteRefusal(world.time.now(), 1, "exceeded quota"),)]
+
+
+def test_a_job_with_a_step_in_flight_forgets_no_failure_of_its_dependents(world: World) -> None:
+    world.around = [A]
+    world.executor.fails_beside = Forbidden("exceeded quota", 403)
+    for _ in range(4):  # the fourth attempt is due after eight seconds
+        world.time.seconds += world.loop.round()
+    world.executor.lasts = {A}
+    world.loop.round()
+    world.loop.round()
+    world.executor.lasts.clear()
+    assert world.loop.round() == pytest.approx(16)
 
 
 def test_a_decision_whose_writes_end_after_its_round_is_counted_then(world: World) -> None:
