@@ -63,6 +63,13 @@ BALANCED: Final[Mapping[Code, str]] = {
     Code.FIFO_ORDER: "created after",
     Code.UTILIZATION: "better utilization by",
 }
+AHEAD: Final = "jobs ahead of it in the queue start first"
+FIRST: Final = "capacity goes first to"
+PRECEDENCE: Final[Mapping[Code, str]] = {
+    **BALANCED,
+    Code.QUEUE_ORDER: f"{AHEAD}:",
+    Code.MINIMUM_FIRST: f"{FIRST} the minimum of",
+}
 TO: Final[Mapping[Code, str]] = {
     **BALANCED,
     Code.RECLAIMED: RECLAIMED,

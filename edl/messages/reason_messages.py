@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from edl.messages.code_texts import (
+    AHEAD,
     ATTEMPTS,
-    BALANCED,
     ENDED,
+    FIRST,
     NEVER_CREATED,
     OWN_MINIMUM,
     PLAIN,
+    PRECEDENCE,
     RECLAIMED,
     RESTART,
     START_REFUSED,
@@ -72,14 +74,15 @@ from edl.quantities import number_text
 
 def message(reason: Reason, until: datetime | None = None) -> str:
     """The whole sentence. `until` is when the reason ends by itself."""
-    named = ": ".join(filter(None, (lasting(reason), _names(reason))))
+    named = ": ".join(filter(None, (RESTART[reason.restart] + _text(reason), _names(reason))))
     text = "; ".join(filter(None, (named, _figures(reason))))
     return f"{text} (until {until:%H:%M:%S} UTC)" if until else text
 
 
 def lasting(reason: Reason) -> str:
-    """The sentence without momentary figures, which soon go stale: it is stored."""
-    return RESTART[reason.restart] + _text(reason)
+    """The sentence without what soon goes stale, such as the job that is ahead: it is stored."""
+    ahead = reason.code is Code.QUEUE_ORDER and reason.about
+    return AHEAD if ahead else RESTART[reason.restart] + _text(reason)
 
 
 def messages(reasons: Sequence[Reason]) -> str:
@@ -89,10 +92,7 @@ def messages(reasons: Sequence[Reason]) -> str:
 
 def precedence(code: Code) -> str:
     """Why others come first: the words before their names."""
-    if code is Code.QUEUE_ORDER:
-        return "jobs ahead of it in the queue start first:"
-    first = "capacity goes first to"
-    return f"{first} the minimum of" if code is Code.MINIMUM_FIRST else BALANCED.get(code, first)
+    return PRECEDENCE.get(code, FIRST)
 
 
 def _text(reason: Reason) -> str:

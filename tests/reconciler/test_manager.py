@@ -360,9 +360,7 @@ def test_the_next_reconciler_knows_which_size_was_refused(
 
 FALCON = JobKey("secret", "falcon")
 FOREIGN = {
-    "a job of another namespace is ahead of it in the queue and starts first": reasons.goes_first(
-        FALCON
-    ),
+    "jobs ahead of it in the queue start first": reasons.goes_first(FALCON),
     "waiting for pods ahead of it to be scheduled": reasons.placed_after([FALCON]),
     "2 pods wait for others to terminate": reasons.leaving(2, [FALCON]),
 }

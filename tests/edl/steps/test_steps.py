@@ -173,6 +173,18 @@ def test_the_same_reason_is_not_written_again() -> None:
     assert steps(Plan(held=held(["mnist"])), state(queued(message="no room"))).steps == ()
 
 
+def test_the_stored_reason_of_a_queued_job_stays_when_another_job_is_the_first_of_the_queue() -> (
+    None
+):
+    """There is another one after each start."""
+    texts = set()
+    for ahead in ("first", "second"):
+        why = reasons.goes_first(JobKey("lab", ahead))
+        (step,) = steps(Plan(held=held(["mnist"], why)), state(queued())).steps
+        texts |= {event.message for event in step.events}
+    assert texts == {"jobs ahead of it in the queue start first"}
+
+
 def test_a_running_job_keeps_the_reason_of_its_size() -> None:
     assert steps(Plan(held=held(["mnist"], reasons.COOLDOWN)), state(running())).steps == ()
 
