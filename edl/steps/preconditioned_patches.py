@@ -36,8 +36,7 @@ def job_patch(
     It does not depend on the `resourceVersion` alone: the Job controller may write the status of a
     Job with many pods more often than a plan is made.
     """
-    metadata = {"resourceVersion": role.version, "annotations": dict(annotations)}
-    body = {"metadata": metadata} | ({"spec": dict(spec)} if spec else {})
+    body = {"metadata": {"annotations": dict(annotations)}} | ({"spec": dict(spec)} if spec else {})
     return Patch(job_target(key, role), role.version, body, fingerprint=role.fingerprint)
 
 
@@ -47,8 +46,9 @@ def pod_patch(
     annotations: Mapping[str, str | None],
     spec: Mapping[str, Any] | None = None,
 ) -> Patch:
-    metadata = {"resourceVersion": pod.version, "annotations": dict(annotations)}
-    body = {"metadata": metadata} | ({"spec": dict(spec)} if spec is not None else {})
+    body = {"metadata": {"annotations": dict(annotations)}} | (
+        {"spec": dict(spec)} if spec is not None else {}
+    )
     return Patch(ObjectRef("Pod", key.namespace, pod.name), pod.version, body)
 
 

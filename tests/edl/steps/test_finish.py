@@ -36,10 +36,7 @@ def test_when_the_chief_is_done_the_others_end_in_one_patch_each(clean_up: Clean
     step = ended(CHIEF, PS, WORKER, clean_up=clean_up)
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": NOTHING_LEFT}
     assert {written(patch)[contract.MESSAGE] for patch in patches(step)} == {"mnist is done"}
-    assert [patch.body["metadata"]["resourceVersion"] for patch in patches(step)] == [
-        "v-ps",
-        "v-worker",
-    ]
+    assert [patch.version for patch in patches(step)] == ["v-ps", "v-worker"]
     assert [(event.target.name, event.action) for event in step.events] == [
         ("mnist-ps", "Ended"),
         ("mnist-worker", "Ended"),

@@ -81,7 +81,6 @@ def test_a_pod_gets_its_node_and_loses_its_gate_in_one_patch() -> None:
     assert patch.version == waits.version
     assert patch.body == {
         "metadata": {
-            "resourceVersion": waits.version,
             "annotations": {
                 contract.ASSIGNED_NODE: "n1",
                 contract.PLACED_AT: "2026-01-01T12:00:00Z",

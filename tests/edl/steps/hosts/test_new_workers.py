@@ -49,7 +49,7 @@ def test_a_worker_created_after_the_schedulers_list_is_new() -> None:
 def test_only_our_gate_is_taken_away() -> None:
     (patch,) = new_worker_patches(fork(*waiting(0)))
     assert patch.body["spec"] == {"schedulingGates": [{"name": "example.com/quota"}]}
-    assert patch.body["metadata"]["resourceVersion"] == patch.version
+    assert patch.version == waiting(0)[0].version
 
 
 def test_a_worker_gets_the_cluster_once_and_not_while_terminating() -> None:
