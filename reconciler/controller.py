@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -62,6 +62,17 @@ class DecisionPipeline(msgspec.Struct, frozen=True):
     outdated."""
 
 
+class Pause(NamedTuple):
+    """The wait for the next round, in seconds.
+
+    It ends when a timed rule requires this round, or after an event, but not before the rest is
+    over.
+    """
+
+    until_due: float
+    rest: float
+
+
 def free_decision() -> None:
     """Frees the working copy of a decision, whose objects refer to each other, in milliseconds.
 
@@ -89,7 +100,6 @@ class Controller:
         self._growth_waits = GrowthWaits()
         self._in_flight = WritesInFlight()
         self._errors = 0
-        self._rest = 0.0
         self._since_event: Callable[[], float | None] = lambda: None
         self.beat = clocks.monotonic()
         """When the loop last made progress; while it waits, the end of the wait."""
@@ -103,8 +113,8 @@ class Controller:
             if leadership.leading:
                 pause = self._guarded_round(lambda: trigger.stopped or not leadership.leading)
                 free_decision()
-                self.beat = self._clocks.monotonic() + pause
-                trigger.wait(pause, self._rest)
+                self.beat = self._clocks.monotonic() + pause.until_due
+                trigger.wait(*pause)
             else:
                 self._decisions.follows()
                 self._pipeline.follow()
@@ -113,11 +123,8 @@ class Controller:
                 self._growth_waits = GrowthWaits()
                 trigger.wait(FOLLOWING)
 
-    def round(self, ended: Callable[[], bool] = never) -> float:
-        """Decides and acts once; returns the seconds until a timed rule requires the next round.
-
-        Once `ended()` holds, no further step is begun.
-        """
+    def round(self, ended: Callable[[], bool] = never) -> Pause:
+        """Decides and acts once. Once `ended()` holds, no further step is begun."""
         started = self._clocks.monotonic()
         if self._in_flight:
             self._act((), never)  # the outcomes of those that have ended
@@ -128,7 +135,6 @@ class Controller:
         self._growth_waits.note(plan, state.observed_at)
         steps = self._pipeline.steps(plan, state, partial(self._waits, now=started))
         decided = self.decision_seconds = self._clocks.monotonic() - started
-        self._rest = min(RESTS * decided, LONGEST_REST)
         self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
         self._leave_out(steps.errors)
         begun = self._clocks.monotonic()
@@ -137,18 +143,17 @@ class Controller:
         report = self._act(due, lambda: ended() or self._clocks.monotonic() > ends)
         wrote = self._clocks.monotonic() - begun
         self._decisions.wrote(wrote)
-        self._rest = max(self._rest - wrote, 0.0)
         if report.left:
-            self._rest = 0.0
-            return 0.0
+            return Pause(0.0, 0.0)
+        rest = max(min(RESTS * decided, LONGEST_REST) - wrote, 0.0)
         asked = steps.recheck_after.total_seconds() if steps.recheck_after else None
         now = self._clocks.monotonic()
         retry = self._backoff.next(now, started)
         if report.conflicts:  # their back-off is short, and a job may depend on the write
-            self._rest = min(self._rest, AFTER_CONFLICT.first)
+            rest = min(rest, AFTER_CONFLICT.first)
         again = SOONEST if self._refusals.has_unseen else RESYNC
         soonest = min(time for time in (again, asked, retry) if time is not None)
-        return max(soonest, SOONEST, self._rest)
+        return Pause(max(soonest, SOONEST, rest), rest)
 
     def _waits(self, job: JobKey, now: float) -> bool:
         """Whether a job gets no steps: after a failure, or while an earlier one is in flight."""
@@ -162,7 +167,7 @@ class Controller:
                 self._backoff.failed(error.job, now)
                 self._decisions.left_out(error)
 
-    def _guarded_round(self, ended: Callable[[], bool]) -> float:
+    def _guarded_round(self, ended: Callable[[], bool]) -> Pause:
         try:
             pause = self.round(ended)
         except Exception:  # noqa: BLE001 - the next round may succeed
@@ -170,8 +175,8 @@ class Controller:
             self._decisions.failed()
             _log.exception("reconcile round failed, retrying")
             # Events do not end this wait: they arrive all the time, and would repeat the failure.
-            self._rest = AFTER_ERROR.after(self._errors)
-            return self._rest
+            rest = AFTER_ERROR.after(self._errors)
+            return Pause(rest, rest)
         self._errors = 0
         return pause
 

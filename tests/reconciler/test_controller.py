@@ -159,6 +159,10 @@ class World:
         journal = DecisionLog(self.metrics, record=self.events.append)
         self.loop = Controller(mind, self.executor, journal, self.time.clocks)
 
+    def round(self, ended: Callable[[], bool] = never) -> float:
+        """One round of the loop; returns the seconds until the next one is due."""
+        return self.loop.round(ended).until_due
+
     def observe(self, now: datetime) -> ClusterState:
         if self.broken:
             self.broken -= 1
@@ -232,21 +236,21 @@ def world() -> World:
 
 
 def test_a_round_acts_and_waits_for_news(world: World) -> None:
-    assert world.loop.round() == RESYNC
+    assert world.round() == RESYNC
     assert world.executor.rounds == [[A, B]]
 
 
 def test_time_alone_may_ask_for_the_next_round(world: World) -> None:
     world.recheck = timedelta(seconds=7)
-    assert world.loop.round() == 7
+    assert world.round() == 7
 
 
 def test_a_failing_job_backs_off_and_stops_no_other_job(world: World) -> None:
     world.executor.fails[A] = Invalid("refused", 422)
-    assert world.loop.round() == 1.0
-    assert world.loop.round() == 1.0
+    assert world.round() == 1.0
+    assert world.round() == 1.0
     world.time.seconds += 1.0
-    assert world.loop.round() == 2.0
+    assert world.round() == 2.0
     assert world.executor.rounds == [[A, B], [B], [B, A]]
     assert world.value("edl_failures_total", kind="Invalid") == 2
 
@@ -255,20 +259,20 @@ def test_a_creation_of_an_object_that_exists_backs_off_and_stops_no_other_job(
     world: World,
 ) -> None:
     world.creates[A] = ObjectRef("PodDisruptionBudget", "web", "a-worker-first-1")
-    assert world.loop.round() == 1.0
-    assert world.loop.round() == 1.0
+    assert world.round() == 1.0
+    assert world.round() == 1.0
     world.time.seconds += 1.0
-    assert world.loop.round() == 2.0
+    assert world.round() == 2.0
     assert world.executor.rounds == [[A, B], [B], [A, B]]
 
 
 def test_refused_dependents_delay_no_other_write_of_their_job(world: World) -> None:
     world.around = [A]
     world.executor.fails_beside = Forbidden("exceeded quota", 403)
-    assert world.loop.round() == 1.0
-    assert world.loop.round() == 1.0
+    assert world.round() == 1.0
+    assert world.round() == 1.0
     world.time.seconds += 1.0
-    assert world.loop.round() == 2.0
+    assert world.round() == 2.0
     assert world.executor.rounds == [[A, B, A], [A, B], [A, B, A]]
     assert world.refusals == [()] * 3
     assert world.value("edl_failures_total", kind="Forbidden") == 2
@@ -278,21 +282,21 @@ def test_dependents_that_are_missing_no_more_have_nothing_to_wait_for(world: Wor
     world.executor.fails_beside = Forbidden("exceeded quota", 403)
     for around, pause in (([A], 1.0), ([], RESYNC), ([A], 1.0)):
         world.around = around
-        assert world.loop.round() == pause
+        assert world.round() == pause
 
 
 def test_a_job_that_backs_off_forgets_no_refusal_of_its_dependents(world: World) -> None:
     world.around = [A]
     world.executor.fails_beside = Forbidden("exceeded quota", 403)
     for _ in range(4):  # the fourth attempt is due after eight seconds
-        world.time.seconds += world.loop.round()
-    world.loop.round()
+        world.time.seconds += world.round()
+    world.round()
     world.executor.conflicts.add(A)
-    world.loop.round()
+    world.round()
     world.executor.conflicts.clear()
-    world.loop.round()
+    world.round()
     world.time.seconds += AFTER_CONFLICT.first
-    assert world.loop.round() > 1
+    assert world.round() > 1
     assert world.executor.rounds[-3:] == [[A, B], [B], [A, B]]
 
 
@@ -303,23 +307,23 @@ def test_a_failure_after_an_hour_without_need_of_a_write_is_the_first_failure(
     """Else one answer 503 of an API server that is restarted would count as a refusal."""
     world.starts, world.sizes = starts, () if starts else (("worker", 3),)
     world.executor.fails[A] = Unreachable("etcdserver: leader changed", 503)
-    world.loop.round()
+    world.round()
     needed, world.steps_of = world.steps_of, lambda key: key != A
     for _ in range(60):
         world.time.seconds += 60
-        world.loop.round()
+        world.round()
     world.steps_of = needed
-    assert world.loop.round() == AFTER_FAILURE.first
+    assert world.round() == AFTER_FAILURE.first
     assert world.events == []
 
 
 def test_a_failure_after_many_conflicts_is_the_first_failure(world: World) -> None:
     world.executor.conflicts.add(A)
     for _ in range(9):
-        world.time.seconds += world.loop.round()
+        world.time.seconds += world.round()
     world.executor.conflicts.clear()
     world.executor.fails[A] = Unreachable("too many requests", 429)
-    assert world.loop.round() == AFTER_FAILURE.first
+    assert world.round() == AFTER_FAILURE.first
 
 
 def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
@@ -327,11 +331,11 @@ def test_a_refused_start_is_part_of_the_next_state_and_delays_nothing_else(
 ) -> None:
     world.starts = True
     world.executor.fails[A] = Invalid("exceeded quota", 422)
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     assert world.refusals == [(), (WriteRefusal(world.time.now(), 1, "exceeded quota"),)]
     world.time.seconds += 1
-    world.loop.round()
+    world.round()
     before = world.time.now() - timedelta(seconds=1)
     assert world.refusals[-1] == (WriteRefusal(before, 2, "exceeded quota"),)
     assert world.executor.rounds == [[A, B]] * 3
@@ -344,8 +348,8 @@ def test_a_start_that_a_quota_refused_has_the_quota_and_its_figures_in_the_next_
     figures = "requested: services=1, used: services=0, limited: services=0"
     text = f'services "a" is forbidden: exceeded quota: team, {figures}'
     world.executor.fails[A] = Forbidden(text, 403)
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     ((refusal,),) = world.refusals[1:]
     budget = Quota(A.namespace, 'ResourceQuota "team"', "services", 0)
     assert refusal.usage == Usage(budget, 1, 0)
@@ -357,8 +361,8 @@ def test_a_start_that_a_webhook_refused_in_the_words_of_a_quota_has_no_quota(wor
     figures = "requested: services=1, used: services=0, limited: services=0"
     text = f'services "a" is forbidden: exceeded quota: team, {figures}'
     world.executor.fails[A] = Invalid(text, 403)
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     ((refusal,),) = world.refusals[1:]
     assert refusal.usage is None
 
@@ -366,8 +370,8 @@ def test_a_start_that_a_webhook_refused_in_the_words_of_a_quota_has_no_quota(wor
 def test_a_refused_size_is_part_of_the_next_state_and_delays_nothing_else(world: World) -> None:
     world.sizes = (("worker", 3),)
     world.executor.fails[A] = Invalid("denied by a policy", 422)
-    assert world.loop.round() == SOONEST
-    world.loop.round()
+    assert world.round() == SOONEST
+    world.round()
     size = RefusedSize("worker", 3, grows=True, request=RequestedSize(1, 4))
     refusal = WriteRefusal(world.time.now(), 1, "denied by a policy", size)
     assert world.refusals == [(), (refusal,)]
@@ -379,8 +383,8 @@ def test_several_refused_steps_of_a_job_are_one_refusal_of_each_kind(world: Worl
     world.sizes = (("worker", 3),)
     world.twice = True
     world.executor.fails[A] = Invalid("denied by a policy", 422)
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     found = [(one.attempts, one.size.size if one.size else None) for one in world.refusals[-1]]
     assert sorted(found) == [(1, 0), (1, 3)]
 
@@ -390,8 +394,8 @@ def test_a_job_backs_off_after_a_failure_that_leaves_nothing_undone_which_plans_
 ) -> None:
     world.sizes = (("worker", 1),)
     world.executor.fails[A] = Invalid("denied by a policy", 422)
-    assert world.loop.round() == AFTER_FAILURE.first
-    world.loop.round()
+    assert world.round() == AFTER_FAILURE.first
+    world.round()
     assert world.refusals == [(), ()]
     assert world.executor.rounds == [[A, B], [B]]
 
@@ -414,11 +418,11 @@ def test_a_write_that_the_api_server_does_not_refuse_is_tried_again_and_keeps_it
     """Else a job behind it in the queue would start on that capacity first."""
     world.starts, world.sizes = starts, () if starts else (("worker", 3),)
     world.executor.fails[A] = error
-    assert world.loop.round() == AFTER_FAILURE.first
-    world.loop.round()
+    assert world.round() == AFTER_FAILURE.first
+    world.round()
     assert world.refusals == [(), ()]
     world.time.seconds += AFTER_FAILURE.first
-    world.loop.round()
+    world.round()
     assert world.executor.rounds == [[A, B], [B], [B, A]]
     assert world.events == []
 
@@ -432,30 +436,30 @@ def test_a_failure_that_lasts_keeps_capacity_from_others_for_fifteen_seconds_at_
     world.executor.fails[A] = Unreachable("failed calling webhook: connection refused", 500)
     begun = world.time.seconds
     while not world.events:
-        world.time.seconds += world.loop.round()
+        world.time.seconds += world.round()
     assert world.time.seconds - begun == pytest.approx(15, abs=1)
-    world.loop.round()
+    world.round()
     assert len(world.refusals[-1]) == 1
 
 
 def test_a_job_whose_back_off_ends_while_others_are_written_is_tried_at_once(world: World) -> None:
     world.executor.fails[A] = Unreachable("too many requests", 429)
-    world.loop.round()
+    world.round()
     world.time.seconds += 0.5
     world.executor.seconds = 2.0  # for the step of B, while A's back-off of one second ends
-    assert world.loop.round() == SOONEST
+    assert world.round() == SOONEST
 
 
 def test_conflicts_before_a_failed_start_do_not_make_it_a_lasting_one(world: World) -> None:
     world.starts = True
     world.executor.conflicts.add(A)
     for _ in range(5):
-        world.time.seconds += world.loop.round()
+        world.time.seconds += world.round()
     world.executor.conflicts.clear()
     world.executor.fails[A] = Unreachable("too many requests", 429)
     world.time.seconds += 60
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     assert not any(world.refusals)
 
 
@@ -464,7 +468,7 @@ def test_a_step_that_fails_backs_off_though_others_of_its_job_succeed(world: Wor
     world.executor.one_fails = Invalid("refused", 422)
     pauses = []
     for _ in range(4):
-        pauses.append(world.loop.round())
+        pauses.append(world.round())
         world.time.seconds += pauses[-1]
     assert pauses == [1.0, 2.0, 4.0, 8.0]
 
@@ -476,31 +480,31 @@ def test_a_job_that_was_created_again_neither_backs_off_nor_was_refused_anything
     world.starts = True
     for error in (Invalid("exceeded quota", 422), Unreachable("too many requests", 429)):
         world.executor.fails[A] = error
-        world.loop.round()
+        world.round()
         world.uids[A] = f"again after {error}"
-        world.loop.round()
+        world.round()
         assert world.refusals[-1] == ()
         assert world.executor.rounds[-1] == [A, B]
         world.jobs = [B]
-        world.loop.round()
+        world.round()
         world.jobs = [A, B]
 
 
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
     world.starts = True
     world.executor.fails[A] = Invalid("exceeded quota", 422)
-    world.loop.round()
+    world.round()
     world.executor.fails.clear()
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     assert [bool(refusal) for refusal in world.refusals] == [False, True, False]
 
 
 def test_a_start_that_the_loss_of_the_leadership_stopped_is_not_refused(world: World) -> None:
     world.starts = True
     world.executor.fails[A] = NotLeading("another process leads now")
-    assert world.loop.round() == 0.0
-    world.loop.round()
+    assert world.round() == 0.0
+    world.round()
     assert world.refusals == [(), ()]
     assert world.events == []
     assert world.value("edl_failures_total", kind="NotLeading") == 0
@@ -508,10 +512,10 @@ def test_a_start_that_the_loss_of_the_leadership_stopped_is_not_refused(world: W
 
 def test_every_refused_write_is_an_event(world: World) -> None:
     world.executor.fails[A] = Invalid("denied by a policy", 403)
-    world.loop.round()
+    world.round()
     world.starts = True
     world.time.seconds += 1
-    world.loop.round()
+    world.round()
     assert [
         (event.target, event.reason, event.message, event.warning) for event in world.events
     ] == [
@@ -523,14 +527,14 @@ def test_every_refused_write_is_an_event(world: World) -> None:
 def test_so_are_bare_pods(world: World) -> None:
     world.jobs, world.bare = [], [A]
     world.executor.fails[A] = Invalid("refused", 422)
-    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert [world.round() for _ in range(3)] == [1.0, 1.0, 1.0]
     assert world.executor.rounds == [[A], [], []]
 
 
 def test_so_are_provisional_pods_of_no_job(world: World) -> None:
     world.jobs, world.orphans = [], ((ObjectRef("Pod", *A), "uid"),)
     world.executor.fails[A] = Invalid("refused", 422)
-    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert [world.round() for _ in range(3)] == [1.0, 1.0, 1.0]
     assert world.executor.rounds == [[A], [], []]
 
 
@@ -540,24 +544,24 @@ def test_so_are_jobs_that_their_training_job_leaves_out(world: World) -> None:
     why = reasons.quoted(Code.JOB_CONFLICT, "Job copy is left out of a")
     world.jobs, world.conflicting = [A], (ConflictingJob(copy, "copy", "uid", why),)
     world.executor.fails[copy] = Invalid("refused", 422)
-    assert [world.loop.round() for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert [world.round() for _ in range(3)] == [1.0, 1.0, 1.0]
     assert world.executor.rounds == [[A, copy], [A], [A]]
 
 
 def test_a_job_that_succeeds_again_is_forgiven(world: World) -> None:
     world.executor.fails[A] = Invalid("refused", 422)
-    world.loop.round()
+    world.round()
     world.executor.fails.clear()
     world.time.seconds += 1.0
-    assert world.loop.round() == RESYNC
+    assert world.round() == RESYNC
     world.executor.fails[A] = Invalid("refused", 422)
-    assert world.loop.round() == 1.0
+    assert world.round() == 1.0
 
 
 def test_a_storm_of_conflicts_is_calmed_and_no_failure(world: World) -> None:
     world.executor.conflicts.add(A)
     for _ in range(20):
-        world.time.seconds += world.loop.round()
+        world.time.seconds += world.round()
     assert world.time.seconds > 1000 + 20
     assert world.value("edl_conflicts_total") == 20
     assert world.value("edl_failures_total", kind="Conflict") == 0
@@ -567,24 +571,24 @@ def test_many_steps_of_a_job_that_meet_the_same_are_one_failure(world: World) ->
     """A thousand pods that are placed one by one and have all gone, or are all refused."""
     world.jobs = [A] * 1000
     world.executor.conflicts.add(A)
-    assert world.loop.round() == pytest.approx(AFTER_CONFLICT.first)
+    assert world.round() == pytest.approx(AFTER_CONFLICT.first)
     world.executor.conflicts.clear()
     world.jobs = [B] * 1000
     world.executor.fails[B] = Invalid("refused", 422)
-    assert world.loop.round() == pytest.approx(AFTER_FAILURE.first)
+    assert world.round() == pytest.approx(AFTER_FAILURE.first)
 
 
 def test_a_job_that_is_gone_is_forgotten(world: World) -> None:
     world.executor.fails[A] = Invalid("refused", 422)
-    world.loop.round()
+    world.round()
     world.jobs = [B]
-    assert world.loop.round() == RESYNC
+    assert world.round() == RESYNC
 
 
 def test_a_long_plan_is_cut_and_decided_again(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
     world.executor.seconds = LONGEST_ACT / 10
-    assert world.loop.round() == 0.0
+    assert world.round() == 0.0
     assert 10 <= len(world.executor.rounds[0]) < 15
 
 
@@ -592,7 +596,7 @@ def test_where_deciding_takes_long_more_of_its_plan_is_carried_out(world: World)
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
     world.executor.seconds = LONGEST_ACT / 10
     world.deciding = 3 * LONGEST_ACT * MOST_DECIDING
-    assert world.loop.round() == 0.0
+    assert world.round() == 0.0
     assert 30 <= len(world.executor.rounds[0]) < 35
 
 
@@ -600,20 +604,20 @@ def test_no_step_is_begun_on_what_was_known_long_ago(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
     world.executor.seconds = LONGEST_WRITING / 10
     world.deciding = LONGEST_WRITING
-    assert world.loop.round() == 0.0
+    assert world.round() == 0.0
     assert 10 <= len(world.executor.rounds[0]) < 15
 
 
 def test_a_stopping_or_former_leader_begins_no_further_step(world: World) -> None:
-    assert world.loop.round(lambda: True) == 0.0
+    assert world.round(lambda: True) == 0.0
     assert world.executor.rounds == [[]]
 
 
 def test_steps_left_for_lack_of_time_count_as_no_failure(world: World) -> None:
     world.executor.seconds = 2 * LONGEST_ACT
-    assert world.loop.round() == 0.0
+    assert world.round() == 0.0
     world.executor.seconds = 0.0
-    assert world.loop.round() == RESYNC
+    assert world.round() == RESYNC
     assert world.executor.rounds == [[A], [A, B]]
     assert world.value("edl_failures_total", kind="Conflict") == 0
 
@@ -621,9 +625,9 @@ def test_steps_left_for_lack_of_time_count_as_no_failure(world: World) -> None:
 def test_a_job_gets_no_step_while_an_earlier_one_of_it_runs_and_others_do(world: World) -> None:
     world.executor.lasts = {A}
     for _ in range(3):
-        assert world.loop.round() == RESYNC
+        assert world.round() == RESYNC
     world.executor.lasts.clear()
-    world.loop.round()
+    world.round()
     assert world.executor.rounds == [[A, B], [B], [B], [A, B]]
 
 
@@ -632,8 +636,8 @@ def test_a_start_that_is_in_flight_is_part_of_the_next_state(world: World) -> No
         ObjectRef("Job", "web", "a-worker"), "v-worker", {"spec": {"suspend": False}}
     )
     world.executor.lasts = {A}
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     assert world.begun == [[], [A]]
 
 
@@ -641,11 +645,11 @@ def test_a_failure_that_comes_after_its_round_is_known_to_the_next_decision(worl
     world.starts = True
     world.executor.lasts = {A}
     world.executor.fails[A] = Invalid("exceeded quota", 422)
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     assert world.refusals == [(), ()]
     world.executor.lasts.clear()
-    world.loop.round()
+    world.round()
     assert world.refusals[2:] == [(WriteRefusal(world.time.now(), 1, "exceeded quota"),)]
 
 
@@ -653,29 +657,29 @@ def test_a_job_with_a_step_in_flight_forgets_no_failure_of_its_dependents(world:
     world.around = [A]
     world.executor.fails_beside = Forbidden("exceeded quota", 403)
     for _ in range(4):  # the fourth attempt is due after eight seconds
-        world.time.seconds += world.loop.round()
+        world.time.seconds += world.round()
     world.executor.lasts = {A}
-    world.loop.round()
-    world.loop.round()
+    world.round()
+    world.round()
     world.executor.lasts.clear()
-    assert world.loop.round() == pytest.approx(16)
+    assert world.round() == pytest.approx(16)
 
 
 def test_a_decision_whose_writes_end_after_its_round_is_counted_then(world: World) -> None:
     world.executor.lasts = {A}
-    world.loop.round()
+    world.round()
     assert world.value("edl_decisions_total", decision="scaled_up") == 0
     world.plan = Plan()
-    world.loop.round()
+    world.round()
     world.executor.lasts.clear()
-    world.loop.round()
+    world.round()
     assert world.value("edl_decisions_total", decision="scaled_up") == 1
 
 
 def test_a_plan_of_which_steps_run_is_not_repeated_at_once(world: World) -> None:
     """What their namespace leaves no thread for is decided again when one of them has ended."""
     world.executor.lasts = {A, B}
-    assert [world.loop.round() for _ in range(2)] == [RESYNC, RESYNC]
+    assert [world.round() for _ in range(2)] == [RESYNC, RESYNC]
     assert world.executor.rounds == [[A, B]]
 
 
@@ -683,7 +687,7 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    world.loop.round()
+    world.round()
     (record,) = [record for record in caplog.records if record.message == "scaled_up"]
     assert record.__dict__["fields"] == {
         "job": "web/a",
@@ -696,7 +700,7 @@ def test_decisions_that_were_carried_out_are_counted_and_logged(
     assert world.value("edl_decisions_total", decision="scaled_up") == 1
     assert world.value("edl_queued_jobs") == 1
     world.executor.conflicts.add(A)
-    world.loop.round()
+    world.round()
     assert world.value("edl_decisions_total", decision="scaled_up") == 1
 
 
@@ -802,21 +806,21 @@ def test_a_follower_forgets_which_starts_were_refused(world: World) -> None:
     """Another leader may start the job, and preempt it: it waits then, and nothing refuses it."""
     world.starts = True
     world.executor.fails[A] = Invalid("exceeded quota", 422)
-    world.loop.round()
+    world.round()
     alarm = DebouncedTrigger(0)
     world.loop.run(alarm, Follower(alarm))
-    world.loop.round()
+    world.round()
     assert world.refusals == [(), ()]
 
 
 def test_the_leader_remembers_since_when_growth_waits(world: World) -> None:
     began = world.time.now()
     for _ in range(3):
-        world.loop.round()
+        world.round()
         world.time.seconds += 5
     alarm = DebouncedTrigger(0)
     world.loop.run(alarm, Follower(alarm))
-    world.loop.round()
+    world.round()
     assert world.awaited == [None, began, began, None]
 
 
@@ -825,7 +829,7 @@ def test_a_wait_of_growth_does_not_begin_again_after_a_conflict(world: World) ->
     world.executor.conflicts = {B}
     for plan in (PLAN, replace(PLAN, resizes=(grown,), growth_waits=()), PLAN, Plan(), PLAN):
         world.plan = plan
-        world.loop.round()
+        world.round()
         world.time.seconds += 5
     assert world.awaited == [None, began, began, began, None]
 
@@ -914,7 +918,7 @@ def test_a_conflict_waits_for_its_own_back_off_and_no_rest(world: World) -> None
 def test_the_back_off_of_a_failed_write_does_not_shorten_the_rest(world: World) -> None:
     """Those of many jobs end at all times: they would leave no rest at all."""
     world.executor.fails[A] = Invalid("refused", 422)
-    world.loop.round()
+    world.round()
     world.time.seconds += 0.7
     world.deciding = 0.1
     bell = Bell()
@@ -934,11 +938,11 @@ def test_a_job_that_fails_in_steps_is_logged_with_back_off_and_stops_no_other_jo
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.odd = [A]
-    assert world.loop.round() == 1.0
-    world.loop.round()
+    assert world.round() == 1.0
+    world.round()
     assert caplog.text.count("ZeroDivisionError: a bug") == 1
     world.time.seconds += 1.0
-    world.loop.round()
+    world.round()
     assert caplog.text.count("ZeroDivisionError: a bug") == 2
     assert world.executor.rounds == [[B], [B], [B]]
     assert world.value("edl_failures_total", kind="steps") == 2
@@ -946,5 +950,5 @@ def test_a_job_that_fails_in_steps_is_logged_with_back_off_and_stops_no_other_jo
 
 def test_a_prepared_shrink_counts_as_no_executed_decision(world: World) -> None:
     world.grows = False
-    world.loop.round()
+    world.round()
     assert world.value("edl_decisions_total", decision="scaled_up") == 0
