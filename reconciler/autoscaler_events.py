@@ -11,6 +11,7 @@ from edl.errors import ClusterError
 from edl.kube.cluster import Cluster, ListOptions
 from edl.kube.event_facts import EventFacts, event_facts
 from edl.model import ClusterState, JobKey, ProvisionalPod, TrainingJob
+from edl.planner.round_memory import RoundMemory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,7 @@ _OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
 """Other sources of Events about pods without a node."""
 
 
-class AutoscalerEvents:
+class AutoscalerEvents(RoundMemory):
     """Reads the Events of one pod per job that asks for nodes, at intervals.
 
     It has a thread of its own.
@@ -35,7 +36,7 @@ class AutoscalerEvents:
         self._asking: Mapping[JobKey, ProvisionalPod] = {}
         self._messages: Mapping[JobKey, str] = {}
 
-    def seen(self, state: ClusterState) -> ClusterState:
+    def recall(self, state: ClusterState) -> ClusterState:
         """The state with the autoscaler's messages; unchanged if there are none."""
         waiting = {job.key: _waiting(job) for job in state.jobs if job.provisioning.pods}
         self._asking = {key: pod for key, pod in waiting.items() if pod}

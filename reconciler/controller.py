@@ -17,6 +17,7 @@ from edl.kube.writer.executor import StepExecutor, StepFailure, StepReport, neve
 from edl.model import ClusterState, JobKey
 from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
+from edl.planner.round_memory import RoundMemory
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
 from edl.writes import Step
@@ -60,6 +61,8 @@ class DecisionPipeline(msgspec.Struct, frozen=True):
     follow: Callable[[], None]
     """Called while another process leads, whose decisions make what this process remembers
     outdated."""
+    memories: tuple[RoundMemory, ...] = ()
+    """In the order in which the state gets what they remember, before those of the loop itself."""
 
 
 class Pause(NamedTuple):
@@ -97,8 +100,9 @@ class Controller:
         self._clocks = clocks
         self._backoff = JobBackoff()
         self._refusals = UnrecordedRefusals()
-        self._growth_waits = GrowthWaits()
         self._in_flight = WritesInFlight()
+        of_loop = (self._refusals, GrowthWaits(), self._in_flight)
+        self._memories: tuple[RoundMemory, ...] = (*pipeline.memories, *of_loop)
         self._errors = 0
         self._since_event: Callable[[], float | None] = lambda: None
         self.beat = clocks.monotonic()
@@ -118,9 +122,8 @@ class Controller:
             else:
                 self._decisions.follows()
                 self._pipeline.follow()
-                # Another leader may have started these jobs meanwhile.
-                self._refusals = UnrecordedRefusals()
-                self._growth_waits = GrowthWaits()
+                for memory in self._memories:
+                    memory.forget()
                 trigger.wait(FOLLOWING)
 
     def round(self, ended: Callable[[], bool] = never) -> Pause:
@@ -128,11 +131,13 @@ class Controller:
         started = self._clocks.monotonic()
         if self._in_flight:
             self._act((), never)  # the outcomes of those that have ended
-        state = self._refusals.with_refusals(self._pipeline.observe(self._clocks.now()))
-        state = self._in_flight.with_claims(self._growth_waits.with_waits(state))
+        state = self._pipeline.observe(self._clocks.now())
+        for memory in self._memories:
+            state = memory.recall(state)
         self._backoff.keep(_written(state))
         plan = self._pipeline.decide(state)
-        self._growth_waits.note(plan, state.observed_at)
+        for memory in self._memories:
+            memory.note(plan, state)
         steps = self._pipeline.steps(plan, state, partial(self._waits, now=started))
         decided = self.decision_seconds = self._clocks.monotonic() - started
         self._decisions.decided(LastDecision(state, plan), decided, self._since_event())
@@ -182,7 +187,7 @@ class Controller:
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
         report = _without_lost_lead(self._executor.act(steps, enough))
-        self._in_flight.note(report.running)
+        self._in_flight.replace_by(report.running)
         self._decisions.acted(report, self._remember(report))
         return report
 

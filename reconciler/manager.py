@@ -155,13 +155,12 @@ class Manager:
     def _pipeline(
         self, decide: Callable[[ClusterState], Plan], autoscaler: AutoscalerEvents
     ) -> DecisionPipeline:
-        unneeded_nodes = UnneededNodesRecord(self._leadership)
-        incremental_state = IncrementalState(self._stores, self.team_source.teams)
         return DecisionPipeline(
-            unneeded_nodes.wrap_observe(lambda now: autoscaler.seen(incremental_state.state(now))),
-            unneeded_nodes.wrap_decide(decide),
+            IncrementalState(self._stores, self.team_source.teams).state,
+            decide,
             partial(_steps, unchanged=UnchangedJobs()),
             self.team_source.forget,
+            (autoscaler, UnneededNodesRecord(self._leadership)),
         )
 
     def leader_only(self, cluster: Cluster) -> LeaderOnlyCluster:

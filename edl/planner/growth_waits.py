@@ -1,24 +1,26 @@
 """Since when roles wait for the last part of their growth, remembered from plan to plan."""
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from edl.model import ClusterState, TrainingJob
 from edl.planner.plan import Plan
+from edl.planner.round_memory import RoundMemory
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from edl.model import JobKey
 
 
-class GrowthWaits:
+class GrowthWaits(RoundMemory):
     """The memory of one leader: each next one starts anew, so a wait begins again with it."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[JobKey, str], datetime] = {}
 
-    def with_waits(self, state: ClusterState) -> ClusterState:
+    def recall(self, state: ClusterState) -> ClusterState:
         """The state, its roles with the times since which each plan has let them wait."""
         if not self._since:
             return state
@@ -32,11 +34,15 @@ class GrowthWaits:
             job, roles=tuple(role.changed(growth_awaited_since=since) for role, since in waits)
         )
 
-    def note(self, plan: Plan, now: datetime) -> None:
+    def forget(self) -> None:
+        self._since = {}
+
+    def note(self, plan: Plan, state: ClusterState) -> None:
         """Remember which roles wait in this plan, or stop waiting by it, and forget all others.
 
         A scale-up may not be carried out, such as after a conflict: its wait would begin again.
         """
+        now = state.observed_at
         grown = (
             (resize.job, resize.role) for resize in plan.resizes if resize.after > resize.before
         )

@@ -58,9 +58,9 @@ class ElasticControl:
     def round(self) -> timedelta | None:
         """One round of the reconciler; the time after which to run again without a change."""
         self.job_controller.tell()
-        state = self._waits.with_waits(replace(self.observe(), unneeded_since=self._since))
+        state = self._waits.recall(replace(self.observe(), unneeded_since=self._since))
         plan = self.elastic.decide(state, self.elastic.policy, self._limits, self._memory)
-        self._waits.note(plan, state.observed_at)
+        self._waits.note(plan, state)
         self.env.timeline.decisions += 1
         # Without simulated pools, a real autoscaler would have removed unneeded nodes by then, so
         # they must not age until they count as kept.

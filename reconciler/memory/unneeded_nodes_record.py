@@ -1,7 +1,6 @@
 """Since when plans have found nodes unneeded: kept between rounds, and for the next leader."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
@@ -10,6 +9,7 @@ from edl import contract
 from edl.annotations import unneeded_nodes
 from edl.model import ClusterState
 from edl.planner.plan import Plan
+from edl.planner.round_memory import RoundMemory
 
 if TYPE_CHECKING:
     from edl.annotations.unneeded_nodes import Since
@@ -24,7 +24,7 @@ class LeaseAnnotations(Protocol):
     def set_annotation(self, name: str, text: str) -> None: ...
 
 
-class UnneededNodesRecord:
+class UnneededNodesRecord(RoundMemory):
     """Used only by the thread of the loop."""
 
     def __init__(self, lease: LeaseAnnotations) -> None:
@@ -32,38 +32,24 @@ class UnneededNodesRecord:
         self._read: Mapping[str, str] | None = None
         self._since: Since = ()
 
-    def wrap_observe(
-        self, observe: Callable[[datetime], ClusterState]
-    ) -> Callable[[datetime], ClusterState]:
-        """`observe` with the record added to the state."""
+    def recall(self, state: ClusterState) -> ClusterState:
+        self._inherit(state)
+        return replace(state, unneeded_since=self._since)
 
-        def observed(now: datetime) -> ClusterState:
-            state = observe(now)
-            self._inherit(state, now)
-            return replace(state, unneeded_since=self._since)
+    def note(self, plan: Plan, state: ClusterState) -> None:
+        since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
+        if since != self._since:
+            self._since = since
+            uids = {node.name: node.uid for node in state.nodes}
+            record = tuple((uids[name], moment) for name, moment in since)
+            self._lease.set_annotation(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
 
-        return observed
-
-    def wrap_decide(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
-        """`decide` with the record updated by each plan."""
-
-        def decided(state: ClusterState) -> Plan:
-            plan = decide(state)
-            since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
-            if since != self._since:
-                self._since = since
-                uids = {node.name: node.uid for node in state.nodes}
-                record = tuple((uids[name], moment) for name, moment in since)
-                self._lease.set_annotation(contract.UNNEEDED_NODES, unneeded_nodes.text(record))
-            return plan
-
-        return decided
-
-    def _inherit(self, state: ClusterState, now: datetime) -> None:
+    def _inherit(self, state: ClusterState) -> None:
         """Reads the record once each time that this process begins to lead."""
         annotations = self._lease.previous_annotations
         if annotations is not self._read:
             self._read = annotations
             names = {node.uid: node.name for node in state.nodes}
-            record = unneeded_nodes.read(annotations.get(contract.UNNEEDED_NODES, ""), now)
+            text = annotations.get(contract.UNNEEDED_NODES, "")
+            record = unneeded_nodes.read(text, state.observed_at)
             self._since = tuple(sorted((names[uid], time) for uid, time in record if uid in names))

@@ -12,12 +12,13 @@ from edl.kube.create_failures import exceeded_quota
 from edl.kube.writer.executor import StepFailure
 from edl.model import ClusterState, JobKey, TrainingJob
 from edl.model.causes.reason_subjects import Usage
+from edl.planner.round_memory import RoundMemory
 
 if TYPE_CHECKING:
     from edl.model import WriteRefusal
 
 
-class UnrecordedRefusals:
+class UnrecordedRefusals(RoundMemory):
     """Refusals kept between rounds. Those written to the Jobs outlive the process."""
 
     def __init__(self) -> None:
@@ -26,7 +27,7 @@ class UnrecordedRefusals:
         self.has_unseen = False
         """Whether a refusal was added that the last state does not include."""
 
-    def with_refusals(self, state: ClusterState) -> ClusterState:
+    def recall(self, state: ClusterState) -> ClusterState:
         """The state with these refusals; unchanged if there are none."""
         jobs = tuple(map(self._with_refusals, state.jobs)) if self._known else state.jobs
         self._jobs = {job.key: job for job in jobs}
@@ -37,6 +38,10 @@ class UnrecordedRefusals:
         }
         self.has_unseen = False
         return state if jobs == state.jobs else replace(state, jobs=jobs)
+
+    def forget(self) -> None:
+        """Another leader may have started these jobs meanwhile."""
+        self._known, self._jobs, self.has_unseen = {}, {}, False
 
     def remember(self, key: JobKey, refused: Sequence[StepFailure], now: datetime) -> bool:
         """Records the refused start and sizes of a job, each as one refusal.

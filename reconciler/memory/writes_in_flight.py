@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, ObjectRef, Pod, Role, TrainingJob
 from edl.patches.patched_values import patched_pod, patched_role, started_at
+from edl.planner.round_memory import RoundMemory
 from edl.writes import Patch, Step
 
 
-class WritesInFlight:
+class WritesInFlight(RoundMemory):
     """The steps that a round did not wait for, until their outcomes are known."""
 
     def __init__(self) -> None:
@@ -22,14 +23,14 @@ class WritesInFlight:
     def __bool__(self) -> bool:
         return bool(self._steps)
 
-    def note(self, running: Sequence[Step]) -> None:
+    def replace_by(self, running: Sequence[Step]) -> None:
         """Remember these steps, and no others."""
         steps = defaultdict[JobKey, list[Step]](list)
         for step in running:
             steps[step.job].append(step)
         self._steps = dict(steps)
 
-    def with_claims(self, state: ClusterState) -> ClusterState:
+    def recall(self, state: ClusterState) -> ClusterState:
         """The state as if the writes had succeeded that take capacity: starts, growth and nodes.
 
         Else a plan would give the capacity to others before they succeed. What a write frees is not

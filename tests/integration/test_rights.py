@@ -468,7 +468,7 @@ def test_what_an_autoscaler_says_is_read(room: Sandbox, account: Noted, grant: G
     pod = ProvisionalPod("gang-0", "uid", "worker", "", now)
     key, asked = JobKey("default", "gang"), Provisioning(pods=(pod,))
     events = AutoscalerEvents(account, lambda: None)
-    events.seen(ClusterState(now, (), (TrainingJob(key, "none", (), now, provisioning=asked),)))
+    events.recall(ClusterState(now, (), (TrainingJob(key, "none", (), now, provisioning=asked),)))
     with without(room, grant, ACCOUNT):
         events.lead()
         assert account.refused == {grant.asked}

@@ -44,9 +44,9 @@ class World:
         self.api.create(ObjectRef("Event", "lab", name), body)
 
     def said(self, known: ClusterState) -> str:
-        self.events.seen(known)
+        self.events.recall(known)
         self.events.lead()
-        return self.events.seen(known).jobs[0].provisioning.message
+        return self.events.recall(known).jobs[0].provisioning.message
 
 
 def test_the_newest_of_the_autoscalers_words_are_quoted_and_no_others() -> None:
@@ -70,7 +70,7 @@ def test_without_pods_that_wait_nothing_is_read_and_the_state_is_the_same() -> N
     world.event("karpenter", "no instance type has 900 CPU")
     for known in (state(), state(replace(POD, node="n1")), state(replace(POD, gone=True))):
         assert world.said(known) == ""
-        assert world.events.seen(known) is known
+        assert world.events.recall(known) is known
 
 
 def test_what_was_said_stays_while_nothing_else_is_said() -> None:
@@ -118,7 +118,7 @@ def test_events_that_cannot_be_read_hide_no_other_jobs() -> None:
     world.api.closed = "a"
     known = state(POD)
     both = replace(known, jobs=(replace(other, key=JobKey("a", "gang")), *known.jobs))
-    world.events.seen(both)
+    world.events.recall(both)
     world.events.lead()
-    found = world.events.seen(both).jobs
+    found = world.events.recall(both).jobs
     assert [one.provisioning.message for one in found] == ["", "no instance type has 900 CPU"]

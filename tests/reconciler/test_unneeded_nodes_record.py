@@ -37,12 +37,11 @@ NODES = [node(name, uid=f"uid-{place}") for place, name in enumerate("abc")]
 
 
 def observed(memory: UnneededNodesRecord, now: datetime, *nodes: Node) -> ClusterState:
-    there = cluster(*(nodes or NODES))
-    return memory.wrap_observe(lambda moment: replace(there, observed_at=moment))(now)
+    return memory.recall(replace(cluster(*(nodes or NODES)), observed_at=now))
 
 
 def decide(memory: UnneededNodesRecord, now: datetime, *names: str) -> None:
-    memory.wrap_decide(lambda _: Plan(unneeded=names))(observed(memory, now))
+    memory.note(Plan(unneeded=names), observed(memory, now))
 
 
 def test_a_node_is_unneeded_since_the_first_plan_that_found_it_so_without_a_break() -> None:

@@ -24,7 +24,7 @@ def plan(state: ClusterState) -> Plan:
 
 def begun(plan: Plan, state: ClusterState) -> WritesInFlight:
     in_flight = WritesInFlight()
-    in_flight.note(steps(plan, state).steps)
+    in_flight.replace_by(steps(plan, state).steps)
     return in_flight
 
 
@@ -34,15 +34,15 @@ def test_a_job_whose_start_is_in_flight_keeps_its_capacity_from_one_that_comes_f
     urgent = worker("urgent", 4, 4, priority=9)
     both = cluster(node("n", 4), *state.jobs, urgent)
     assert [entry.job for entry in plan(both).admissions] == [urgent.key]
-    assert plan(in_flight.with_claims(both)).admissions == ()
-    in_flight.note(())
-    assert [entry.job for entry in plan(in_flight.with_claims(both)).admissions] == [urgent.key]
+    assert plan(in_flight.recall(both)).admissions == ()
+    in_flight.replace_by(())
+    assert [entry.job for entry in plan(in_flight.recall(both)).admissions] == [urgent.key]
 
 
 def after(job: TrainingJob, decided: Plan) -> TrainingJob:
     """The job as plans see it while the writes of this plan are in flight."""
     state = cluster(node("n", 4), job)
-    (found,) = begun(decided, state).with_claims(state).jobs
+    (found,) = begun(decided, state).recall(state).jobs
     return found
 
 
@@ -83,7 +83,7 @@ def test_a_write_in_flight_says_nothing_about_a_job_that_has_changed_since() -> 
     in_flight = begun(Plan(admissions=(Admission(queued.key, (("worker", 2),), ROOM),)), state)
     role = queued.roles[0].changed(fingerprint="other", size=1)
     changed = replace(state, jobs=(replace(queued, roles=(role,)),))
-    assert in_flight.with_claims(changed) == changed
+    assert in_flight.recall(changed) == changed
 
 
 def test_the_dry_run_of_a_write_takes_no_capacity() -> None:
@@ -94,8 +94,8 @@ def test_the_dry_run_of_a_write_takes_no_capacity() -> None:
         replace(write, dry_run=True) if isinstance(write, Patch) else write for write in step.writes
     )
     in_flight = WritesInFlight()
-    in_flight.note([replace(step, writes=writes)])
-    assert in_flight.with_claims(state) == state
+    in_flight.replace_by([replace(step, writes=writes)])
+    assert in_flight.recall(state) == state
 
 
 def test_the_node_that_a_pod_is_about_to_get_is_taken() -> None:

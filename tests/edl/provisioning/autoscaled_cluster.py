@@ -136,7 +136,7 @@ class AutoscaledCluster:
 
     def round(self, crash_after: int | None = None) -> None:
         """Observe, decide and write once; Crash after so many writes."""
-        state = self._refusals.with_refusals(self.state())
+        state = self._refusals.recall(self.state())
         self.plan = decide(state, POLICIES["fair"], self.limits)
         for step in steps(self.plan, state).steps:
             try:

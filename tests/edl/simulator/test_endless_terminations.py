@@ -36,8 +36,8 @@ def test_a_forecast_knows_no_wait_of_the_leader() -> None:
     simulation, memory = Simulation(scenario(), FAIR, Watcher()), GrowthWaits()
     simulation.run(ENDED + 10)
     state = simulation.state()
-    memory.note(Plan(growth_waits=((state.jobs[0].key, "worker"),)), state.observed_at)
-    observed = memory.with_waits(state)
+    memory.note(Plan(growth_waits=((state.jobs[0].key, "worker"),)), state)
+    observed = memory.recall(state)
     jobs = [*observed.jobs, *(one.job for one in from_state(observed, Limits()).trainings)]
     waits = [role.growth_awaited_since for job in jobs for role in job.roles]
     assert waits == [state.observed_at, None]

@@ -161,16 +161,16 @@ def test_a_wait_lasts_until_a_plan_without_it() -> None:
     state = cluster(node("a", 5), mine, worker("other", 1, 9))
 
     def since() -> list[Any]:
-        return [one.roles[0].growth_awaited_since for one in memory.with_waits(state).jobs]
+        return [one.roles[0].growth_awaited_since for one in memory.recall(state).jobs]
 
     waits = Plan(growth_waits=((mine.key, "worker"),))
     assert since() == [None, None]
-    memory.note(waits, at(5))
-    memory.note(waits, at(9))
+    memory.note(waits, cluster(seconds=5))
+    memory.note(waits, cluster(seconds=9))
     assert since() == [at(5), None]
-    memory.note(Plan(), at(10))
+    memory.note(Plan(), cluster(seconds=10))
     assert since() == [None, None]
-    memory.note(waits, at(11))
+    memory.note(waits, cluster(seconds=11))
     assert since() == [at(11), None]
 
 
@@ -179,6 +179,6 @@ def test_a_wall_clock_that_goes_back_lengthens_no_wait() -> None:
     assert plan.recheck_after == timedelta(seconds=60)
     memory, mine = GrowthWaits(), torch()
     for second in (3600, 0):
-        memory.note(Plan(growth_waits=((mine.key, "worker"),)), at(second))
-    known = memory.with_waits(cluster(node("a", 5), mine))
+        memory.note(Plan(growth_waits=((mine.key, "worker"),)), cluster(seconds=second))
+    known = memory.recall(cluster(node("a", 5), mine))
     assert known.jobs[0].roles[0].growth_awaited_since == at(0)
