@@ -6,6 +6,7 @@ Consecutive writes to different pods of one step run in parallel as well.
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from time import monotonic, sleep
@@ -159,7 +160,7 @@ class ClusterWriter:
         for namespace, queue in waiting.items():
             while queue and not enough():
                 place, step = queue[0]
-                if (future := self._threads.begin(namespace, self._perform, step)) is None:
+                if (future := self._threads.begin(namespace, partial(self._perform, step))) is None:
                     break
                 queue.popleft()
                 self._running[future] = _Running(step, place, monotonic())
@@ -222,7 +223,7 @@ class ClusterWriter:
         def write_next() -> None:
             """Performs one chain after the other until none is left, with ever more helpers."""
             for writes in _taken(waiting):
-                if waiting and (helper := self._threads.begin(namespace, write_next)):
+                if waiting and (helper := self._threads.help(namespace, write_next)):
                     helpers.append(helper)
                 try:
                     self._write_chain(writes, ours)

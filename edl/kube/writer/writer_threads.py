@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 _T = TypeVar("_T")
-_Args = ParamSpec("_Args")
 
 
 class WriterThreads:
@@ -22,31 +21,37 @@ class WriterThreads:
         self._lock = Lock()
         self._free = count
         self._taken = Counter[str]()
+        self._closed = False
 
-    def begin(
-        self,
-        namespace: str,
-        work: Callable[_Args, _T],
-        *args: _Args.args,
-        **kwargs: _Args.kwargs,
-    ) -> Future[_T] | None:
+    def begin(self, namespace: str, work: Callable[[], _T]) -> Future[_T] | None:
         """Begins the work at once; None if the namespace has its share of the threads."""
-        with self._lock:
-            if self._taken[namespace] >= self._free:
-                return None
-            self._taken[namespace] += 1
-            self._free -= 1
+        return self._begin(namespace, work, 1)
 
+    def help(self, namespace: str, work: Callable[[], _T]) -> Future[_T] | None:
+        """As `begin`, for work that only makes other work faster: it leaves twice as many free.
+
+        So a long step leaves threads for other jobs of its namespace.
+        """
+        return self._begin(namespace, work, 2)
+
+    def _begin(self, namespace: str, work: Callable[[], _T], least: int) -> Future[_T] | None:
         def run() -> _T:
             try:
-                return work(*args, **kwargs)
+                return work()
             finally:
                 self._give_back(namespace)
 
-        return self._pool.submit(run)
+        with self._lock:
+            if self._closed or self._taken[namespace] * least >= self._free:
+                return None
+            self._taken[namespace] += 1
+            self._free -= 1
+            return self._pool.submit(run)
 
     def close(self) -> None:
-        """Waits for the work that was begun."""
+        """Waits for the work that was begun, and begins none."""
+        with self._lock:
+            self._closed = True
         self._pool.shutdown()
 
     def _give_back(self, namespace: str) -> None:

@@ -3,8 +3,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from threading import Barrier, Event
-from time import sleep
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
@@ -39,6 +38,7 @@ from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
+from tests.waiting import until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = JobKey("web", "train")
@@ -375,27 +375,40 @@ def test_the_end_of_a_step_that_was_not_waited_for_is_announced(fake: FakeCluste
     assert writer.act(()).done == (step,)
 
 
-def test_many_pods_of_a_namespace_without_an_answer_leave_threads_for_others(
-    fake: FakeCluster,
+@pytest.mark.parametrize("namespace", ["a", "b"])
+def test_many_pods_without_an_answer_leave_threads_for_other_jobs(
+    fake: FakeCluster, namespace: str
 ) -> None:
     pods = [ObjectRef("Pod", "a", f"pod-{number}") for number in range(100)]
     for pod in pods:
         fake.create(pod, {"spec": {}})
     large = Step(JobKey("a", "large"), tuple(Patch(pod, version(fake, pod), {}) for pod in pods))
-    (other,) = sized(fake, "b", 1)
-    cluster, begun = Unanswered(fake, "a"), Event()
-    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=begun.set))
+    (other,) = sized(fake, namespace, 1)
+    cluster = Unanswered(fake, "a")
+    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0))
     assert writer.act([large]).running == (large,)
-    while len(cluster.begun) < THREADS // 2:
-        sleep(0.001)
+    until(lambda: len(cluster.begun) > THREADS // 4)
     assert other in writer.act([other]).running
-    assert begun.wait(60)
-    assert writer.act(()).done == (other,)
-    assert len(cluster.begun) == THREADS // 2 + 1
+    until(lambda: f"{namespace}/job-000" in cluster.begun)
+    assert len(cluster.begun) < THREADS // 2
     cluster.answer.set()
     writer.close()
-    assert writer.act(()).done == (large,)
+    assert writer.act(()).done == (large, other)
     assert len(cluster.begun) == len(pods) + 1
+
+
+def test_a_step_that_runs_at_the_end_is_completed(fake: FakeCluster) -> None:
+    step = removal(fake, 40)
+    cluster, ended = Unanswered(fake, "web"), Event()
+    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=ended.set))
+    assert writer.act([step]).running == (step,)
+    until(lambda: bool(cluster.begun))
+    closing = Thread(target=writer.close)
+    closing.start()
+    cluster.answer.set()
+    closing.join(60)
+    assert writer.act(()).done == (step,)
+    assert fake.get(JOB)["spec"]["parallelism"] == 0
 
 
 def test_what_is_gone_is_decided_again_and_no_failure(

@@ -23,6 +23,16 @@ def test_a_namespace_takes_no_more_threads_than_it_leaves_free(answer: Event) ->
     assert begun == {"a": 16, "b": 8, "c": 4, "d": 2, "e": 1, "f": 1}
 
 
+def test_help_leaves_threads_for_other_work_of_its_namespace(answer: Event) -> None:
+    threads, begun = WriterThreads(32), 0
+    while threads.help("a", answer.wait):
+        begun += 1
+    assert begun == 11
+    while threads.begin("a", answer.wait):
+        begun += 1
+    assert begun == 16
+
+
 def test_a_thread_whose_work_has_ended_is_free_for_any_namespace(answer: Event) -> None:
     threads = WriterThreads(2)
     for _ in range(3):
@@ -36,7 +46,19 @@ def test_a_thread_whose_work_has_ended_is_free_for_any_namespace(answer: Event) 
 
 def test_work_that_fails_gives_its_thread_back() -> None:
     threads = WriterThreads(1)
-    failed = threads.begin("a", int, "one")
+    failed = threads.begin("a", lambda: int("one"))
     assert failed
     assert isinstance(failed.exception(60), ValueError)
     assert threads.begin("a", int)
+
+
+def test_no_work_is_begun_after_the_end(answer: Event) -> None:
+    """A step that still runs may ask for help."""
+    threads = WriterThreads(2)
+    answer.set()
+    running = threads.begin("a", answer.wait)
+    threads.close()
+    assert running
+    assert running.done()
+    assert not threads.help("a", int)
+    assert not threads.begin("b", int)
