@@ -1,28 +1,42 @@
 """A mypy plugin that checks the keyword arguments with which structs are copied.
 
-It covers `msgspec.structs.replace`, whose own signature accepts anything, and `Role.changed`,
-which accepts the fields of a role and of its parts.
+It covers `msgspec.structs.replace`, whose own signature accepts anything, `Role.changed`, which
+accepts the fields of a role and of its parts, and `role_record.recorded` with those of a record.
 """
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
 
 from mypy.expandtype import expand_type_by_instance
-from mypy.nodes import ARG_NAMED_OPT, ARG_POS
+from mypy.nodes import ARG_NAMED_OPT, ARG_POS, TypeInfo
 from mypy.plugin import FunctionSigContext, MethodSigContext, Plugin
-from mypy.types import CallableType, FunctionLike, Instance, Type, TypeVarType, get_proper_type
+from mypy.types import (
+    CallableType,
+    FunctionLike,
+    Instance,
+    NoneType,
+    Type,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+
+if TYPE_CHECKING:
+    from mypy.checker import TypeChecker
 
 _REPLACE = "msgspec.structs.replace"
 _CHANGED = "edl.model.roles.Role.changed"
+_RECORDED = "edl.annotations.role_record.recorded"
 _PARTS = ("spec", "template", "status", "request", "record")
 
 
 class StructPlugin(Plugin):
-    """Gives mypy the signatures of both functions."""
+    """Gives mypy the signatures of these functions."""
 
     def get_function_signature_hook(
         self, fullname: str
     ) -> Callable[[FunctionSigContext], FunctionLike] | None:
-        return _replace if fullname == _REPLACE else None
+        return {_REPLACE: _replace, _RECORDED: _recorded}.get(fullname)
 
     def get_method_signature_hook(
         self, fullname: str
@@ -40,6 +54,17 @@ def _replace(ctx: FunctionSigContext) -> FunctionLike:
     if not isinstance(found, Instance) or "__init__" not in found.type.names:
         return ctx.default_signature
     return _signature(ctx.default_signature, dict(_fields(found)), struct)
+
+
+def _recorded(ctx: FunctionSigContext) -> FunctionLike:
+    record = cast("TypeChecker", ctx.api).modules["edl.model.roles"].names["RoleRecord"].node
+    if not isinstance(record, TypeInfo):
+        return ctx.default_signature
+    fields: dict[str, Type] = {
+        name: UnionType.make_union([kind, NoneType()])
+        for name, kind in _fields(Instance(record, []))
+    }
+    return _signature(ctx.default_signature, fields, None)
 
 
 def _changed(ctx: MethodSigContext) -> FunctionLike:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from edl import contract
+from edl.annotations.role_record import recorded
 from edl.model import Code, Role
 from edl.model.causes.reason_codes import code_of
 from edl.parsing.yaml_values import timestamp, whole
@@ -69,14 +69,14 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     message: str
 
 
-def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str]:
+def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str | None]:
     """The annotation with the role's history and these new entries; empty without new entries."""
     if not entries:
         return {}
     lines = [*role.record.history.splitlines(), *map(_line, entries)][-MOST:]
     while len(lines) > 1 and sum(len(line) + 1 for line in lines) > LONGEST:
         del lines[0]
-    return {contract.HISTORY: "\n".join(lines)}
+    return recorded(history="\n".join(lines))
 
 
 def entries(history: str) -> tuple[HistoryEntry, ...]:

@@ -33,7 +33,7 @@ def patched_role(role: Role, patch: Patch) -> Role:
         if change := _CHANGES.get(name):
             role = change(role, text)
     recorded = {name: RECORDED[name] for name in annotations if name in RECORDED}
-    fields = {field: read(annotations[name] or "") for name, (field, read) in recorded.items()}
+    fields = {field.name: field.read(annotations[name] or "") for name, field in recorded.items()}
     return replace(role, record=replace(role.record, **fields))
 
 

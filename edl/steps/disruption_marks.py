@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import messages
+from edl.annotations.time_text import timestamp
 from edl.model import JobKey, ObjectRef, Pod, Reason, Role
 from edl.model.pods import DisruptionMark
 from edl.spec.failure_policy import FAILS
 from edl.steps.pod_removal import pods_to_remove
-from edl.steps.preconditioned_patches import timestamp
 from edl.writes import Disrupt
 
 _RUNS_ON: Final = "the pod is not ended after all"

@@ -47,7 +47,7 @@ def finish(
     return Step(job.key, (*writes, *_deletions(job), *last), events)
 
 
-def _history(role: Role, why: Reason, now: datetime) -> dict[str, str]:
+def _history(role: Role, why: Reason, now: datetime) -> dict[str, str | None]:
     entry = HistoryEntry(now, Operation.ENDED, role.status.size, 0, why.code, messages.message(why))
     return job_history.annotation(role, [entry])
 

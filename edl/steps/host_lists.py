@@ -15,12 +15,13 @@ import msgspec
 
 from edl import contract, reasons
 from edl.annotations import leaving_workers
+from edl.annotations.time_text import timestamp
 from edl.frameworks import FRAMEWORKS
 from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.spec import addresses
 from edl.steps.pod_removal import pods_to_remove, removal_reason, requested_removals
-from edl.steps.preconditioned_patches import pod_patch, spec_without_gate, timestamp
+from edl.steps.preconditioned_patches import pod_patch, spec_without_gate
 from edl.writes import Patch
 
 LEAVE: Final = timedelta(seconds=3)

@@ -7,12 +7,13 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, messages, phases
+from edl import messages, phases
+from edl.annotations.role_record import recorded
 from edl.model import ClusterState, ConflictingJob, JobKey, TrainingJob
 from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
 from edl.steps.pod_placement import placement_steps
 from edl.steps.pod_removal import with_drained_pods
-from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations, timestamp
+from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations
 from edl.steps.provisioning import provisioning_steps
 from edl.steps.refused_write import retry_refused_writes
 from edl.steps.running_jobs import (
@@ -210,7 +211,7 @@ def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
         event = job_event(job.key, role, Action.WAITING, held.reason, text)
         annotations = reason_annotations(held.reason, text)
         if job.just_resumed:
-            annotations[contract.RESUMED_AT] = timestamp(state.observed_at)
+            annotations |= recorded(resumed_at=state.observed_at)
         yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,))
 
 

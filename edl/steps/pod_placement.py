@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from edl import contract, node_affinity, reasons
+from edl.annotations.time_text import timestamp
 from edl.model import Pod, ResizePolicy, Role, TrainingJob
 from edl.planner.disruption_budgets import protected_size
 from edl.planner.plan import NodeAssignment
 from edl.steps import pod_removal
-from edl.steps.preconditioned_patches import job_event, pod_patch, spec_without_gate, timestamp
+from edl.steps.preconditioned_patches import job_event, pod_patch, spec_without_gate
 from edl.steps.provisioning import capacity_requests
 from edl.steps.sizes.start import member_annotations
 from edl.steps.step_collector import DueSteps

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract, reasons
+from edl.annotations.role_record import recorded
 from edl.model import Code, JobKey, ObjectRef, Pod, Reason, Role, TrainingJob
 from edl.planner.plan import Drain
 from edl.steps.preconditioned_patches import job_patch, reason_annotations
@@ -20,7 +21,6 @@ _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
 )
 """Reasons for which pods are recreated on other nodes at the same size."""
-_LONGEST: Final = 64 * 1024
 """Characters of the record of pods: all annotations of a Job may have 256 KiB together."""
 
 
@@ -55,14 +55,11 @@ def removal_annotations(role: Role) -> dict[str, str | None]:
     """The annotations that turn names to remove into pods to delete; {} if none are named.
 
     The record comes before the deletions: after a crash between them, it names what is left to do.
-    If the names exceed 64 KiB, the rest is left to the next plan.
     """
     if not role.request.removing:
         return {}
-    names = ",".join(sorted(pod.name for pod in pods_to_remove(role)))
-    if len(names) > _LONGEST:
-        names = names[:_LONGEST].rpartition(",")[0]
-    return {contract.REMOVE: None, contract.REMOVED_PODS: names or None}
+    names = frozenset(pod.name for pod in pods_to_remove(role))
+    return {contract.REMOVE: None} | recorded(removed=names)
 
 
 def requested_removals(role: Role) -> frozenset[str]:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from edl import contract, lost_pods, messages
-from edl.annotations import assigned_nodes
-from edl.annotations.json_text import json_text
+from edl import lost_pods, messages
+from edl.annotations.role_record import recorded
 from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.writes import Action, JobEvent, Json, Patch
 
@@ -15,11 +14,6 @@ _WARNINGS: Final = frozenset(
     | {Code.WRITE_REFUSED, Code.NODES_NOT_PROVISIONED, Code.NAMESPACE_TERMINATING}
     | {Code.JOB_CONFLICT}
 )
-
-
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC, as Kubernetes writes times."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def size_spec(role: Role, replicas: int) -> Json:
@@ -72,7 +66,7 @@ def assigned_nodes_annotation(
         assignment = Assignment(record.first, (*earlier, *nodes))
     else:
         assignment = Assignment(first, tuple(nodes))
-    return {contract.ASSIGNED_NODES: assigned_nodes.text(assignment) or None}
+    return recorded(assigned=assignment)
 
 
 def backoff_annotation(role: Role, now: datetime) -> dict[str, str | None]:
@@ -83,7 +77,7 @@ def backoff_annotation(role: Role, now: datetime) -> dict[str, str | None]:
     until = lost_pods.delayed_until(role, now) or lost_pods.recorded_delay(role, now)
     if until == role.record.delayed_until:
         return {}
-    return {contract.DELAYED_UNTIL: timestamp(until) if until else None}
+    return recorded(delayed_until=until)
 
 
 def failure_baseline_annotations(role: Role, now: datetime) -> dict[str, str | None]:
@@ -95,8 +89,8 @@ def failure_baseline_annotations(role: Role, now: datetime) -> dict[str, str | N
         return {}
     if not lost_pods.has_lost_any(role):
         return {}
-    failures: dict[str, str | None] = {contract.FAILURES_AT_START: str(role.status.failures)}
-    return failures | ({contract.DELAYED_UNTIL: None} if role.record.delayed_until else {})
+    over = recorded(delayed_until=None) if role.record.delayed_until else {}
+    return recorded(failures_at_start=role.status.failures) | over
 
 
 def job_target(key: JobKey, role: Role) -> ObjectRef:
@@ -111,9 +105,9 @@ def job_event(key: JobKey, role: Role, action: Action, reason: Reason, text: str
 
 def reason_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:
     """The annotations with the reason for a Job's size, or for its waiting."""
-    return {contract.REASON: reason.code, contract.MESSAGE: text or messages.message(reason)}
+    return recorded(reason=reason.code, message=text or messages.message(reason))
 
 
 def last_change_annotations(reason: Reason, text: str = "") -> dict[str, str | None]:
     """`reason_annotations` plus the annotation from which later plans read the last change."""
-    return reason_annotations(reason, text) | {contract.LAST_CHANGE: json_text(reason)}
+    return reason_annotations(reason, text) | recorded(last=reason)

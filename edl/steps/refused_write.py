@@ -4,15 +4,14 @@ The retry is a dry run first, before capacity is reserved for the start or the s
 refused write has a back-off of its own: a lasting refusal of one says nothing about others.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
 
 from msgspec.structs import replace
 
-from edl import contract, phases, reasons
+from edl import phases, reasons
 from edl.annotations import write_refusals
-from edl.annotations.json_text import json_text
+from edl.annotations.role_record import recorded
 from edl.model import ResizePolicy, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Admission
 from edl.steps.preconditioned_patches import job_patch, reason_annotations, size_spec
@@ -50,15 +49,14 @@ def _records(job: TrainingJob) -> tuple[Patch, ...]:
 def _noted(
     job: TrainingJob,
     role: Role,
-    refusals: Sequence[WriteRefusal],
+    refusals: tuple[WriteRefusal, ...],
     annotations: dict[str, str | None],
 ) -> Patch:
     """The patch with a role's refusals. Other steps may write its Job at the same time.
 
     A Job that was created again under the same name has not been refused anything.
     """
-    annotations = annotations | {contract.WRITE_REFUSED: json_text(refusals)}
-    patch = job_patch(job.key, role, {}, annotations)
+    patch = job_patch(job.key, role, {}, annotations | recorded(refusals=refusals))
     return replace(patch, unless_changed={"metadata": {"uid": role.uid}})
 
 
@@ -75,8 +73,8 @@ def _attempt(job: TrainingJob, refusal: WriteRefusal, now: datetime) -> Step:
         tried = Step(job.key, (patch,), sizes=((size.role, size.size),))
     dry = (replace(one, dry_run=True) if isinstance(one, Patch) else one for one in tried.writes)
     refusals = write_refusals.of_role(job, role)
-    lifted = [replace(entry, lifted=entry.lifted or entry is refusal) for entry in refusals]
-    return replace(tried, writes=(*dry, _noted(job, role, lifted, {})), events=())
+    lifted = (replace(entry, lifted=entry.lifted or entry is refusal) for entry in refusals)
+    return replace(tried, writes=(*dry, _noted(job, role, tuple(lifted), {})), events=())
 
 
 def _start(job: TrainingJob, now: datetime) -> Step:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl import contract, phases
+from edl import phases
+from edl.annotations.role_record import recorded
 from edl.model import JobEnd, Role, TrainingJob
 from edl.planner.gangs.final_failures import final_failure
 from edl.planner.plan import Resize
@@ -16,7 +17,7 @@ from edl.steps.dependents import dependents_of, missed_keys
 from edl.steps.disruption_marks import withdrawal_due, withdrawn_marks
 from edl.steps.finish import finish, resume_unrecorded_ends
 from edl.steps.host_lists import Publication, leaves_no_worker, publish
-from edl.steps.preconditioned_patches import job_patch, timestamp
+from edl.steps.preconditioned_patches import job_patch
 from edl.steps.sizes import scale_deadline
 from edl.steps.sizes.resize_patch import RoleChange, role_change
 from edl.steps.sizes.restart import restart
@@ -119,8 +120,8 @@ def record_below_min(job: TrainingJob, role: Role, now: datetime) -> tuple[Patch
     is_below, noticed = bool(phases.below_minimum(role)), role.record.below_min_since is not None
     if is_below == noticed:
         return ()
-    since = timestamp(now) if is_below else None
-    return (job_patch(job.key, role, {}, {contract.BELOW_MIN_SINCE: since}),)
+    since = recorded(below_min_since=now if is_below else None)
+    return (job_patch(job.key, role, {}, since),)
 
 
 def _recheck(job: TrainingJob, published: Publication, now: datetime) -> timedelta | None:

@@ -17,6 +17,7 @@ PACKAGES: Final = {
     "edl/kube": ("tests/edl/kube",),
     "edl/steps": ("tests/edl/steps",),
     "edl/inject": ("tests/edl/inject", "tests/edl/frameworks"),
+    "edl/annotations": ("tests/edl/annotations",),
     "edl/parsing": ("tests/edl/parsing", "tests/edl/kube"),
     "edl/simulator": ("tests/edl/simulator",),
     "kubectl_edl": ("tests/kubectl_edl/top",),

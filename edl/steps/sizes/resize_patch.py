@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from edl import contract, lost_pods, messages, reasons
+from edl import lost_pods, messages, reasons
 from edl.annotations import cleared_nodes, job_history, write_refusals
 from edl.annotations.job_history import HistoryEntry, Operation
-from edl.annotations.json_text import json_text
-from edl.model import Code, PodPhase, Reason, RefusedSize, Role, TrainingJob
+from edl.annotations.role_record import recorded
+from edl.model import Code, PodPhase, Reason, RefusedSize, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Resize
 from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal
@@ -25,7 +25,6 @@ from edl.steps.preconditioned_patches import (
     last_change_annotations,
     reason_annotations,
     size_spec,
-    timestamp,
 )
 from edl.steps.sizes import scale_deadline
 from edl.writes import Action, JobEvent, Write
@@ -66,9 +65,7 @@ def resize_annotations(
     annotations = scale_deadline.due_annotations(role, now)
     annotations |= pod_removal.removal_annotations(role)
     if role.request.clears:
-        annotations[contract.CLEARED] = json_text(
-            cleared_nodes.cleared(role, role.request.clears, now)
-        )
+        annotations |= recorded(cleared=cleared_nodes.cleared(role, role.request.clears, now))
     if done := _operation(role, resize, now):
         operation, before, after, reason = done
         entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
@@ -87,17 +84,17 @@ def resize_annotations(
     elif resize:
         annotations |= backoff_annotation(role, now)
     if resize and role.record.refusals is not None:
-        annotations[contract.WRITE_REFUSED] = _still_refused(job, role, resize)
+        annotations |= recorded(refusals=_still_refused(job, role, resize))
     if resize or role.request.removing:
-        annotations[contract.RESIZED_AT] = timestamp(now)
+        annotations |= recorded(resized_at=now)
     return annotations
 
 
-def _still_refused(job: TrainingJob, role: Role, resize: Resize) -> str | None:
-    """The record of refusals of other kinds, each with its own back-off; None without any."""
+def _still_refused(job: TrainingJob, role: Role, resize: Resize) -> tuple[WriteRefusal, ...] | None:
+    """The refusals of other kinds, each with its own back-off; None without any."""
     written = RefusedSize(role.name, resize.after, resize.after > role.status.size)
-    left = [one for one in write_refusals.of_role(job, role) if one.kind != written.kind]
-    return json_text(left) if left else None
+    left = (one for one in write_refusals.of_role(job, role) if one.kind != written.kind)
+    return tuple(left) or None
 
 
 def outcome_events(

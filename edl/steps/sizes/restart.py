@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
 
-from edl import contract, messages, reasons
+from edl import messages, reasons
+from edl.annotations.role_record import recorded
 from edl.model import TrainingJob
 from edl.planner.plan import Resize
 from edl.steps.disruption_marks import marks_for_stop
@@ -14,7 +15,6 @@ from edl.steps.preconditioned_patches import (
     job_patch,
     last_change_annotations,
     size_spec,
-    timestamp,
 )
 from edl.steps.sizes.resize_patch import outcome_events, resize_annotations
 from edl.writes import Action, Step
@@ -28,7 +28,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
     after = {resize.role: resize.after for resize in resizes}
     by_role = {resize.role: resize for resize in resizes}
     why = reasons.restart(next(resize.reason for resize in resizes if resize.restart))
-    moment = {contract.RESIZED_AT: timestamp(now)} | last_change_annotations(why)
+    moment = recorded(resized_at=now) | last_change_annotations(why)
     # Resized roles are suspended first, so that a crash never loses the new size.
     running = sorted(
         (role for role in job.live if not role.status.suspended),

@@ -11,11 +11,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract, messages, reasons
+from edl.annotations.time_text import timestamp
 from edl.model import Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.reason_subjects import Growth
 from edl.planner.plan import Resize
 from edl.spec.allowed_sizes import with_unended
-from edl.steps.preconditioned_patches import timestamp
 
 _ANSWERED: Final[Mapping[str, None]] = {
     contract.SCALE_TIMEOUT: None,

@@ -6,6 +6,8 @@ from datetime import datetime
 from edl import contract, messages
 from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
+from edl.annotations.role_record import recorded
+from edl.annotations.time_text import timestamp
 from edl.frameworks import FRAMEWORKS, interdependent
 from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.gangs.final_failures import lasting_restarts
@@ -21,7 +23,6 @@ from edl.steps.preconditioned_patches import (
     job_patch,
     last_change_annotations,
     size_spec,
-    timestamp,
 )
 from edl.steps.provisioning import capacity_requests
 from edl.writes import Action, Json, Step
@@ -84,18 +85,13 @@ def _starting(job: TrainingJob, admission: Admission) -> list[Role]:
 
 
 def _begun(role: Role, now: datetime, failure: FailedAttempt | None) -> dict[str, str | None]:
-    moment = timestamp(now)
     delay = role.record.delayed_until
-    over = {
-        contract.WRITE_REFUSED: role.record.refusals is not None,
-        contract.PROVISIONING_FAILED: failure,
-        contract.DELAYED_UNTIL: delay if delay and delay <= now else None,
-    }
     return {
-        contract.STARTED_AT: moment,
-        contract.RESIZED_AT: moment,
-        contract.FAILURES_AT_START: str(role.status.failures),
-        **{name: None for name, value in over.items() if value},
+        contract.STARTED_AT: timestamp(now),
+        **recorded(resized_at=now, failures_at_start=role.status.failures),
+        **(recorded(refusals=None) if role.record.refusals is not None else {}),
+        **({contract.PROVISIONING_FAILED: None} if failure else {}),
+        **(recorded(delayed_until=None) if delay and delay <= now else {}),
     }
 
 
@@ -114,12 +110,12 @@ def _template(members: Mapping[str, str], consumed: Mapping[str, str], role: Rol
 def _consumed(role: Role, consumed: Mapping[str, str]) -> dict[str, str | None]:
     """Records on the Job the ProvisioningRequest that its template names now."""
     request = None if role.template.gated else consumed.get(contract.CONSUMES_REQUEST)
-    return {contract.CONSUMED_REQUEST: request} if request or role.record.consumed else {}
+    return recorded(consumed=request or "") if request or role.record.consumed else {}
 
 
 def _history(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
-) -> dict[str, str]:
+) -> dict[str, str | None]:
     again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
     # `started_at` may be that of other roles, after a partial start: this role needs a history.
     operation = again if job.started_at and role.record.history else Operation.STARTED
@@ -175,20 +171,20 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
     return Step(job.key, (*marks, *writes), events, sizes=sizes)
 
 
-def _stopped(job: TrainingJob, role: Role, reason: Reason, now: datetime) -> dict[str, str]:
+def _stopped(job: TrainingJob, role: Role, reason: Reason, now: datetime) -> dict[str, str | None]:
     message = messages.message(reason)
     entry = HistoryEntry(
         now, Operation.SUSPENDED, role.status.size, role.status.size, reason.code, message
     )
     timed = reason.restart is Restart.STOPPED
-    since = {contract.RESIZED_AT: timestamp(now)} if timed else {}
+    since = recorded(resized_at=now) if timed else {}
     return job_history.annotation(role, [entry]) | since | _ended_restarts(job, role, reason)
 
 
-def _ended_restarts(job: TrainingJob, role: Role, reason: Reason) -> dict[str, str]:
+def _ended_restarts(job: TrainingJob, role: Role, reason: Reason) -> dict[str, str | None]:
     """Keeps the restarts of training containers that end with their pods, for a user's limit."""
     restarts = lasting_restarts(job, role) if role.template.restarts_in_place else 0
     caused = reason.code is Code.CONTAINER_RESTARTED and role in interdependent(job)
     if role.spec.retries or not (caused and restarts):
         return {}
-    return {contract.EARLIER_RESTARTS: str(role.record.earlier_restarts + restarts)}
+    return recorded(earlier_restarts=role.record.earlier_restarts + restarts)

@@ -27,7 +27,7 @@ _ENTRIES = some.builds(
 
 
 def kept(*told: HistoryEntry, history: str = "") -> str:
-    return annotation(role("worker", history=history), told).get(contract.HISTORY, history)
+    return annotation(role("worker", history=history), told).get(contract.HISTORY) or history
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
+from edl.annotations.time_text import timestamp
 from edl.model import Pod, PodPhase, TrainingJob
 from edl.planner.plan import Resize
 from edl.steps.host_lists import CONFIRM, FORGET, JOIN, LEAVE, SETTLE, publish
-from edl.steps.preconditioned_patches import timestamp
 from edl.steps.running_jobs import upkeep
 from edl.writes import Step
 from tests.edl.trainings import (
