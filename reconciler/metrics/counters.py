@@ -32,7 +32,9 @@ class DecisionMetrics:
             "edl_event_to_decision_seconds",
             "Seconds from the first event to the decision that considers it.",
         )
-        self.act_seconds = histogram("edl_act_seconds", "Seconds to carry out a decision.")
+        self.act_seconds = histogram(
+            "edl_act_seconds", "Seconds that a round waits for its writes."
+        )
         self.queue_wait_seconds = histogram(
             "edl_queue_wait_seconds",
             "Seconds from a job's creation to its first start.",

@@ -44,9 +44,10 @@ class WriterThreads:
         with self._lock:
             if self._closed or self._taken[namespace] * least >= self._free:
                 return None
+            begun = self._pool.submit(run)
             self._taken[namespace] += 1
             self._free -= 1
-            return self._pool.submit(run)
+            return begun
 
     def close(self) -> None:
         """Waits for the work that was begun, and begins none."""
