@@ -22,6 +22,7 @@ from edl.frameworks import FRAMEWORKS
 from edl.inject import peer_counts, update_policy
 from edl.inject.warnings import unknown_keys
 from edl.model.object_refs import CRON_JOB_TYPE
+from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.namespace_policy import NamespacePolicy
 from edl.parsing.parser import parse
 from edl.spec.job_spec import JobSpec
@@ -70,8 +71,29 @@ def has_own_keys(manifest: Json) -> bool:
 def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
     """The manifest with the namespace's framework. Raises Denied if the framework does not fit."""
     labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
-    parse(update_policy.without_ours(labelled))
-    return labelled
+    spec = parse(update_policy.without_ours(labelled))
+    size = None if _has_any_bound(manifest) else _size_of_its_own(manifest, spec)
+    return _with_fixed_size(labelled, size) if size else labelled
+
+
+def _size_of_its_own(manifest: Json, spec: JobSpec) -> int | None:
+    """How many pods an unlabelled Job asks for: a migration must not run twice, nor lose a shard.
+
+    None if it may have more: a work queue, the items of framework none, or peers of a training.
+    """
+    form = ManifestReader(manifest)
+    if form.completions is None:
+        return 1 if form.parallelism == 1 else None
+    return form.completions if spec.indexed or form.completions == 1 else None
+
+
+def _with_fixed_size(manifest: Json, size: int) -> Json:
+    """A Job of `size` pods that each have to succeed, unless its user has set another policy."""
+    bounded = _labelled(manifest, {contract.MIN: str(size), contract.MAX: str(size)})
+    given = (manifest.get("spec") or {}).get("successPolicy")
+    if size == 1 or given:
+        return bounded
+    return with_spec(bounded, successPolicy={"rules": [{"succeededCount": size}]})
 
 
 def another_would_fit(manifest: Json, misfit: Denied) -> bool:
@@ -183,6 +205,11 @@ def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
         contract.ROLES in annotations(manifest) or {contract.MIN, contract.MAX} <= names.keys()
     )
     return not has_bounds and FRAMEWORKS[spec.framework].kinds[spec.role].resizable
+
+
+def _has_any_bound(manifest: Json) -> bool:
+    names = (*labels(manifest), *annotations(manifest))
+    return any(name in names for name in (contract.MIN, contract.MAX, contract.ROLES))
 
 
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:

@@ -37,6 +37,61 @@ def test_it_gets_the_namespaces_framework() -> None:
     assert stored["spec"]["completionMode"] == "Indexed"
 
 
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "paddle"])
+@pytest.mark.parametrize("mode", ["NonIndexed", "Indexed"])
+@pytest.mark.parametrize("completions", [2, 4])
+def test_its_completions_fix_its_size_and_each_pod_must_succeed(
+    framework: str, mode: str, completions: int
+) -> None:
+    spec = {"completions": completions, "parallelism": completions, "completionMode": mode}
+    policy = opted_in(framework=framework, default_min=2, default_max=8)
+    verdict = create(job("shards", spec=spec), policy)
+    stored = verdict.manifest
+    assert verdict.warnings == ()
+    assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == (str(completions),) * 2
+    assert stored["spec"]["completions"] == completions
+    assert stored["spec"]["successPolicy"] == {"rules": [{"succeededCount": completions}]}
+    look_again(stored, policy)
+
+
+@pytest.mark.parametrize("framework", ["none", "pytorch", "tensorflow"])
+@pytest.mark.parametrize("size", [{"parallelism": 1}, {"parallelism": 1, "completions": 1}, {}])
+def test_one_pod_stays_one_pod(framework: str, size: Json) -> None:
+    given = job("backup")
+    del given["spec"]["parallelism"]
+    policy = opted_in(framework=framework, default_min=2, default_max=8)
+    verdict = create(changed(given, "spec", given["spec"] | size), policy)
+    stored = verdict.manifest
+    assert verdict.warnings == ()
+    assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == ("1", "1")
+    look_again(stored, policy)
+
+
+@pytest.mark.parametrize(
+    ("given", "bounds"),
+    [
+        (job("net", spec={"parallelism": 4}), ("1", "8")),
+        (job("net", min="2"), ("2", "8")),
+        (job("net", max="3"), ("1", "3")),
+        (job("net", max="4", spec={"completions": 2, "parallelism": 2}), ("1", "4")),
+    ],
+)
+def test_parallelism_alone_or_a_bound_of_its_own_asks_for_a_training(
+    given: Json, bounds: tuple[str, str]
+) -> None:
+    policy = opted_in(framework="tensorflow", default_min=1, default_max=8)
+    stored = created(given, policy)
+    assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == bounds
+    assert stored["spec"]["successPolicy"] == {"rules": [{"succeededIndexes": "0"}]}
+
+
+def test_its_own_success_policy_stays() -> None:
+    own = {"rules": [{"succeededIndexes": "0-1"}]}
+    spec = {"completions": 4, "parallelism": 4, "completionMode": "Indexed", "successPolicy": own}
+    stored = created(job("shards", spec=spec), opted_in(framework="pytorch", default_max=8))
+    assert stored["spec"]["successPolicy"] == own
+
+
 def test_a_framework_of_its_own_wins() -> None:
     stored = created(job("net", framework="none"), opted_in(framework="pytorch"))
     assert labels(stored)[contract.FRAMEWORK] == "none"

@@ -14,6 +14,7 @@ from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
 from kubectl_edl.output.yaml_writer import dump
 from tests.edl.inject.drawn import ROLE_LISTS, manifests
+from tests.edl.manifests import changed
 from tests.kubectl_edl.stage import Run, Stage, job, role_manifests
 
 PORTS = "kind: Pod\nspec: {containers: [{ports: [{containerPort: [1]}]}]}\n"
@@ -383,7 +384,8 @@ def namespace(**annotations: str) -> Json:
 
 def test_a_namespace_in_the_file_gives_its_jobs_their_defaults(tmp_path: Path) -> None:
     own = namespace(default_framework="none", default_max="5")
-    found = inject("-f", written(tmp_path, job("plain"), own), "-n", "team")
+    plain = changed(job("plain"), "spec parallelism", 2)
+    found = inject("-f", written(tmp_path, plain, own), "-n", "team")
     assert found.err == ""
     (_, stored, kept) = documents(found.out)
     assert stored["metadata"]["labels"][contract.FRAMEWORK] == "none"
