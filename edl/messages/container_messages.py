@@ -16,6 +16,11 @@ _KUBECTL_IMAGE: Final = (
     "(imagePullSecrets of the launcher or its ServiceAccount), or the installation a launcherImage "
     "that can be pulled without"
 )
+_OWN_ACCOUNT: Final = (
+    "is the image's name right, and may this cluster pull it? The pod runs as {}, which has no "
+    "imagePullSecrets of the account default: write imagePullSecrets in the pod template, and "
+    "recreate the Job"
+)
 _CONFIG: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 OUT_OF_MEMORY: Final = "OOMKilled"
 """The kubelet's reason for a container that exceeded its memory limit."""
@@ -42,18 +47,23 @@ def stalled(pods: Sequence[Pod]) -> str:
     return f"{named}: {container_wait(most)}"
 
 
-def remedy(pod: Pod, options: str) -> str:
-    """The next command for such a pod; `options`: its namespace and cluster, for kubectl."""
-    return next_command(pod.name, pod.containers.waits, options)
+def remedy(pod: Pod, options: str, account: str) -> str:
+    """The next command for such a pod; `options`: its namespace and cluster, for kubectl.
+
+    `account`: its ServiceAccount if that is a generated one.
+    """
+    return next_command(pod.name, pod.containers.waits, options, account)
 
 
-def next_command(pod: str, wait: ContainerWait | None, options: str) -> str:
+def next_command(pod: str, wait: ContainerWait | None, options: str, account: str = "") -> str:
     """The same for any pod, by its name and why it waits."""
     describe = f"kubectl describe pod {pod} {options}"
     if wait is None:
         return describe
     if wait.reason in NO_IMAGE and wait.container == contract.KUBECTL_CONTAINER:
         return f"{_KUBECTL_IMAGE}: {describe}"
+    if wait.reason in NO_IMAGE and account:
+        return f"{_OWN_ACCOUNT.format(account)}: {describe}"
     if wait.reason in NO_IMAGE:
         return f"is the image's name right, and may this cluster pull it? {describe}"
     if wait.reason in _CONFIG:

@@ -10,6 +10,7 @@ from edl.lost_pods import longest_wait, why_any_missing, why_missing
 from edl.messages import container_messages, message
 from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
 from edl.phases import ending, phase, unready_minimum
+from edl.spec import addresses
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod
 from kubectl_edl.client.pending_pods import WaitingPod
@@ -126,8 +127,16 @@ def stalled(facts: BlockerFacts) -> Iterator[JobBlocker]:
     An image of a new pod is pulled again after a first error.
     """
     for pods in () if ending(facts.job) else stalled_pods(facts.job, facts.now - SOON):
-        remedy = container_messages.remedy(pods[0], facts.view.namespace_option)
+        account = _generated_account(facts.job, pods[0])
+        remedy = container_messages.remedy(pods[0], facts.view.namespace_option, account)
         yield JobBlocker(container_messages.stalled(pods), remedy)
+
+
+def _generated_account(job: TrainingJob, pod: Pod) -> str:
+    """The ServiceAccount that the reconciler has created for the pod; empty if it has another."""
+    generated = (addresses.launcher_account(job.key.name), addresses.peers_account(job.key.name))
+    accounts = (role.template.account for role in job.roles if pod in role.stalled_pods)
+    return next((account for account in accounts if account in generated), "")
 
 
 def unready(facts: BlockerFacts) -> Iterator[JobBlocker]:

@@ -230,6 +230,21 @@ def test_a_launcher_that_cannot_pull_kubectls_image_has_a_remedy_of_its_own(stag
     assert remedy.endswith(": kubectl describe pod ring-0-x0 -n default")
 
 
+@pytest.mark.parametrize(("account", "named"), [("ring-peers", True), ("team", False)])
+def test_pods_of_a_generated_account_hear_that_it_has_no_pull_credentials(
+    stage: Stage, account: str, *, named: bool
+) -> None:
+    stage.minutes_ago = 1
+    owner = _started_long_ago(stage, "ring", minutes=1)
+    by = {"spec": {"template": {"spec": {"serviceAccountName": account}}}}
+    stage.patch("ring", by)
+    status = {"name": "main", "state": {"waiting": {"reason": "ErrImagePull"}}}
+    stage.create(pod(owner, 0, phase="Pending", conditions=[], containerStatuses=[status]))
+    _, _, remedy = only(stage, "stuck")
+    assert ("The pod runs as ring-peers, which has no imagePullSecrets" in remedy) is named
+    assert remedy.endswith("kubectl describe pod ring-0-x0 -n default")
+
+
 def test_pods_that_were_never_created_have_nothing_to_describe(stage: Stage) -> None:
     _started_long_ago(stage, "slow")
     (one,) = checked(stage)["stuck"]
