@@ -31,6 +31,7 @@ from edl.kube.state.jobs.job_conflicts import disagreements, never_meet
 from edl.model import ConflictingJob, JobKey, Reason, Role
 from edl.parsing import namespace_policy
 from edl.quantities import SHARED_GPU
+from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 
 
@@ -152,13 +153,29 @@ def _obstacles(key: JobKey, around: TrainingJobInputs, specs: Sequence[JobSpec])
     yield from _ended_before(around)
     if not any(job.started_at for job in around.jobs):  # jobs that have started may continue
         yield from never_meet(specs)
-    if any(FRAMEWORKS[spec.framework].ranked for spec in specs):
-        for owned in around.owned_objects:
-            if owned.kind == "Service" and owned.name == key.name and owned.job != key.name:
-                yield (
-                    f'the Service "{owned.name}" is not ours, and its name is the one that the '
-                    "pods' addresses need: rename the job, or delete the Service"
-                )
+    needed = {name for job in around.jobs for name in _service_names(key, job)}
+    for owned in around.owned_objects:
+        if owned.kind == "Service" and owned.name in needed and owned.job != key.name:
+            yield _taken(owned)
+
+
+def _service_names(key: JobKey, job: JobFacts) -> Iterator[str]:
+    """The Services by which pods of a Job find their peers, as in `edl.steps.dependents`."""
+    framework = FRAMEWORKS[job.spec.framework] if job.spec else None
+    if job.spec and framework and framework.ranked:
+        yield key.name
+        if [bounds.role for bounds in job.spec.all_roles] == [framework.host_role]:
+            yield addresses.hostname(job.name, 0)
+
+
+def _taken(service: OwnedObjectRef) -> str:
+    job = service.job
+    whose = f"that of the training job {job}" if job else "not ours"
+    once = f" once {job} is gone" if job else ""
+    return (
+        f'the Service "{service.name}" is {whose}, and its name is the one that the '
+        f"pods' addresses need: rename the job, or delete the Service{once}"
+    )
 
 
 def refusals(around: TrainingJobInputs) -> Iterator[str]:

@@ -48,7 +48,8 @@ def template_inputs(job: JobFacts) -> tuple[TemplateInput, ...]:
 
 def jobs_of(owned: OwnedObjectRef) -> Iterator[JobKey]:
     """The training jobs to which an object belongs, or whose object names it may occupy."""
-    for name in {owned.job, owned.name} - {""}:
+    first = owned.name.removesuffix("-0")  # its Service has the host name of pod 0
+    for name in {owned.job, owned.name, first if owned.kind == "Service" else ""} - {""}:
         yield JobKey(owned.namespace, name)
 
 

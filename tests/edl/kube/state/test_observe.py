@@ -408,6 +408,31 @@ def test_a_job_that_no_webhook_completed_is_a_problem() -> None:
     assert problem_of(only(look(snapshot([member("chief"), member("ps"), raw])))) == ""
 
 
+def torch(name: str) -> Json:
+    labels = {contract.FRAMEWORK: "pytorch", contract.MIN: "2", contract.MAX: "4"}
+    return job(name, labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("waits", "service", "owner", "problem"),
+    [
+        ("train", "train-0", "train-0", "is that of the training job train-0, and its name"),
+        ("train-0", "train-0", "train", "is that of the training job train, and its name"),
+        ("train", "train-0", "", 'the Service "train-0" is not ours'),
+        ("train", "train-0", "train", ""),
+        ("train-0", "train-0", "train-0", ""),
+        ("train", "train-1", "train-1", ""),
+    ],
+)
+def test_train_and_train_0_do_not_take_each_others_service(
+    waits: str, service: str, owner: str, problem: str
+) -> None:
+    tag = manifests.metadata(service, "web", labels={contract.JOB: owner} if owner else {})
+    found = problem_of(only(look(snapshot([torch(waits)], tags=[("Service", {"metadata": tag})]))))
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
 def test_a_foreign_service_with_the_jobs_name_is_a_problem() -> None:
     tags = [("Service", {"metadata": manifests.metadata("mnist", "web")})]
     assert 'the Service "mnist" is not ours' in problem_of(only(look(snapshot(MNIST, tags=tags))))
