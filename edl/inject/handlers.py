@@ -20,6 +20,7 @@ from edl.contract.manifest_parts import (
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks.base import ModeRight
 from edl.inject import (
+    copied_jobs,
     immutable_names,
     manifest_schema,
     namespace_defaults,
@@ -220,6 +221,7 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
 
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:
+    refuse(copied_jobs.findings(manifest))
     clean, warnings = namespace_defaults.given(
         update_policy.without_ours(ttl_after_finished.hold(manifest)), policy
     )
@@ -250,7 +252,7 @@ def _spec_warnings(
     manifest: Json, done: Json, spec: JobSpec, policy: NamespacePolicy
 ) -> Iterator[str]:
     """What a user should know of a new manifest that was completed to `done`."""
-    yield from update_policy.copy_warnings(manifest, spec)
+    yield from copied_jobs.warnings(manifest, spec)
     yield from ttl_after_finished.warnings(manifest, done)
     yield from unknown_keys.warnings(manifest)
     yield from namespace_policy.withheld(spec, policy)

@@ -93,20 +93,6 @@ def forgery_warnings(given: Json, stored: Json) -> tuple[str, ...]:
     return tuple(f"{name} is written only by kubectl-edl: your value was dropped" for name in names)
 
 
-def copy_warnings(given: Json, spec: JobSpec) -> tuple[str, ...]:
-    """A warning for a copy of a stored Job that would join the original's training job."""
-    joined = labels(given).get(contract.JOB, spec.name)
-    # A reason is the reconciler's; the webhook's own annotations may come from its first pass.
-    copied = contract.REASON in annotations(given) and len(spec.all_roles) == 1
-    if not copied or joined == spec.name:
-        return ()
-    warning = (
-        f"{contract.JOB}: {joined} puts this copy into {joined}, which leaves it out if started, "
-        "else both wait; apply the original's file instead, without this label"
-    )
-    return (warning,)
-
-
 def paused(manifest: Json, user: str = "") -> Json:
     """The manifest with the user's `suspend: true` recorded as `edl.dev/paused`.
 

@@ -205,10 +205,22 @@ def _near_its_own(pod: Json, spec: JobSpec) -> Json:
         return pod
     if "podAffinity" in affinity or "podAntiAffinity" in affinity:
         return pod
-    term = {
-        "labelSelector": {"matchLabels": {contract.JOB: spec.job}},
-        "topologyKey": HOSTNAME,
-    }
+    return pod | {"affinity": affinity | {"podAffinity": _near(spec.job)}}
+
+
+def _near(job: str) -> Json:
+    """A preference for nodes that run pods of the training job."""
+    term = {"labelSelector": {"matchLabels": {contract.JOB: job}}, "topologyKey": HOSTNAME}
     preferred = [{"weight": _NEAR, "podAffinityTerm": term}]
-    near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    return pod | {"affinity": affinity | near}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+
+
+def near_which(pod: Json) -> str:
+    """The training job whose pods a completed pod prefers to be near; empty if it names none."""
+    near = (pod.get("affinity") or {}).get("podAffinity") or {}
+    try:
+        (preferred,) = near["preferredDuringSchedulingIgnoredDuringExecution"]
+        job = preferred["podAffinityTerm"]["labelSelector"]["matchLabels"][contract.JOB]
+    except (KeyError, TypeError, ValueError):
+        return ""
+    return job if near == _near(job) else ""

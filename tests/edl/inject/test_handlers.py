@@ -74,6 +74,41 @@ def test_a_copy_that_would_join_the_originals_training_job_warns() -> None:
     assert not any("copy" in one for one in create(stored).warnings)
 
 
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "paddle", "none"])
+def test_a_copy_under_another_name_is_refused_for_what_it_has_of_the_original(
+    framework: str,
+) -> None:
+    copied = created(job("mnist", framework=framework, min="2", max="8"))
+    copied = changed(copied, f"metadata labels {contract.JOB}", None)
+    copied = changed(copied, "metadata name", "mnist2")
+    with pytest.raises(Denied) as denied:
+        create(copied)
+    (finding,) = denied.value.findings
+    assert finding.path == "spec.template"
+    assert finding.allowed == "apply the original file of mnist with this name"
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "paddle"])
+def test_so_is_one_without_the_labels_and_the_subdomain(framework: str) -> None:
+    copied = created(job("mnist", framework=framework, min="2", max="8"))
+    for path in (
+        f"metadata labels {contract.JOB}",
+        f"spec template metadata labels {contract.JOB}",
+        "spec template spec subdomain",
+    ):
+        copied = changed(copied, path, None)
+    with pytest.raises(Denied, match="this is a copy of mnist: "):
+        create(changed(copied, "metadata name", "mnist2"))
+    assert create(copied).warnings == (), "under its own name it is restored"
+
+
+def test_a_job_that_prefers_nodes_of_another_is_none() -> None:
+    """On the second pass as well, when it has the webhook's annotation."""
+    near = template(created(job("mnist", framework="pytorch")))["spec"]["affinity"]
+    stored = created(job("eval", framework="pytorch", pod={"affinity": near}))
+    assert create(stored).manifest == stored
+
+
 def test_a_copy_under_generate_name_is_told_to_drop_the_label() -> None:
     first = created(job("sweep", framework="none"))
     stored = changed(first, f"metadata annotations {contract.REASON}", "IdleCapacity")
