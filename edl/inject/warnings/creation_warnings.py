@@ -30,7 +30,8 @@ _FAILS_THE_JOB: Final = (
     "if FailJob has its exit code: recreate it with a rule before that: Ignore, on the condition "
     "DisruptionTarget"
 )
-_OF_NODES: Final = ("", "ClusterFirst", "Default")
+_DEFAULT: Final = "Default"
+_OF_NODES: Final = ("", "ClusterFirst", _DEFAULT)
 """DNS policies with which a pod in its node's network asks the node's DNS servers."""
 
 
@@ -147,24 +148,24 @@ def found_by_labels(spec: JobSpec) -> bool:
 
 
 def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
-    """Pods in their node's network, which do not find their peers by name.
+    """Pods that ask their node's DNS servers, and pods in its network: no peer knows their name.
 
     The API server writes ClusterFirst where a user writes nothing: that is not a choice, but which
     of them it was is unknown here, so the policy stays.
     """
-    if not spec.indexed or not pod.get("hostNetwork") or found_by_labels(spec):
+    on_host, policy = pod.get("hostNetwork"), pod.get("dnsPolicy") or ""
+    if not spec.indexed or not (on_host or policy == _DEFAULT) or found_by_labels(spec):
         return
     framework, roles = FRAMEWORKS[spec.framework], [bounds.role for bounds in spec.all_roles]
     if spec.role == framework.publishes:
         return  # Its launcher looks it up, and tells it addresses.
     if sum(bounds.max for bounds in spec.all_roles) == 1 and roles != [framework.host_role]:
         return  # without peers
-    if (pod.get("dnsPolicy") or "") in _OF_NODES:
-        yield (
-            "hostNetwork: the DNS servers of the nodes do not know the names of the pods: set "
-            "dnsPolicy to ClusterFirstWithHostNet"
-        )
-    if spec.rank is None and roles == [framework.host_role]:
+    if policy in _OF_NODES:
+        cause = "hostNetwork" if on_host else f"dnsPolicy {_DEFAULT}"
+        way_out = "set dnsPolicy to ClusterFirstWithHostNet" if on_host else "leave it out"
+        yield f"{cause}: the DNS servers of the nodes do not know the names of the pods: {way_out}"
+    if on_host and spec.rank is None and roles == [framework.host_role]:
         yield (
             f"hostNetwork: pods have the host names of their nodes, so no {spec.role} becomes the "
             f"host of the rendezvous: add the role rendezvous in {contract.ROLES}"

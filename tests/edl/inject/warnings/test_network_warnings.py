@@ -19,7 +19,7 @@ WITH_DNS = "ClusterFirstWithHostNet"
 
 
 def said(manifest: Json) -> tuple[str, ...]:
-    return tuple(text for text in create(manifest).warnings if "hostNetwork" in text)
+    return tuple(text for text in create(manifest).warnings if "names of" in text)
 
 
 def on_host(**fields: Any) -> Json:  # noqa: ANN401 - JSON
@@ -44,6 +44,18 @@ def test_pods_with_another_dns_policy_are_their_users_business(policy: str) -> N
 
 def test_pods_in_a_network_of_their_own_need_no_warning() -> None:
     assert said(role_manifest("worker", pod={"dnsPolicy": "ClusterFirst"})) == ()
+
+
+def test_pods_that_ask_their_nodes_dns_servers_by_choice_are_told_as_well() -> None:
+    own = {"dnsPolicy": "Default"}
+    unknown = (
+        "dnsPolicy Default: the DNS servers of the nodes do not know the names of the pods: leave "
+        "it out"
+    )
+    assert said(job(framework="pytorch", min="2", max="4", pod=own)) == (unknown,)
+    assert said(role_manifest("worker", pod=own)) == (unknown,)
+    assert said(job(framework="none", pod=own)) == ()
+    assert said(job(framework="tensorflow", min="1", max="1", pod=own)) == ()
 
 
 def test_a_work_queue_has_no_peers_to_find() -> None:
