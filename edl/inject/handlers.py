@@ -36,6 +36,7 @@ from edl.inject.pods import gpus, kubeshare, scheduling_gates
 from edl.inject.warnings import (
     bare_pod_warnings,
     creation_warnings,
+    stale_env_warnings,
     topology_warnings,
     unknown_keys,
 )
@@ -286,4 +287,5 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     update_policy.check(held, old, request.policy)
     back = restored_fields.warnings(manifest, old, held)
     lost = unknown_keys.warnings(manifest, old)
-    return AdmissionVerdict(held, (*warnings, *back, *lost, *topology_warnings.late(held, old)))
+    late = (*topology_warnings.late(held, old), *stale_env_warnings.warnings(held, old))
+    return AdmissionVerdict(held, (*warnings, *back, *lost, *late))
