@@ -15,6 +15,7 @@ from edl.errors import Invalid
 from edl.kube.api.client import connect
 from edl.model import ObjectRef
 from edl.writes import Json
+from tests.integration.support.later_webhook import adds_container
 from tests.integration.support.stage import Stage, elastic
 from tests.integration.support.webhook import Webhook
 
@@ -96,10 +97,26 @@ def job_labels(manifest: Json) -> Json:
 def test_an_unlabelled_job_is_completed_queued_and_started(lab: Stage, webhook: Webhook) -> None:
     before = webhook.reviews()
     lab.apply(plain("sweep", parallelism=2, completions=4))
-    assert webhook.reviews() == before + 2, "to mutate and to validate, each once"
+    assert webhook.reviews() == before + 3, "two entries mutate: without the label, and with it"
     found = job_labels(lab.job("sweep"))
     assert (found[contract.FRAMEWORK], found[contract.MAX]) == ("none", "2")
     lab.until_runs("sweep", 2)
+
+
+def test_a_later_webhook_may_change_a_job_without_the_label(lab: Stage, tmp_path: Path) -> None:
+    """The API server calls an entry again only if it has called it before."""
+    say(lab, **{contract.DEFAULT_FRAMEWORK: "tensorflow"})
+
+    def added() -> Json:
+        manifest = dry_run(lab, plain("sweep"))
+        known = job_labels(manifest)[contract.FRAMEWORK] == "tensorflow"
+        containers = manifest["spec"]["template"]["spec"]["containers"]
+        found: Json = containers[1] if known and containers[1:] else {}
+        return found
+
+    with adds_container(lab, tmp_path):
+        lab.until(added, "both webhooks are called")
+        assert "TF_CONFIG" in {entry["name"] for entry in added()["env"]}
 
 
 def test_in_another_namespace_it_never_reaches_us(installed: Stage, webhook: Webhook) -> None:

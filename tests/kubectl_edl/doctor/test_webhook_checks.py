@@ -18,6 +18,11 @@ from tests.kubectl_edl.doctor.findings import ASK, WEBHOOKS, beside, checked, on
 from tests.kubectl_edl.stage import NOW, Stage
 
 
+def of_labelled_jobs(webhooks: list[Json]) -> Json:
+    (entry,) = (webhook for webhook in webhooks if webhook["name"] == "jobs.edl.dev")
+    return entry
+
+
 @pytest.mark.parametrize(
     ("change", "verdict", "says"),
     [
@@ -32,7 +37,7 @@ def test_an_entry_that_was_changed_is_named(
 ) -> None:
     def spoil(manifest: Json) -> None:
         if manifest["kind"] == WEBHOOKS:
-            manifest["webhooks"][0] |= change
+            of_labelled_jobs(manifest["webhooks"]).update(change)
 
     (one,) = checked(installed(Stage(), server, spoil))["webhook-configuration"]
     assert one["result"] == verdict
@@ -146,7 +151,7 @@ def test_days_left_decide_about_the_certificate(
 
 def test_a_configuration_without_an_authority_is_a_failure(stage: Stage) -> None:
     webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
-    del webhooks[0]["clientConfig"]["caBundle"]
+    del of_labelled_jobs(webhooks)["clientConfig"]["caBundle"]
     stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
     (one,) = checked(stage)["trust"]
     assert one["result"] == "failure"
@@ -161,7 +166,8 @@ def test_a_ca_bundle_without_a_certificate_is_named_with_its_remedy(
     stage: Stage, server: FakeApi, text: str
 ) -> None:
     webhooks = stage.cluster.get(target(WEBHOOKS, "edl"))["webhooks"]
-    webhooks[0]["clientConfig"]["caBundle"] = b64encode(text.encode()).decode()
+    entry = of_labelled_jobs(webhooks)
+    entry["clientConfig"]["caBundle"] = b64encode(text.encode()).decode()
     stage.cluster.patch(target(WEBHOOKS, "edl"), {"webhooks": webhooks})
     (one,) = checked(stage)["trust"]
     assert one["message"] == (
@@ -186,7 +192,7 @@ def test_entries_without_an_authority_are_one_failure_and_the_rollout_mends_it(
     stage.cluster.patch(target("Deployment", "edl-reconciler"), {"status": {"readyReplicas": None}})
     (one,) = checked(stage)["trust"]
     assert one["message"].startswith(
-        f"MutatingWebhookConfiguration edl, jobs.edl.dev and {total - 1} more: no caBundle,"
+        f"MutatingWebhookConfiguration edl, namespaces.edl.dev and {total - 1} more: no caBundle,"
     )
     assert one["remediation"] == (
         "wait for the rollout: kubectl rollout status deployment/edl-webhook "
@@ -251,7 +257,7 @@ def test_a_match_condition_that_is_not_of_the_manifests_is_named(
 ) -> None:
     def spoil(manifest: Json) -> None:
         if manifest["kind"] == WEBHOOKS:
-            entry = manifest["webhooks"][0]
+            entry = of_labelled_jobs(manifest["webhooks"])
             entry["matchConditions"] = change(entry["matchConditions"])
 
     found = only(installed(Stage(), server, spoil), "webhook-configuration")
