@@ -37,6 +37,16 @@ def test_the_page_has_the_commands_below() -> None:
     ]
 
 
+def test_a_started_job_needs_no_condition_to_be_found_started(installed: Stage) -> None:
+    """As one that was started before the Job controller had seen it suspended."""
+    manifest = elastic("sweep")
+    manifest["metadata"]["labels"] = {}
+    installed.apply(manifest)
+    assert "condition met" in installed.kubectl(*COMMANDS[0])
+    conditions = installed.job("sweep").get("status", {}).get("conditions", ())
+    assert not [one for one in conditions if one["type"] == "Suspended"]
+
+
 def in_shell(stage: Stage, line: str) -> None:
     kubectl = f"{shlex.quote(str(stage.cluster.kubectl_path))} -n {stage.namespace} "
     subprocess.run(
