@@ -222,9 +222,19 @@ def _left_out(spec: Json, old: Json) -> Json:
     before = old.get("spec") or {}
     ranked = is_ranked(old) and before.get("completionMode") == "Indexed"
     made = (("backoffLimit", RETRIES, is_our_limit(old)), ("completionMode", "NonIndexed", ranked))
-    return {
+    return _with_restart_policy(spec.get("template") or {}, old) | {
         name: before[name] for name, default, ours in made if ours and spec.get(name) == default
     }
+
+
+def _with_restart_policy(pods: Json, old: Json) -> Json:
+    """The template with the policy that `edl.dev/restart` gave it; Always is the API's default."""
+    if contract.RESTART not in annotations(old):
+        return {}
+    if (pods.get("spec") or {}).get("restartPolicy") != "Always":
+        return {}
+    before = (template(old).get("spec") or {}).get("restartPolicy")
+    return {"template": with_spec(pods, restartPolicy=before)}
 
 
 def _with_owned_of(part: Json, old: Json) -> Json:

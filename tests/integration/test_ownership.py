@@ -55,14 +55,18 @@ def test_server_side_apply_of_a_size_conflicts_and_changes_nothing_by_force(
     assert _meaning(installed.job("mnist-worker")) == before
 
 
+@pytest.mark.parametrize("restart", ["", "ExitCode"])
 def test_server_side_apply_takes_over_from_client_side_apply(
-    installed: Stage, tmp_path: Path
+    installed: Stage, tmp_path: Path, restart: str
 ) -> None:
     """kubectl then removes what the file does not have, the completion mode of ranks too."""
     file = tmp_path / "job.json"
     job = tensorflow("mnist", "1..4")
     for one in job:
         del one["spec"]["parallelism"]
+        if restart:
+            one["metadata"]["annotations"][contract.RESTART] = restart
+            del one["spec"]["template"]["spec"]["restartPolicy"]
     file.write_text("\n".join(map(json.dumps, job)))
     assert installed.kubectl_warnings("apply", "-f", str(file)) == ""
     installed.until_runs("mnist-worker", 4)

@@ -253,6 +253,14 @@ def test_fields_that_a_file_does_not_have_stay_as_they_were_made(
     assert update(changed(more, "spec backoffLimit", 6), more).manifest["spec"]["backoffLimit"] == 6
 
 
+@pytest.mark.parametrize("restart", ["OnFailure", "ExitCode"])
+def test_so_does_the_restart_policy_of_the_annotation(restart: str) -> None:
+    left_out = {"restartPolicy": "Always"}
+    old = created(job(framework="pytorch", annotations={"restart": restart}, pod=left_out))
+    taken_over = changed(old, "spec template spec restartPolicy", "Always")
+    assert update(taken_over, old).manifest == old
+
+
 @pytest.mark.parametrize(
     ("notes", "retries"),
     [({}, "24, 6 for each of up to 4 replicas"), ({"restart": "Never"}, "0")],
