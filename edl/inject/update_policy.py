@@ -221,7 +221,12 @@ def _left_out(spec: Json, old: Json) -> Json:
     """
     before = old.get("spec") or {}
     ranked = is_ranked(old) and before.get("completionMode") == "Indexed"
-    made = (("backoffLimit", RETRIES, is_our_limit(old)), ("completionMode", "NonIndexed", ranked))
+    replaced = contract.RESTART in annotations(old) and "podFailurePolicy" in before
+    made = (
+        ("backoffLimit", RETRIES, is_our_limit(old)),
+        ("completionMode", "NonIndexed", ranked),
+        ("podReplacementPolicy", "TerminatingOrFailed", replaced),
+    )
     return _with_restart_policy(spec.get("template") or {}, old) | {
         name: before[name] for name, default, ours in made if ours and spec.get(name) == default
     }

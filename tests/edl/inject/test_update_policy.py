@@ -261,6 +261,18 @@ def test_so_does_the_restart_policy_of_the_annotation(restart: str) -> None:
     assert update(taken_over, old).manifest == old
 
 
+def test_a_replacement_policy_that_the_failure_policy_excludes_stays_out() -> None:
+    """A file may have it, which cannot be told from the API server's default at creation."""
+    own = {"podReplacementPolicy": "TerminatingOrFailed"}
+    old = created(job(framework="pytorch", annotations={"restart": "Never"}, spec=own))
+    again = changed(old, "spec podReplacementPolicy", "TerminatingOrFailed")
+    assert update(again, old).manifest == old
+    notes, pod = {"restart": "OnFailure"}, {"restartPolicy": "Always"}
+    simple = created(job(framework="pytorch", annotations=notes, spec=own, pod=pod))
+    chosen = changed(simple, "spec podReplacementPolicy", "Failed")
+    assert update(simple, chosen).manifest == simple
+
+
 @pytest.mark.parametrize(
     ("notes", "retries"),
     [({}, "24, 6 for each of up to 4 replicas"), ({"restart": "Never"}, "0")],
