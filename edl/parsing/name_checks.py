@@ -10,6 +10,9 @@ from edl.parsing.manifest_reader import ManifestReader
 from edl.spec.job_spec import RoleBounds
 
 _NAME: Final = "metadata.name"
+_JOB_SET: Final = "jobset.sigs.k8s.io/jobset-name"
+_NO_SUBDOMAIN: Final = "in its JobSet, write network: {enableDNSHostnames: false}"
+_HOST: Final = "a-z, 0-9 and -, beginning with a letter"
 
 
 def check(
@@ -21,7 +24,7 @@ def check(
         _check_job(form, framework, bounds, all_roles)
         _check_template(form, framework, bounds.role)
     if framework.ranked and form.job_name:
-        _check_hosts(form, bounds)
+        _check_hosts(form, framework, bounds)
     elif len(form.job_name) > LONGEST_LABEL:
         what = f"it has {len(form.job_name)} characters"
         form.found(_NAME, what, f"at most {LONGEST_LABEL}, or a shorter label {contract.JOB}")
@@ -76,22 +79,27 @@ def _check_template(form: ManifestReader, framework: Framework, role: str) -> No
             form.found(path, f'"{given}" on the pods and "{value}" on the Job', "leave it out")
     subdomain = form.pod.get("subdomain")
     if framework.ranked and subdomain and subdomain != form.job_name:
+        way_out = _NO_SUBDOMAIN if _JOB_SET in form.labels else "leave it out"
         form.found(
             "spec.template.spec.subdomain",
             f'"{subdomain}"',
-            f'leave it out: the training job\'s Service is "{form.job_name}"',
+            f'{way_out}: the training job\'s Service is "{form.job_name}"',
         )
 
 
-def _check_hosts(form: ManifestReader, bounds: RoleBounds) -> None:
-    """The Service's name and the longest host name must be DNS labels (docs/kubernetes.md 14)."""
+def _check_hosts(form: ManifestReader, framework: Framework, bounds: RoleBounds) -> None:
+    """The Services' names and the longest host name must be DNS labels (docs/kubernetes.md 14)."""
     job = form.job_name
     path = form.label_path(contract.JOB) if form.labels.get(contract.JOB) else _NAME
+    hosts = bounds.role == framework.host_role  # a Service has the host name of its first pod
     if not _is_host(job) or job[0].isdigit():
-        form.found(path, f'"{job}" is not a host name', "a-z, 0-9 and -, beginning with a letter")
+        labelled = path == _NAME and _is_host(job) and not hosts
+        by_label = f", or a label {contract.JOB} that does" if labelled else ""
+        form.found(path, f'"{job}" is not a host name', f"{_HOST}{by_label}")
     owner = f"{job}-{bounds.role}" if form.is_pod else form.name
-    if owner not in ("", job) and not form.is_pod and not _is_host(owner):
-        form.found(_NAME, f'"{owner}" is not a host name', "a-z, 0-9 and -")
+    served = _is_host(owner) and not (hosts and owner[0].isdigit())
+    if owner not in ("", job) and not form.is_pod and not served:
+        form.found(_NAME, f'"{owner}" is not a host name', _HOST if hosts else "a-z, 0-9 and -")
     longest = f"{owner}-{bounds.max - 1}"
     if len(longest) > LONGEST_LABEL:
         form.found(

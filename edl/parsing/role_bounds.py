@@ -73,7 +73,8 @@ def read_bounds(form: ManifestReader, role: str, all_roles: Sequence[RoleBounds]
         what = f"min {bounds.min} is above max {bounds.max}"
         form.found(form.label_path(contract.MIN), what, "1 ≤ min ≤ max")
     if bounds.min < 1:
-        form.found("spec.parallelism", f"{bounds.min} would end the Job at once", "at least 1")
+        later = "at least 1; suspend: true keeps the Job from starting"
+        form.found("spec.parallelism", f"{bounds.min} asks for no pod", later)
     if bounds.max > MOST_REPLICAS:
         form.found("spec.parallelism", f"{bounds.max}", f"at most {MOST_REPLICAS}")
     if listed and not form.created and (bounds.min, bounds.max) != (listed.min, listed.max):

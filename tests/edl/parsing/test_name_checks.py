@@ -68,6 +68,7 @@ def test_a_name_that_stands_for_the_training_job_fits_in_a_label(made: Callable[
 def test_a_training_jobs_name_is_a_service(name: str) -> None:
     found = findings(job(name, framework="tensorflow"))
     allowed = "a-z, 0-9 and -, beginning with a letter"
+    allowed += ", or a label edl.dev/job that does" if name == "3d" else ""
     assert found == (Finding("metadata.name", f'"{name}" is not a host name', allowed),)
 
 
@@ -75,6 +76,20 @@ def test_a_jobs_own_name_is_a_host_name_too() -> None:
     found = findings(job("my.job", framework="tensorflow", job="mnist"))
     assert found == (Finding("metadata.name", '"my.job" is not a host name', "a-z, 0-9 and -"),)
     assert parse(job("3d", framework="tensorflow", job="mnist")).job == "mnist"
+
+
+def test_the_host_name_of_a_rendezvous_is_a_service_too() -> None:
+    """Before Kubernetes 1.36 the API server refuses a Service `3d-0`."""
+    allowed = "a-z, 0-9 and -, beginning with a letter"
+    wanted = (Finding("metadata.name", '"3d" is not a host name', allowed),)
+    assert findings(job("3d", framework="pytorch", job="mnist")) == wanted
+    assert findings(job("3d", framework="pytorch")) == wanted
+
+
+def test_the_subdomain_of_a_job_set_is_left_out_by_its_network() -> None:
+    label = "metadata labels jobset.sigs.k8s.io/jobset-name"
+    (found,) = findings(changed(elastic(pod={"subdomain": "llm"}), label, "llm"))
+    assert found.allowed.startswith("in its JobSet, write network: {enableDNSHostnames: false}: ")
 
 
 def test_the_service_is_the_training_jobs() -> None:

@@ -139,7 +139,8 @@ def test_min_above_max_is_refused() -> None:
 
 def test_nothing_runs_with_a_parallelism_of_zero() -> None:
     found = findings(job(framework="tensorflow", spec={"parallelism": 0}))
-    assert found == (Finding("spec.parallelism", "0 would end the Job at once", "at least 1"),)
+    later = "at least 1; suspend: true keeps the Job from starting"
+    assert found == (Finding("spec.parallelism", "0 asks for no pod", later),)
 
 
 def test_an_unknown_framework_is_told_the_known_ones() -> None:
