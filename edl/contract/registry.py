@@ -47,7 +47,8 @@ _TABLE: Final = f"""
 [label: user]
 {keys.FRAMEWORK} | tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none | opts the object in; \
     required
-{keys.JOB} | a name | the training job that several Jobs form; default: the Job's own name
+{keys.JOB} | a name | the training job that several Jobs form; default: the Job's own name, \
+    without this label under `generateName`
 {keys.ROLE} | a role of the framework | default: the framework's worker role
 {keys.MIN} | whole number from 1 | fewest replicas; default: `spec.parallelism`, but not above max
 {keys.MAX} | whole number from min | most replicas; default: `spec.parallelism`, but not below min

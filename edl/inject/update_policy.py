@@ -184,7 +184,7 @@ def held(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]]:
         restored = paused(restored, user)
         warnings.append(suspended(old, name_of(old)))
     elif old_spec.get("suspend") and not spec.get("suspend"):
-        warnings.append(stays_suspended(old, name_of(old)))
+        warnings.append(stays_suspended(new, old, name_of(old)))
     suspend = {"suspend": bool(old_spec.get("suspend"))}
     return restored | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
 

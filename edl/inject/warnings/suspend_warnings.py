@@ -20,11 +20,11 @@ def suspended(old: Json, job: str) -> str:
     return f"paused, as {contract.PAUSED}: {_resume(old, job)}"
 
 
-def stays_suspended(old: Json, job: str) -> str:
-    """The warning for `suspend: false` on a suspended Job."""
+def stays_suspended(new: Json, old: Json, job: str) -> str:
+    """The warning for `suspend: false` on a suspended Job; the same update may resume it."""
     if annotations(old).get(contract.REASON) == Code.JOB_CONFLICT:
         why = annotations(old).get(contract.MESSAGE, "")
-    elif is_paused(old):
+    elif is_paused(new):
         why = f"{job} is paused; {_resume(old, job)}"
     else:
         why = f"{job} waits for its turn; see kubectl edl queue{namespace_option(old)}"

@@ -426,6 +426,11 @@ def test_a_paused_job_is_told_how_to_resume() -> None:
     verdict = update(changed(old, "spec suspend", value=False), old)
     assert verdict.manifest == old
     assert "kubectl edl resume mnist" in verdict.warnings[0]
+    both = changed(
+        changed(old, "metadata annotations edl.dev/paused", None), "spec suspend", value=False
+    )
+    (warning,) = update(both, old).warnings
+    assert warning.startswith("spec.suspend stays true: mnist waits for its turn")
 
 
 def test_a_user_may_pause_and_resume_by_annotation() -> None:
