@@ -208,8 +208,8 @@ def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:
 
 
 def _has_any_bound(manifest: Json) -> bool:
-    names = (*labels(manifest), *annotations(manifest))
-    return any(name in names for name in (contract.MIN, contract.MAX, contract.ROLES))
+    bounds = {contract.MIN, contract.MAX} & labels(manifest).keys()
+    return bool(bounds) or contract.ROLES in annotations(manifest)
 
 
 def _bounds(manifest: Json, spec: JobSpec, policy: NamespacePolicy) -> tuple[int, int]:

@@ -162,7 +162,7 @@ def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:
     if sum(bounds.max for bounds in spec.all_roles) == 1 and roles != [framework.host_role]:
         return  # without peers
     if policy in _OF_NODES:
-        cause = "hostNetwork" if on_host else f"dnsPolicy {_DEFAULT}"
+        cause = "hostNetwork" if on_host else "dnsPolicy Default"
         way_out = "set dnsPolicy to ClusterFirstWithHostNet" if on_host else "leave it out"
         yield f"{cause}: the DNS servers of the nodes do not know the names of the pods: {way_out}"
     if on_host and spec.rank is None and roles == [framework.host_role]:

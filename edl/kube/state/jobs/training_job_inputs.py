@@ -170,10 +170,10 @@ def _service_names(key: JobKey, job: JobFacts) -> Iterator[str]:
 
 def _taken(service: OwnedObjectRef) -> str:
     job = service.job
-    whose = f"that of the training job {job}" if job else "not ours"
+    whose = f"is that of the training job {job}" if job else "is not ours"
     once = f" once {job} is gone" if job else ""
     return (
-        f'the Service "{service.name}" is {whose}, and its name is the one that the '
+        f'the Service "{service.name}" {whose}, and its name is the one that the '
         f"pods' addresses need: rename the job, or delete the Service{once}"
     )
 
