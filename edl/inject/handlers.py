@@ -21,18 +21,24 @@ from edl.errors import Denied, Finding, refuse
 from edl.frameworks.base import ModeRight
 from edl.inject import (
     copied_jobs,
-    immutable_names,
     manifest_schema,
     namespace_defaults,
     namespace_limits,
+    other_controllers,
+    owned_annotations,
+    pauses,
     peer_counts,
-    restored_fields,
     ttl_after_finished,
-    update_policy,
     webhook_version_skew,
 )
 from edl.inject.mutate_job import complete
 from edl.inject.pods import gpus, kubeshare, scheduling_gates
+from edl.inject.updates import (
+    immutable_names,
+    released_jobs,
+    restored_fields,
+    update_policy,
+)
 from edl.inject.warnings import (
     bare_pod_warnings,
     creation_warnings,
@@ -109,7 +115,7 @@ def _check(request: AdmissionRequest, context: Context) -> None:
     if _is_unlabelled(request) or _is_made_from_template(request.manifest):
         return
     if request.operation == "UPDATE" and request.old is not None:
-        handed_back = update_policy.is_handed_back(request.manifest, request.old)
+        handed_back = released_jobs.is_handed_back(request.manifest, request.old)
         if not handed_back and not _is_leaving(request.manifest):
             update_policy.check(request.manifest, request.old, request.policy)
         return
@@ -223,18 +229,18 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:
     refuse(copied_jobs.findings(manifest))
-    clean, warnings = namespace_defaults.given(
-        update_policy.without_ours(ttl_after_finished.hold(manifest)), policy
+    clean, warnings = namespace_defaults.with_defaults(
+        owned_annotations.without_owned(ttl_after_finished.defer_ttl(manifest)), policy
     )
-    queued, unreadable = update_policy.other_queues(manifest), namespace_limits.unreadable(policy)
+    queued, unreadable = other_controllers.findings(manifest), namespace_limits.unreadable(policy)
     try:
         spec = parse(clean)
     except Denied as denied:
         made = bare_pod_warnings.made_by(manifest)
         raise Denied([*queued, *denied.findings, *made, *unreadable]) from None
     refuse(queued)
-    if _is_to_be_paused(manifest):
-        clean = update_policy.paused(clean)
+    if pauses.is_to_be_paused(manifest):
+        clean = pauses.paused(clean)
     done = webhook_version_skew.marked(complete(clean, spec, context.image), context.release)
     findings = [
         *index_rules.findings(clean, spec),
@@ -243,7 +249,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
         *frameworks.withheld(spec, service_account(clean), context.withheld),
     ]
     refuse([*unreadable, *findings, *namespace_limits.exceeded(manifest, done, spec, policy)])
-    of_manifest = update_policy.forgery_warnings(manifest, done)
+    of_manifest = owned_annotations.forgery_warnings(manifest, done)
     of_defaults = (*warnings, *kubeshare.warnings(clean, spec))
     of_spec = _spec_warnings(manifest, done, spec, policy)
     return AdmissionVerdict(done, (*of_manifest, *of_defaults, *of_spec))
@@ -264,28 +270,22 @@ def _spec_warnings(
     yield from topology_warnings.warnings(done, spec)
 
 
-def _is_to_be_paused(manifest: Json) -> bool:
-    """Whether its user suspended the Job; a completed Job was suspended by the webhook."""
-    ours_already = contract.INJECTED_MAX in annotations(manifest)
-    suspended = (manifest.get("spec") or {}).get("suspend")
-    return bool(suspended) and not ours_already and manifest.get("kind") != "Pod"
-
-
 def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> AdmissionVerdict:
     manifest = request.manifest
     if manifest.get("kind") == "Pod" or trusted or _is_leaving(manifest):
         return AdmissionVerdict(manifest)
-    if update_policy.is_handed_back(manifest, old):
-        given_back = ttl_after_finished.give_back(manifest, old)
+    if released_jobs.is_handed_back(manifest, old):
+        given_back = ttl_after_finished.restore_ttl(manifest, old)
         return AdmissionVerdict(scheduling_gates.give_back(given_back, old))
-    if update_policy.is_released(old):
-        return AdmissionVerdict(*update_policy.still_released(manifest))
+    if released_jobs.is_released(old):
+        return AdmissionVerdict(*released_jobs.still_released(manifest))
     if contract.KUEUE_QUEUE not in labels(old):
-        refuse(update_policy.other_queues(manifest))
+        refuse(other_controllers.findings(manifest))
     immutable_names.check_identity(manifest, old)
-    held, warnings = update_policy.held(ttl_after_finished.hold(manifest, old), old, request.user)
-    update_policy.check(held, old, request.policy)
-    back = restored_fields.warnings(manifest, old, held)
+    deferred = ttl_after_finished.defer_ttl(manifest, old)
+    restored, warnings = update_policy.restore(deferred, old, request.user)
+    update_policy.check(restored, old, request.policy)
+    back = restored_fields.warnings(manifest, old, restored)
     lost = unknown_keys.warnings(manifest, old)
-    late = (*topology_warnings.late(held, old), *stale_env_warnings.warnings(held, old))
-    return AdmissionVerdict(held, (*warnings, *back, *lost, *late))
+    late = (*topology_warnings.late(restored, old), *stale_env_warnings.warnings(restored, old))
+    return AdmissionVerdict(restored, (*warnings, *back, *lost, *late))

@@ -19,7 +19,7 @@ from edl.contract.manifest_parts import (
 )
 from edl.errors import Denied, Finding, findings_of
 from edl.frameworks import FRAMEWORKS
-from edl.inject import peer_counts, update_policy
+from edl.inject import other_controllers, owned_annotations, peer_counts
 from edl.inject.warnings import unknown_keys
 from edl.model.object_refs import CRON_JOB_TYPE
 from edl.parsing.manifest_reader import ManifestReader
@@ -39,7 +39,7 @@ def adopts(manifest: Json, policy: NamespacePolicy) -> bool:
     return not (
         labels(manifest).get(contract.INJECTION) == contract.DISABLED
         or contract.KUEUE_QUEUE in labels(manifest)
-        or update_policy.manager(manifest)
+        or other_controllers.manager(manifest)
         or _is_made_by_a_controller(manifest)
         or any(hook in annotations(manifest) for hook in contract.HOOKS)
     )
@@ -71,7 +71,7 @@ def has_own_keys(manifest: Json) -> bool:
 def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
     """The manifest with the namespace's framework. Raises Denied if the framework does not fit."""
     labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
-    spec = parse(update_policy.without_ours(labelled))
+    spec = parse(owned_annotations.without_owned(labelled))
     size = None if _has_any_bound(manifest) else _size_of_its_own(manifest, spec)
     return _with_fixed_size(labelled, size) if size else labelled
 
@@ -99,7 +99,7 @@ def _with_fixed_size(manifest: Json, size: int) -> Json:
 def another_would_fit(manifest: Json, misfit: Denied) -> bool:
     """Whether some framework avoids one of the findings."""
     named = (_labelled(manifest, {contract.FRAMEWORK: name}) for name in FRAMEWORKS)
-    others = [set(findings_of(parse, update_policy.without_ours(each))) for each in named]
+    others = [set(findings_of(parse, owned_annotations.without_owned(each))) for each in named]
     return not all(set(misfit.findings) <= findings for findings in others)
 
 
@@ -141,7 +141,7 @@ def warnings_of_pod_labels(job: Json, policy: NamespacePolicy) -> tuple[str, ...
     return unheeded
 
 
-def given(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
+def with_defaults(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[str, ...]]:
     """The manifest with the namespace's defaults for absent settings, and warnings for misfits."""
     if manifest.get("kind") != "Job":
         return manifest, ()

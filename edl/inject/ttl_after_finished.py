@@ -18,7 +18,7 @@ _DECADES: Final = 10**9
 """A TTL from which on nothing needs to be held: the Job outlives its cluster."""
 
 
-def hold(new: Json, old: Json | None = None) -> Json:
+def defer_ttl(new: Json, old: Json | None = None) -> Json:
     """Moves the TTL of a Job that is one of several to the annotation.
 
     If `new` has no TTL, the annotation is removed. A TTL that the reconciler restored at the end is
@@ -34,7 +34,7 @@ def hold(new: Json, old: Json | None = None) -> Json:
     return _annotated(with_spec(new, **{FIELD: HELD_TTL}), str(ttl))
 
 
-def give_back(new: Json, old: Json) -> Json:
+def restore_ttl(new: Json, old: Json) -> Json:
     """The Job that is handed back to its user, with its own TTL restored."""
     seconds = whole(str(annotations(old).get(contract.TTL, "")))  # a file may contain a number
     held = seconds is not None and _ttl(new) == HELD_TTL

@@ -12,8 +12,8 @@ from edl import contract
 from edl.contract.manifest_parts import JOB_TEMPLATE, has_our_prefix, made_job
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
+from edl.inject import other_controllers
 from edl.inject.manifest_schema import is_labelled
-from edl.inject.update_policy import other_queues
 from edl.kube.option_group import option, option_group
 from edl.parsing.parser import parse
 from edl.writes import Json
@@ -127,7 +127,7 @@ def _check(target: Json, whole: Json) -> None:
         path = f"{place}metadata.labels[{contract.FRAMEWORK}]"
         raise Denied([Finding(path, "is missing", "add --framework, e.g. --framework tensorflow")])
     job = made_job(whole) if of_cron_job else whole
-    queued = other_queues(job)
+    queued = other_controllers.findings(job)
     try:
         parse(job)
     except Denied as denied:

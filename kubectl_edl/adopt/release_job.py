@@ -11,7 +11,7 @@ from edl.errors import Forbidden, NotFound
 from edl.frameworks import FRAMEWORKS
 from edl.inject import ttl_after_finished
 from edl.inject.pods import scheduling_gates
-from edl.inject.update_policy import others_labels
+from edl.inject.updates.released_jobs import others_labels
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json, Patch
@@ -39,7 +39,7 @@ _PLACES: Final = ("labels", "annotations")
 
 def unlabelled(manifest: Json) -> Json:
     """A Job, CronJob or pod without our labels, annotations and scheduling gates."""
-    return ttl_after_finished.give_back(_ungated(without_labels(manifest)), manifest)
+    return ttl_after_finished.restore_ttl(_ungated(without_labels(manifest)), manifest)
 
 
 def without_labels(manifest: Json) -> Json:

@@ -112,7 +112,7 @@ def _field_paths(part: object) -> Iterator[str]:
 
 
 def _fields(job: Json, template: Json) -> Json:
-    before, after = job["spec"], ttl_after_finished.give_back(job, job)["spec"]
+    before, after = job["spec"], ttl_after_finished.restore_ttl(job, job)["spec"]
     fields: Json = {}
     if after.get(ttl_after_finished.FIELD) != before.get(ttl_after_finished.FIELD):
         fields[ttl_after_finished.FIELD] = after[ttl_after_finished.FIELD]

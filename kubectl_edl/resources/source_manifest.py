@@ -8,7 +8,7 @@ from edl import contract
 from edl.contract import registry
 from edl.contract.manifest_parts import annotations, metadata
 from edl.contract.registry import Setter
-from edl.inject.update_policy import is_released
+from edl.inject.updates.released_jobs import is_released
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 

@@ -7,7 +7,7 @@ from edl import contract
 from edl.contract.manifest_parts import has_our_prefix, labels, metadata, template, with_metadata
 from edl.contract.registry import ENTRIES, EntryKind, Setter
 from edl.inject.manifest_schema import is_labelled
-from edl.inject.update_policy import is_released
+from edl.inject.updates.released_jobs import is_released
 from edl.messages.scarcity_messages import listed
 from edl.similar_names import LONGEST, SIMILAR, nearest
 from edl.writes import Json

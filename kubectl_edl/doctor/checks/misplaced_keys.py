@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from edl import contract
 from edl.contract.manifest_parts import job_template, made_job
 from edl.errors import Denied, Forbidden
-from edl.inject import immutable_names, namespace_defaults, update_policy
+from edl.inject import namespace_defaults
 from edl.inject.manifest_schema import is_labelled
+from edl.inject.updates import immutable_names, released_jobs, update_policy
 from edl.inject.warnings import topology_warnings, unknown_keys
 from edl.kube.cluster import ListOptions
 from edl.messages.scarcity_messages import listed
@@ -109,7 +110,7 @@ def _misplaced(context: CheckContext, kind: str, labels: str) -> Iterator[CheckR
 
 
 def _remedy(manifest: Json) -> str:
-    if update_policy.is_released(manifest):
+    if released_jobs.is_released(manifest):
         return FixCommand(
             "remove them from its manifest: kubectl edl release -f FILE | kubectl apply -f -"
         )

@@ -65,7 +65,7 @@ def test_a_job_alone_keeps_its_time() -> None:
 @pytest.mark.parametrize("seconds", [None, True, "5", -1, HELD_TTL])
 def test_a_malformed_ttl_is_left_to_the_api_server(seconds: object) -> None:
     manifest = chief(seconds)
-    assert ttl_after_finished.hold(manifest) == manifest
+    assert ttl_after_finished.defer_ttl(manifest) == manifest
 
 
 def test_the_same_file_applied_again_changes_nothing() -> None:

@@ -291,7 +291,7 @@ def test_a_namespace_says_it_for_jobs_that_do_not(own: str | None, stored: str) 
     manifest = manifests.job("gang", framework="tensorflow", min="1", max="4")
     if own:
         manifest["metadata"]["annotations"][contract.PROVISION] = own
-    found, warnings = namespace_defaults.given(
+    found, warnings = namespace_defaults.with_defaults(
         manifest, namespace_policy.policy("lab", {}, {contract.DEFAULT_PROVISION: "never"})
     )
     assert found["metadata"]["annotations"][contract.PROVISION] == stored

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from edl.inject.handlers import AdmissionRequest, advise
-from edl.inject.update_policy import is_released
+from edl.inject.updates.released_jobs import is_released
 from edl.inject.warnings import unknown_keys
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.writes import Json

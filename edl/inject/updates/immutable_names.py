@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels, namespace_option
+from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.inject.update_policy import WRITTEN_OUT, adoption, name_of
+from edl.inject.updates.update_policy import WRITTEN_OUT, name_of
 from edl.parsing.manifest_reader import ManifestReader
 from edl.parsing.role_bounds import read_roles
 from edl.spec.job_spec import RoleBounds
@@ -18,7 +18,7 @@ def check_identity(new: Json, old: Json) -> None:
     if contract.FRAMEWORK not in labels(old):
         path = f"metadata.labels[{contract.FRAMEWORK}]"
         what = "this label only takes effect at creation: the pod template of a Job is immutable"
-        ways = f"{adoption(old)}, or take the names of {contract.PREFIX} out of its file"
+        ways = f"{_adoption(old)}, or take the names of {contract.PREFIX} out of its file"
         raise Denied([Finding(path, what, ways)])
     findings = [
         Finding(
@@ -68,3 +68,9 @@ def _new_bounds(new: Json, old: Json) -> Sequence[RoleBounds]:
         for entry in changed
     )
     return changed if all(possible) else ()
+
+
+def _adoption(job: Json) -> str:
+    """The command for a Job that never was elastic; its options are left to the user."""
+    name = metadata(job).get("name", "")
+    return f"kubectl edl adopt {name}{namespace_option(job)} --recreate …"

@@ -6,7 +6,7 @@ from edl import contract
 from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
 from edl.frameworks import FRAMEWORKS, is_ranked
 from edl.frameworks.base import RoleKind
-from edl.inject.update_policy import WRITTEN_OUT
+from edl.inject.updates.update_policy import WRITTEN_OUT
 from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import RETRIES
 from edl.writes import Json
@@ -14,9 +14,9 @@ from edl.writes import Json
 _SIZES: Final = ("parallelism", "completions")
 
 
-def warnings(new: Json, old: Json, held: Json) -> tuple[str, ...]:
-    """A sentence for each field whose old value `update_policy` has restored in `held`."""
-    return (*_sizes(new, old), *_retries(new, old, held), *_labels(new, old))
+def warnings(new: Json, old: Json, restored: Json) -> tuple[str, ...]:
+    """A sentence for each field whose old value `update_policy.restore` has restored."""
+    return (*_sizes(new, old), *_retries(new, old, restored), *_labels(new, old))
 
 
 def _sizes(new: Json, old: Json) -> tuple[str, ...]:
@@ -34,13 +34,13 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
     )
 
 
-def _retries(new: Json, old: Json, held: Json) -> tuple[str, ...]:
+def _retries(new: Json, old: Json, restored: Json) -> tuple[str, ...]:
     """A warning for the API's default: it may have been written, or come for a field left out.
 
     No client wrote it if kubectl took the Job over from client-side apply: it drops the fields that
     the file does not have, so that the completion mode goes as well, or no manager is left.
     """
-    before, asked, stored = (job.get("spec") or {} for job in (old, new, held))
+    before, asked, stored = (job.get("spec") or {} for job in (old, new, restored))
     retries, given = stored.get("backoffLimit"), asked.get("backoffLimit")
     taken_over = asked.get("completionMode") != stored.get("completionMode")
     if given == retries or retries != before.get("backoffLimit") or taken_over or _is_unowned(new):

@@ -1,0 +1,1 @@
+"""What an update of a stored Job or pod may change."""
