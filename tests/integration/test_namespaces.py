@@ -206,6 +206,20 @@ def test_a_job_that_does_not_fit_the_default_framework_runs_as_ever_with_a_warni
     lab.until(lambda: lab.running("items") == 1, "it runs as ever")
 
 
+def test_a_job_of_shards_is_complete_once_each_has_succeeded(lab: Stage) -> None:
+    say(lab, **{contract.DEFAULT_FRAMEWORK: "pytorch", contract.DEFAULT_MAX: "4"})
+    shards = plain("shards", parallelism=3, completions=3, completionMode="Indexed")
+    lab.until(lambda: job_labels(dry_run(lab, shards))[contract.FRAMEWORK] == "pytorch", "it")
+    lab.apply(shards)
+    lab.until_runs("shards", 3)
+    for index in (1, 0):
+        lab.complete("shards", index)
+    lab.until(lambda: lab.job("shards")["status"].get("succeeded") == 2, "two have ended")
+    assert (lab.running("shards"), lab.is_complete("shards")) == (1, False)
+    lab.complete("shards", 2)
+    lab.until(lambda: lab.is_complete("shards"), "the last one has ended")
+
+
 def test_applying_the_users_own_file_again_changes_nothing(lab: Stage) -> None:
     lab.apply(plain("sweep"))
     lab.until_runs("sweep", 1)
