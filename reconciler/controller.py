@@ -229,7 +229,7 @@ def _written(state: ClusterState) -> Mapping[JobKey, str]:
     """The keys of all steps that this state may need, each with the uid of its object."""
     return (
         {JobKey(target.namespace, target.name): uid for target, uid in state.orphans}
-        | {job.key: job.uid for job in (*state.jobs, *state.bare_jobs)}
+        | {job.key: job.uid for job in (*state.jobs, *state.unplanned_jobs)}
         | {conflict.key: conflict.uid for job in state.jobs for conflict in job.conflicting}
     )
 

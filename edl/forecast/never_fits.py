@@ -102,7 +102,7 @@ def _emptied(state: ClusterState, job: TrainingJob) -> ClusterState:
         nodes=tuple(map(_empty, state.nodes)),
         jobs=(job,),
         demands=(),
-        bare_jobs=(),
+        unplanned_jobs=(),
         quotas=tuple(replace(budget, others=0) for budget in state.quotas),
         foreign_pods=(),
     )

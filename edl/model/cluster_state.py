@@ -42,8 +42,8 @@ class ClusterState(msgspec.Struct, frozen=True):
     nodes: tuple[Node, ...]
     jobs: tuple[TrainingJob, ...]
     demands: tuple[Demand, ...] = ()
-    bare_jobs: tuple[TrainingJob, ...] = ()
-    """Training jobs made of bare pods. The planner does not change them."""
+    unplanned_jobs: tuple[TrainingJob, ...] = ()
+    """Training jobs that no plan changes: of bare pods, or of Jobs that are being deleted."""
     quotas: tuple[Quota, ...] = ()
     """One for each namespace, source and resource, in any order."""
     foreign_pods: tuple[ForeignPods, ...] = ()
@@ -65,6 +65,16 @@ class ClusterState(msgspec.Struct, frozen=True):
     team_usage: Mapping[str, Resources] = msgspec.field(default_factory=dict)
     """By team, what bound pods hold in its namespaces besides those of `jobs`' Jobs, until they
     terminate; kept where teams are configured."""
+
+    @property
+    def bare_jobs(self) -> tuple[TrainingJob, ...]:
+        """The training jobs made of bare pods."""
+        return tuple(job for job in self.unplanned_jobs if job.pods)
+
+    @property
+    def deleted_jobs(self) -> tuple[TrainingJob, ...]:
+        """The training jobs all of whose Jobs are being deleted, with the pods that they have."""
+        return tuple(job for job in self.unplanned_jobs if not job.pods)
 
     def team_of(self, namespace: str) -> str:
         """The team of a namespace; empty where no teams are configured."""

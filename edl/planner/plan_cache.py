@@ -84,7 +84,9 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
 
 
 def _beside_jobs(state: ClusterState) -> ClusterState:
-    return replace(state, observed_at=_NO_TIME, jobs=(), bare_jobs=(), orphans=())
+    return replace(
+        state, observed_at=_NO_TIME, jobs=(), unplanned_jobs=state.deleted_jobs, orphans=()
+    )
 
 
 def _view(job: TrainingJob, draining: frozenset[str]) -> _View:

@@ -103,7 +103,7 @@ class Simulation:
             nodes=self.env.sim_nodes.nodes(),
             jobs=self.job_controller.jobs(),
             demands=tuple(demands),
-            bare_jobs=(),
+            unplanned_jobs=around.deleted_jobs,
             orphans=(),
             foreign_pods=(*around.foreign_pods, *others),
             team_usage=self._team_usage(),

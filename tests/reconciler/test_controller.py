@@ -175,7 +175,7 @@ class World:
             )
             for keys in (self.jobs, self.bare)
         )
-        return ClusterState(now, (), jobs, bare_jobs=bare, orphans=self.orphans)
+        return ClusterState(now, (), jobs, unplanned_jobs=bare, orphans=self.orphans)
 
     def _worker(self, key: JobKey) -> Role:
         return worker(key, self.uids.get(key, "first"), suspended=not self.sizes)
@@ -185,7 +185,7 @@ class World:
         self.begun.append([job.key for job in state.jobs if not job.suspended])
         jobs_b = (job for job in state.jobs if job.key == B)
         self.awaited += [job.roles[0].growth_awaited_since for job in jobs_b]
-        everybody = (*state.jobs, *state.bare_jobs)
+        everybody = (*state.jobs, *state.unplanned_jobs)
         keys = [
             *(job.key for job in everybody),
             *(JobKey(target.namespace, target.name) for target, _ in state.orphans),

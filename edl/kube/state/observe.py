@@ -174,7 +174,7 @@ class ClusterIndex:
             nodes=self._nodes.values(),
             jobs=self._times.corrected(self._affinities.jobs(), now),
             demands=demands,
-            bare_jobs=self._jobs.bare_jobs(),
+            unplanned_jobs=self._jobs.unplanned_jobs(),
             quotas=self._quotas.values(),
             teams=seen.teams,
             namespace_teams=teams or {},

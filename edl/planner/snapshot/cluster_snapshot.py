@@ -249,7 +249,7 @@ class Snapshot:
         """Future idle capacity if no training job ran; int64[resources, nodes]."""
         room, index = self.capacity.observed_idle + self.capacity.releasing, self.capacity.index
         by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
-        for job in self.all_jobs:
+        for job in (*self.all_jobs, *self.state.deleted_jobs):
             for role, home in zip(job.roles, job.nodes_by_role, strict=True):
                 pod_class = self.pod_class(role.template.shape)
                 if home and not pod_class.claims_devices:

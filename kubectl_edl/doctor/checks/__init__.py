@@ -90,6 +90,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("cronjobs", misplaced_keys.cron_jobs),
             Check("paused", misplaced_keys.paused_by_controllers),
             Check("leftovers", orphans.orphans),
+            Check("deleted", orphans.held),
         ),
     ),
     Section("Your rights", (Check("your-rights", permissions.yours),)),

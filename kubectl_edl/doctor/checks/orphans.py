@@ -1,4 +1,4 @@
-"""Finds dependents and pods of training jobs that no longer exist."""
+"""Finds dependents and pods of training jobs that no longer exist, and Jobs that do not go."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -32,6 +32,9 @@ _PODS: Final = f"{contract.FRAMEWORK},{_RUN}"
 _OWNERS: Final = frozenset({"Job", "Pod"})
 """Kinds that own dependents of ours; an owner of another kind is assumed to exist."""
 _PLURALS: Final = ",".join(RESOURCES[kind].plural for kind in _KINDS)
+_GARBAGE_COLLECTION: Final = frozenset({"foregroundDeletion", "orphan"})
+"""Finalizers that the garbage collector removes, once it has dealt with what the object owns."""
+_NO_FINALIZERS: Final = '{"metadata":{"finalizers":null}}'
 _SWEPT: Final = timedelta(minutes=2)
 """The age from which orphans are reported: the garbage collector deletes with a delay."""
 
@@ -63,6 +66,36 @@ def orphans(context: CheckContext) -> CheckResults:
     where = f"-n {namespace}" if namespace else "-A"
     yield from first(objects, FixCommand(f"kubectl get {_PLURALS} {where} -l '{_OURS}'"), none)
     yield from first(pods, FixCommand(f"kubectl get pods {where} -l '{_PODS}'"))
+
+
+def held(context: CheckContext) -> CheckResults:
+    """Jobs that were deleted a while ago, and that a finalizer keeps: their pods use capacity."""
+    jobs = _listed(
+        context, ListOptions("Job", context.connection.scope.namespace, contract.FRAMEWORK)
+    )
+    results = [
+        _held(metadata, context.now - since)
+        for metadata in jobs
+        if (since := timestamp(metadata.get("deletionTimestamp") or ""))
+        and context.now - since > _SWEPT
+    ]
+    yield from first(results, FixCommand(f"kubectl get jobs {context.where}"))
+
+
+def _held(metadata: Json, past: timedelta) -> CheckResult:
+    name, namespace = metadata["name"], metadata["namespace"]
+    finalizers = metadata.get("finalizers") or ()
+    others = [finalizer for finalizer in finalizers if finalizer not in _GARBAGE_COLLECTION]
+    what = f"Job {namespace}/{name} was deleted {duration(past)} ago, but"
+    if not others:
+        pods = f"kubectl describe pods -l {_RUN}={metadata['uid']} -n {namespace}"
+        return warning(f"{what} objects that it owns do not terminate", FixCommand(pods))
+    unset = f"""kubectl patch job {name} -n {namespace} --type=merge -p '{_NO_FINALIZERS}'"""
+    return warning(
+        f"{what} no controller has removed {listed(others)} from its finalizers: its pods keep "
+        "their capacity until then",
+        FixCommand(f"if the controller that set it is gone: {unset}"),
+    )
 
 
 def _orphan(kind: str, metadata: Json) -> CheckResult:

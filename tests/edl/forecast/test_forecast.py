@@ -70,6 +70,15 @@ def test_it_starts_about_when_the_declared_length_of_another_is_over() -> None:
     assert 20 * MINUTE <= found.at - NOON <= 26 * MINUTE
 
 
+def test_the_pods_of_a_deleted_job_may_end_at_any_time() -> None:
+    """A finalizer of another program keeps them."""
+    state = full(runs("held"))
+    held, *others = state.jobs
+    deleted = replace(state, jobs=(*others,), unplanned_jobs=(held,))
+    assert start(replace(deleted, unplanned_jobs=())).certainty is Certainty.NEVER
+    assert start(deleted).certainty is Certainty.UNKNOWN
+
+
 def test_what_fits_now_starts_now() -> None:
     assert start(full(more=node("b", 4))) == Estimate(Certainty.NOW, NOON)
 

@@ -53,7 +53,7 @@ def test_nothing_is_done_where_it_may_not_exec() -> None:
 
 
 def test_a_round_takes_care_of_it() -> None:
-    state = ClusterState(NOW, (), (), bare_jobs=(training(),))
+    state = ClusterState(NOW, (), (), unplanned_jobs=(training(),))
     found = steps(Plan(), state)
     assert [step.job for step in found.steps] == [KEY]
     assert found.errors == ()

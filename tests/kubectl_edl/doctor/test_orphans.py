@@ -1,11 +1,12 @@
 """Checks of objects whose Job is gone."""
 
 import json
+from datetime import timedelta
 
 from edl import contract
 from edl.writes import Json
 from tests.kubectl_edl.doctor.findings import checked, only
-from tests.kubectl_edl.stage import Stage, job
+from tests.kubectl_edl.stage import NOW, Stage, job
 
 
 def test_leftovers_are_counted_beyond_the_first_ten_and_owners_of_other_kinds_exist(
@@ -116,3 +117,31 @@ def test_the_rest_of_many_pods_without_their_job_is_listed_by_a_command_for_pods
     assert (len(pods), pods[-1]["message"]) == (11, "and 2 more like them")
     selector = "edl.dev/framework,batch.kubernetes.io/controller-uid"
     assert pods[-1]["remediation"] == f"kubectl get pods -A -l '{selector}'"
+
+
+def test_a_deleted_job_that_a_finalizer_holds_is_named(stage: Stage) -> None:
+    for name, minutes, finalizers in (
+        ("held", 3, ["foregroundDeletion", "acme.io/report"]),
+        ("waits", 3, ["foregroundDeletion"]),
+        ("fresh", 1, ["acme.io/report"]),
+    ):
+        manifest = job(name, framework="none")
+        deleted = (NOW - timedelta(minutes=minutes)).isoformat()
+        manifest["metadata"] |= {"deletionTimestamp": deleted, "finalizers": finalizers}
+        stage.create(manifest)
+    held, waits = checked(stage)["deleted"]
+    assert held["message"] == (
+        "Job default/held was deleted 3m ago, but no controller has removed acme.io/report from "
+        "its finalizers: its pods keep their capacity until then"
+    )
+    assert held["remediation"] == (
+        "if the controller that set it is gone: kubectl patch job held -n default --type=merge -p "
+        """'{"metadata":{"finalizers":null}}'"""
+    )
+    assert waits["message"] == (
+        "Job default/waits was deleted 3m ago, but objects that it owns do not terminate"
+    )
+    uid = stage.job("waits")["metadata"]["uid"]
+    assert waits["remediation"] == (
+        f"kubectl describe pods -l batch.kubernetes.io/controller-uid={uid} -n default"
+    )

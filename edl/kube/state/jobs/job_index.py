@@ -1,9 +1,9 @@
 """Training jobs with their Jobs and pods, recomputed only if something has changed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from edl.kube.cache.object_groups import ObjectGroups
 from edl.kube.cache.sorted_map import SortedMap
@@ -23,6 +23,7 @@ from edl.kube.state.jobs.training_jobs import (
     ANY_DEVICE,
     ANY_VOLUME,
     TemplateInput,
+    deleted,
     gather,
     jobs_of,
     staying,
@@ -31,6 +32,8 @@ from edl.kube.state.jobs.training_jobs import (
 from edl.model import ConflictingJob, Demand, JobKey, Selectors, TrainingJob
 
 _Facts = TypeVar("_Facts")
+_Choice: TypeAlias = Callable[[Sequence[JobFacts]], list[JobFacts]]
+"""The Jobs that form a training job, of all that name it."""
 
 
 class JobIndex:
@@ -53,7 +56,7 @@ class JobIndex:
         self._demands = PendingDemands()
         self._stale: set[JobKey] = set()
         self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
-        self._made_bare: SortedMap[JobKey, TrainingJob] = SortedMap()
+        self._made_unplanned: SortedMap[JobKey, TrainingJob] = SortedMap()
 
     def apply_job(self, change: Delta[JobFacts]) -> None:
         self._depending.apply(change)
@@ -147,20 +150,20 @@ class JobIndex:
         changes = []
         for key in sorted(self._stale):
             before = self._made.get(key)
-            if self._made.put(key, self._gathered(key)):
+            if self._made.put(key, self._gathered(key, staying)):
                 changes.append(Delta(ObjectKey(*key), before, self._made.get(key)))
-            self._made_bare.put(key, self._gathered_bare(key))
+            self._made_unplanned.put(key, self._gathered_unplanned(key))
         self._stale.clear()
         return changes
 
-    def _gathered(self, key: JobKey) -> TrainingJob | None:
-        """The training job of a key; None if no Job of it remains."""
+    def _gathered(self, key: JobKey, chosen: _Choice) -> TrainingJob | None:
+        """The training job of a key; None if none of its Jobs is chosen."""
         jobs = sorted(self._jobs.of(key).values(), key=lambda job: job.name)
         conflicting: tuple[ConflictingJob, ...] = ()
         try:
             conflicting = conflicting_jobs(key, jobs, partial(self._refusal, key))
             left_out = {conflict.uid for conflict in conflicting}
-            jobs = staying([job for job in jobs if job.uid not in left_out])
+            jobs = chosen([job for job in jobs if job.uid not in left_out])
             return gather(key, self._inputs(key, jobs, conflicting)) if jobs else None
         except Exception as error:  # noqa: BLE001 - one job must not hide all others
             first = min(jobs, key=lambda job: job.created_at)
@@ -198,10 +201,12 @@ class JobIndex:
             conflicting=conflicting,
         )
 
-    def _gathered_bare(self, key: JobKey) -> TrainingJob | None:
-        """The training job of bare pods; None if Jobs form a training job of the same name."""
+    def _gathered_unplanned(self, key: JobKey) -> TrainingJob | None:
+        """The training job of deleted Jobs or of bare pods; None if others are planned instead."""
+        if key in self._jobs:
+            return None if self._made.get(key) else self._gathered(key, deleted)
         pods = self._pods.bare.of(key)
-        if not pods or key in self._jobs:
+        if not pods:
             return None
         owned_objects = self._owned_objects.get(key, ())
         return bare_training_job(key, pods.values(), owned_objects, self._scope)
@@ -233,8 +238,8 @@ class JobIndex:
         job = self._made.get(key) if key else None
         return key is not None and not (job and uid in {one.uid for one in job.conflicting})
 
-    def bare_jobs(self) -> tuple[TrainingJob, ...]:
-        return self._made_bare.values()
+    def unplanned_jobs(self) -> tuple[TrainingJob, ...]:
+        return self._made_unplanned.values()
 
     def demands(self) -> tuple[Demand, ...]:
         """Other owners' pending pods."""

@@ -67,6 +67,11 @@ def staying(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     ]
 
 
+def deleted(jobs: Sequence[JobFacts]) -> list[JobFacts]:
+    """The Jobs if all of them are being deleted, which finalizers may delay for any time."""
+    return [*jobs] if all(job.leaving for job in jobs) else []
+
+
 def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     specs = [job.spec for job in around.jobs if job.spec]
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))

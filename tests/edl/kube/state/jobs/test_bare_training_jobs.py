@@ -120,4 +120,4 @@ def test_only_pods_that_no_job_made_are_bare(owner: tuple[str, str]) -> None:
 def test_the_same_pods_make_the_same_job_whatever_their_order() -> None:
     first, second = look(*WORKERS), look(*reversed(WORKERS))
     assert first.bare_jobs == second.bare_jobs
-    assert replace(first, bare_jobs=()) == replace(second, bare_jobs=())
+    assert replace(first, unplanned_jobs=()) == replace(second, unplanned_jobs=())

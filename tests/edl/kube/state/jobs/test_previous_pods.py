@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from edl.messages import message
 from edl.model import PodPhase
 from edl.quantities import Resources
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.manifests import job, job_pod, member
 from tests.edl.kube.state.test_observe import MNIST, look, only, snapshot
+from tests.edl.planner.plans import plan_for
 
 LEAVING = {"deletionTimestamp": manifests.CREATED}
 RUN = "batch.kubernetes.io/job-name"
@@ -105,3 +107,25 @@ def test_work_items_have_previous_pods_too() -> None:
     sweep = job("sweep", labels={"edl.dev/framework": "none", "edl.dev/job": "sweep"})
     items = pod(labels={"edl.dev/framework": "none", "edl.dev/job": "sweep", RUN: "sweep"})
     assert [*previous(items, jobs=[sweep]).values()] == [["old"]]
+
+
+def sized(name: str, **more: Any) -> Json:  # noqa: ANN401
+    labels = {"edl.dev/framework": "none", "edl.dev/job": name, "edl.dev/min": "3"}
+    found = job(name, labels=labels | {"edl.dev/max": "3"}, **more)
+    found["spec"] |= {"parallelism": 3, "completions": 3}
+    return found
+
+
+def test_a_job_may_start_once_a_finalizer_lets_a_deleted_job_go() -> None:
+    """Background deletion keeps its pods until the finalizer is gone: then they go, too."""
+    held = sized("held", suspend=False, metadata=LEAVING | {"finalizers": ["acme.io/report"]})
+    pods = [job_pod(f"h{n}", n, "held", node="n1", phase="Running") for n in range(3)]
+    nodes = [manifests.node("n1")]
+    state = look(snapshot([held, sized("next")], pods, nodes=nodes))
+    assert [job.key.name for job in state.jobs] == ["next"]
+    assert [job.key.name for job in state.deleted_jobs] == ["held"]
+    (waits,) = plan_for(state).held
+    assert message(waits.reason).startswith("Insufficient cpu: needs 3 x 1 CPU")
+    alone = look(snapshot([sized("next")], pods, nodes=nodes))
+    (others,) = plan_for(alone).held
+    assert message(others.reason).startswith("Insufficient cpu, even if no training job ran")
