@@ -34,9 +34,15 @@ class KeptCapacity:
         """By team, the sum that its child teams keep."""
         self.taken = [0 for _ in places]
         """By resource, the amount that all teams together use or keep."""
+        self.total = [0 for _ in places]
+        """By resource, the amount that all teams together keep."""
         for team in reversed(range(len(paths) if keepers else 0)):
             for index in places:
                 self._follow(team, index, 0)
+
+    def of(self, team: int, index: int) -> int:
+        """What a team keeps of a resource, with the teams below it."""
+        return self._kept[team][index]
 
     def left(self, index: int) -> int:
         """The amount of a resource that is neither used nor kept."""
@@ -53,13 +59,14 @@ class KeptCapacity:
         for index, amount in amounts:
             self._follow(team, index, amount * pods)
 
-    def taken_with(self, team: int, index: int, amount: int) -> int:
-        """`taken` of a resource if a team used this much more."""
+    def allows(self, team: int, index: int, amount: int, most: int) -> bool:
+        """Whether a team may use more: teams keep nothing then, or `taken` is at most `most`."""
         more = 0
         for ancestor in self._paths[team]:
             below, used = self._below[ancestor][index] + more, self._used[ancestor][index] + amount
             more = self._kept_of(ancestor, index, below, used) - self._kept[ancestor][index]
-        return self.taken[index] + more + amount
+        keeps = self.total[index] + more
+        return keeps == 0 or self.taken[index] + more + amount <= most
 
     def _follow(self, team: int, index: int, used: int) -> None:
         more = 0
@@ -67,6 +74,7 @@ class KeptCapacity:
             below = self._below[ancestor][index] = self._below[ancestor][index] + more
             amount = self._kept_of(ancestor, index, below, self._used[ancestor][index])
             more, self._kept[ancestor][index] = amount - self._kept[ancestor][index], amount
+        self.total[index] += more
         self.taken[index] += more + used
 
     def _kept_of(self, team: int, index: int, below: int, used: int) -> int:
@@ -79,8 +87,9 @@ class KeptCapacity:
 class LendingBound(msgspec.Struct, frozen=True, eq=False):
     """The most that may be used, or kept by teams with `lend: false`, by resource index.
 
-    That is the sum of the nodes, or what is used and kept already if that is more. It binds no
-    claim that a guarantee covers, which may be so only after replicas were evicted.
+    That is the sum of the nodes, or what is used and kept already if that is more. It binds where
+    teams keep anything, and no claim that a guarantee covers, which may be so only after replicas
+    were evicted.
     """
 
     kept: KeptCapacity
@@ -89,13 +98,13 @@ class LendingBound(msgspec.Struct, frozen=True, eq=False):
     """Whether a guarantee covers the claim, which is counted in `used`."""
 
     def holds(self) -> bool:
-        taken = self.kept.taken
-        return all(taken[index] <= most for index, most in self.most) or self.is_covered()
+        taken, total = self.kept.taken, self.kept.total
+        within = all(taken[index] <= most or not total[index] for index, most in self.most)
+        return within or self.is_covered()
 
     def holds_with(self, team: int, amounts: Amounts, pods: int) -> bool:
         """Whether it would hold with `pods` more of the claim, which no guarantee covers."""
         limits = dict(self.most)
         return all(
-            self.kept.taken_with(team, index, amount * pods) <= limits[index]
-            for index, amount in amounts
+            self.kept.allows(team, index, amount * pods, limits[index]) for index, amount in amounts
         )

@@ -101,13 +101,15 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
 
     def unlent(self) -> Quota:
         """The capacity that teams do not keep, as a quota that one more exceeds."""
-        short = [index for index, amount in self.amounts if self.balance.kept.left(index) < amount]
-        return self.balance.unlent((short or self.amounts[0])[0])
+        capacity = self.balance.kept
+        short = [index for index, amount in self.amounts if capacity.left(index) < amount]
+        refusing = [index for index in short if capacity.total[index]]
+        return self.balance.unlent((refusing or short or self.amounts[0])[0])
 
     def in_unlent(self, quota: Quota) -> int:
         """What it counts in a quota that `unlent` has made; 0 for any other quota."""
-        names, keepers = self.balance.resources, self.balance.keepers
-        if not keepers or quota.source != self.balance.unlent_source:
+        names = self.balance.resources
+        if not quota.kept_by:
             return 0
         return next((amount for index, amount in self.amounts if names[index] == quota.resource), 0)
 

@@ -60,18 +60,17 @@ class TeamUsage:
         pairs = enumerate(zip(self.resources, self._totals, strict=True))
         return frozenset(index for index, (name, most) in pairs if asked.get(name, 0) > most)
 
-    @property
-    def unlent_source(self) -> str:
-        return f"capacity beside what team {self.names[self.keepers[0]]} keeps"
-
     def unlent(self, index: int) -> Quota:
         """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
         used = sum(
             self.used[team][index] for team, parent in enumerate(self._parents) if parent < 0
         )
         most = max(self.kept.left(index) + used, 0)
-        kept_by = self.names[self.keepers[0]]
-        return Quota("", self.unlent_source, self.resources[index], most, used, kept_by=kept_by)
+        kept_by = self.names[
+            max(reversed(self.keepers), key=lambda team: self.kept.of(team, index))
+        ]
+        source = f"capacity beside what team {kept_by} keeps"
+        return Quota("", source, self.resources[index], most, used, kept_by=kept_by)
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""

@@ -7,6 +7,7 @@ from functools import partial
 from edl import reasons
 from edl.feasibility.horizon import IDLE
 from edl.model import JobKey, Reason
+from edl.model.causes.scarcity import Shortage
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, holds_nodes, why_unreserved
@@ -226,9 +227,11 @@ class GangClaims:
             return
         self.nodes.drop(gang)
         fits = self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
-        if not fits:
+        if quota.spec.kept_by or not fits:
             error = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang))
-            reason = error if is_never(error) else reason
+            # What a team keeps is the reason only where the gang would fit with it.
+            lacks = isinstance(error.about, Shortage) and error.about.fitting < gang.pods
+            reason = error if is_never(error) != fits and (lacks or not fits) else reason
         self.results.enqueue(key, reason)
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         if fits and request.fits_beside_others and self._waited_long(gang):

@@ -767,7 +767,7 @@ def test_extras_above_a_guarantee_that_is_not_lent_yield_down_to_it() -> None:
     plan = plan_for(refused)
     assert (sizes(plan), started(plan)) == ({}, {})
     assert message(plan.held[0].reason) == (
-        "exceeded capacity beside what team k keeps, requested: cpu=5, limited: cpu=8; used: cpu=8"
+        "Insufficient cpu: needs 5 x 1 CPU (worker); 4 of 5 pods fit"
     )
 
 
@@ -778,6 +778,33 @@ def test_idle_capacity_that_is_not_lent_keeps_a_borrower_waiting() -> None:
     assert (sizes(plan), started(plan)) == ({}, {})
     assert message(plan.held[0].reason) == (
         "exceeded capacity beside what team k keeps, requested: cpu=4, limited: cpu=5; used: cpu=2"
+    )
+
+
+@pytest.mark.parametrize(("kept", "idle", "most"), [(4, 0, 6), (9, 1, 4)])
+def test_a_team_that_keeps_too_little_is_not_named_for_a_full_cluster(
+    kept: int, idle: int, most: int
+) -> None:
+    """Team k uses 8 CPUs, beyond its guarantee or all but one that it keeps; b1 may grow."""
+    jobs = [
+        *of("k", running("k1", 8, 8, ["n1"] * 8), worker("k2", 4, 4)),
+        *of("b", running("b1", 4, most, ["n1"] * 4)),
+        *of("c", worker("c1", 4, 4)),
+    ]
+    state = cluster(node("n1", 12 + idle), *jobs)
+    plan = plan_for(with_teams(state, team("k", kept, lend=False), team("b"), team("c")))
+    lent = plan_for(with_teams(state, team("k", kept), team("b"), team("c")))
+    reasons = {one.job.name: one.reason for one in plan.held}
+    assert reasons == {one.job.name: one.reason for one in lent.held}
+    assert {"k2", "c1"} <= reasons.keys()
+
+
+def test_the_team_that_keeps_the_most_is_named() -> None:
+    jobs = [*of("j", running("j1", 2, 2, ["n1"] * 2)), *of("c", worker("c1", 2, 2))]
+    keepers = team("j", 2, lend=False), team("k", 5, lend=False)
+    plan = plan_for(with_teams(cluster(node("n1", 8), *jobs), *keepers, team("c")))
+    assert message(plan.held[0].reason) == (
+        "exceeded capacity beside what team k keeps, requested: cpu=2, limited: cpu=3; used: cpu=2"
     )
 
 
