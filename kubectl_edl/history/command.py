@@ -22,14 +22,15 @@ from kubectl_edl.output.report import Report
 
 _WARNINGS: Final = 10
 _EVICTIONS: Final = 3
-_EVICTED: Final = "TaintManagerEviction"
-"""The reason of Normal Events about an eviction by a NoExecute taint, or its cancellation."""
+_EVICTED: Final = frozenset({"TaintManagerEviction", "Preempted"})
+"""The reasons of Normal Events about an eviction: by a NoExecute taint, or its cancellation, or by
+kube-scheduler for a pod of higher priority."""
 _HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
 The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
 50 operations of each role, until its Job is deleted. It is followed by the last ten Warning Events
-about its Jobs and pods, and the last three evictions by taints, as from a lost node;
-kubectl edl events shows the others.
+about its Jobs and pods, and the last three evictions by taints, as from a lost node, or by
+kube-scheduler for pods of higher priority; kubectl edl events shows the others.
 Earlier training jobs of the same name are not shown.
 
 \b
@@ -86,7 +87,7 @@ def _gaps(job: TrainingJob) -> Iterator[str]:
 
 def _shown(seen: Iterable[EventFacts]) -> list[EventFacts]:
     """The last Warning Events and evictions: a lost node may evict hundreds of pods at once."""
-    chosen = _distinct(event for event in seen if event.warning or event.reason == _EVICTED)
+    chosen = _distinct(event for event in seen if event.warning or event.reason in _EVICTED)
     warnings = [event for event in chosen if event.warning]
     evictions = [event for event in chosen if not event.warning]
     return sorted([*warnings[-_WARNINGS:], *evictions[-_EVICTIONS:]], key=lambda one: one.order)

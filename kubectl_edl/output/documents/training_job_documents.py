@@ -101,7 +101,7 @@ class TrainingJobHistoryDocument(TypedDict):
     operations: Annotated[list[OperationDocument], "The last 50 of each role, the newest last."]
     warnings: Annotated[
         list[EventSummaryDocument],
-        "The last ten Warning Events, and the last three evictions by taints of nodes.",
+        "The last ten Warning Events, and the last three evictions, by taints or by preemption.",
     ]
 
 

@@ -228,6 +228,7 @@ def test_pods_that_lost_their_node_follow_the_operations(stage: Stage) -> None:
     for reason, message, minutes in (
         ("NodeNotReady", "Node is not ready", 9),
         ("TaintManagerEviction", "Marking for deletion Pod default/mnist-worker-2-abcde", 4),
+        ("Preempted", "Preempted by pod 1f-2e on node node-1", 2),
         ("Scheduled", "Successfully assigned default/mnist-worker-2-abcde to node-1", 30),
     ):
         lost = event("mnist-worker-2-abcde", reason, message, minutes_ago=minutes)
@@ -237,6 +238,7 @@ def test_pods_that_lost_their_node_follow_the_operations(stage: Stage) -> None:
     assert [line.split()[:4] for line in below.splitlines()[1:]] == [
         ["9m", "Warning", "NodeNotReady", "Pod/mnist-worker-2-abcde"],
         ["4m", "Normal", "TaintManagerEviction", "Pod/mnist-worker-2-abcde"],
+        ["2m", "Normal", "Preempted", "Pod/mnist-worker-2-abcde"],
     ]
 
 
