@@ -131,12 +131,16 @@ class _Done(NamedTuple):
 
 
 def _operation(role: Role, resize: Resize | None, now: datetime) -> _Done | None:
-    """The operation of this round: at most one, as a removal includes its scale-down."""
+    """The operation of this round: at most one, as a removal includes its scale-down.
+
+    A scale-up is none of those: beside it, pods that the plan takes off nodes go unrecorded.
+    """
     after = resize.after if resize else role.status.size
     if scale_deadline.is_overdue(role, now):
         before = role.status.size if role.request.replicas is None else role.request.replicas
         return _Done(Operation.FAILED, before, after, scale_deadline.revert_reason(role))
-    if pod_removal.requested_removals(role):
+    grows = resize is not None and resize.after > resize.before and role.request.drain_reason
+    if pod_removal.requested_removals(role) and not grows:
         why = (
             resize.reason
             if resize and role.request.drain_reason

@@ -389,6 +389,19 @@ def test_a_pod_that_a_plan_takes_off_its_node_is_recorded_with_the_reason_of_the
     assert [event.reason for event in step.events] == ["IdleCapacity"]
 
 
+def test_a_scale_up_beside_a_move_is_recorded_as_a_scale_up() -> None:
+    job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
+    leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("node n1 goes"))
+    grown = Resize(KEY, "worker", 1, 3, because("3 of 3 fit"))
+    (step,), _ = upkeep(with_drained_pods(job, {(KEY, "worker"): leaving}), [grown], NOW)
+    told = [
+        notes[contract.HISTORY] or ""
+        for notes in map(written, patches(step))
+        if contract.HISTORY in notes
+    ]
+    assert [text.partition(" ")[2] for text in told] == ["ScaledUp 1 3 IdleCapacity 3 of 3 fit"]
+
+
 def test_what_is_cleared_for_a_pod_of_few_nodes_is_counted_on_the_job() -> None:
     job = training(role("ps", pods=pods("ps", [0])), role("worker", 1, 3, pods=pods("worker", [0])))
     leaving = Drain(KEY, "worker", ("mnist-worker-0-abcde",), because("makes room"), ("n1",))
