@@ -19,7 +19,8 @@ def check(
     form: ManifestReader, framework: Framework, bounds: RoleBounds, all_roles: Sequence[RoleBounds]
 ) -> None:
     if form.is_pod:
-        _check_pod(form, bounds, all_roles)
+        if framework.ranked:
+            _check_pod(form, bounds, all_roles)
     else:
         _check_job(form, framework, bounds, all_roles)
         _check_template(form, framework, bounds.role)

@@ -109,3 +109,9 @@ def test_bare_pods_find_each_other_by_the_training_jobs_name() -> None:
     found = findings(pod(framework="tensorflow", annotations={"size": "2"}))
     what, allowed = "a bare pod finds its peers by it", "write the same name on each of them"
     assert found == (Finding(label("job"), what, allowed),)
+
+
+def test_a_bare_work_item_needs_no_name_as_it_has_no_peers() -> None:
+    sized = pod(framework="none", min="1", max="3")
+    assert parse(sized).job == sized["metadata"]["name"]
+    assert parse(changed(pod(framework="none"), "metadata name", None)).job == ""
