@@ -36,8 +36,7 @@ def ending(job: TrainingJob) -> JobEnd | None:
 
     A Job fails when its retries are used up; the training job could never complete without it. A
     leader that is complete at size 0 does not count: `edl.steps.finish` ended that Job because
-    another role failed. Once the leader's Job is deleted, those that it ended say how; so does one
-    that has completed by itself, as a job that lacks a role starts no other.
+    another role failed. Once the leader's Job is deleted, those that it ended say how.
     """
     if len(job.live) == len(job.roles):
         return None
@@ -48,8 +47,7 @@ def ending(job: TrainingJob) -> JobEnd | None:
     if failed or decided or job.live:
         return decided or (JobEnd.FAILED if failed else None)
     reasons_of_end = (role.record.reason for role in job.roles)
-    completed = JobEnd.COMPLETE if any(role.status.size for role in job.roles) else None
-    return next((_ENDS[code] for code in reasons_of_end if code in _ENDS), completed)
+    return next((_ENDS[code] for code in reasons_of_end if code in _ENDS), None)
 
 
 def blocked(job: TrainingJob) -> Reason | None:

@@ -45,9 +45,7 @@ def done(found: Role, how: JobEnd = JobEnd.COMPLETE, size: int | None = None) ->
         ([done(CHIEF), done(WORKER)], {}, Phase.SUCCEEDED),
         ([done(CHIEF, JobEnd.FAILED), done(WORKER)], {}, Phase.FAILED),
         ([CHIEF, done(WORKER)], {}, Phase.RUNNING),
-        ([done(WORKER)], {"missing": ("chief",)}, Phase.SUCCEEDED),
-        ([done(WORKER, size=0)], {"missing": ("chief",)}, Phase.INCOMPLETE),
-        ([waiting(CHIEF), done(WORKER)], {}, Phase.QUEUED),
+        ([done(WORKER)], {"missing": ("chief",)}, Phase.INCOMPLETE),
     ],
 )
 def test_a_phase_is_read_off_the_roles(
