@@ -180,6 +180,10 @@ class PassResults:
             if claim.key and not self.claimed_quota.get(claim.key, NOT_COUNTED).within_quota():
                 self.defer(claim.key, reason)
 
+    def victims_of(self, key: JobKey) -> set[JobKey]:
+        """The jobs that are stopped for a gang."""
+        return {job for job, why in self.suspended.items() if _is_for(why, key)}
+
     def _give_back(self, claim: PipelinedPods, reason: Reason) -> None:
         """Let running jobs keep what they would yield to a claim, the last one first.
 
@@ -200,7 +204,7 @@ class PassResults:
 
         Quotas count the replicas of these, whose roles are no longer planned, instead of the gang.
         """
-        victims = {job for job, why in self.suspended.items() if _is_for(why, key)}
+        victims = self.victims_of(key)
         self.suspended = {job: why for job, why in self.suspended.items() if job not in victims}
         self.claimed_quota.pop(key, NOT_COUNTED).release(FUTURE_IDLE)
         stopped = (self.preempted.get(job, ()) for job in victims)

@@ -81,7 +81,9 @@ def test_a_client_that_changes_a_selector_is_named_until_it_is_applied_again(
         shell.cluster.kubectl(*words, json.dumps(change), "--field-manager=admissionsenforcer")
         found = checks(shell)["webhook-configuration"]
         assert found["result"] == "warning"
-        assert '"admissionsenforcer" has changed namespaceSelector of jobs.' in found["message"]
+        assert (
+            '"admissionsenforcer" has changed namespaceSelector of namespaces.' in found["message"]
+        )
     finally:
         apply_manifests(installation, force=True)
     assert checks(shell)["webhook-configuration"]["result"] == "ok"

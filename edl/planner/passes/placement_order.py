@@ -10,7 +10,7 @@ Nor do jobs yield to a gang while ungated pods ahead of it could take the capaci
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
@@ -42,6 +42,8 @@ class PlacementOrder:
     _displacement: Displacement = field(init=False)
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods, by class, that kube-scheduler has yet to bind."""
+    _victims: list[RoleAllocation] = field(default_factory=list)
+    """Roles whose jobs are stopped for claims that have yet to be checked, or run on after all."""
     _gated: Counter[PodClass] = field(default_factory=Counter)
     """Gated pods on idle capacity that are not bound, by class."""
     _jobs_ahead: JobsAhead = field(init=False)
@@ -107,7 +109,10 @@ class PlacementOrder:
         clears = any(claim.clears for claim in self.results.pipelined)
         if not (creates or clears or self._restarts):
             return False
-        self._ahead = pending_ungated_pods(self.snapshot, self.snapshot.unsettled)
+        evicted = chain.from_iterable(self.results.preempted.values())
+        self._victims = [*dict.fromkeys(role for role, _ in evicted)]
+        unsettled = [*self.snapshot.unsettled, *self._victims]
+        self._ahead = pending_ungated_pods(self.snapshot, unsettled)
         self._gated = pending_gated_pods(self.snapshot)
         return bool(creates or self._ahead or (self._restarts and self.results.waiting))
 
@@ -139,6 +144,8 @@ class PlacementOrder:
                 self._jobs_ahead.add(served.key, served.pods)
         while left:
             self._claim(precedence, *left.popleft())
+        self._leave(self.results.suspended)
+        self.snapshot.unsettled += self._victims
         self._queue_deferred()
 
     def _precedence(
@@ -196,20 +203,23 @@ class PlacementOrder:
         if claim.key is None:
             return
         classes = [request.pod_class for request in claim.requests]
-        if claim.clears and precedence.takes(index, self._ahead, {}):
-            stopped = self.results.suspended
+        victims = self.results.victims_of(claim.key) if claim.clears else ()
+        ahead = self._ahead - self._late_pods(victims)
+        if claim.clears and precedence.takes(index, ahead, {}):
             self.results.defer(claim.key, self._jobs_ahead.why_behind(classes))
-            self._run_on(job for job in stopped if job not in self.results.suspended)
+        else:
+            self._leave(victims)
         self._jobs_ahead.add(claim.key, classes)
 
-    def _run_on(self, jobs: Iterable[JobKey]) -> None:
-        """Count the pods without a node of jobs that stop for no claim any longer."""
-        evicted = chain.from_iterable(self.results.preempted.get(job, ()) for job in jobs)
-        roles = dict.fromkeys(role for role, _ in evicted)
-        waiting = [role for role in roles if role.unscheduled]
-        self.snapshot.unsettled += waiting
-        self._ahead += pending_ungated_pods(self.snapshot, waiting)
-        self._jobs_ahead.add_roles(waiting)
+    def _late_pods(self, victims: Container[JobKey]) -> Counter[PodClass]:
+        """Pods of these victims that kube-scheduler has yet to bind, if the jobs run on."""
+        roles = (role for role in self._victims if role.job.key in victims)
+        return pending_ungated_pods(self.snapshot, roles)
+
+    def _leave(self, victims: Container[JobKey]) -> None:
+        """Count no pods of victims that are stopped."""
+        self._ahead -= self._late_pods(victims)
+        self._victims = [role for role in self._victims if role.job.key not in victims]
 
     def _grow(self, growing: Sequence[RoleAllocation], claims: Sequence[PipelinedPods]) -> None:
         if not growing:
@@ -247,7 +257,8 @@ class PlacementOrder:
 
     def _unsettled(self, classes: Container[PodClass]) -> Iterator[RoleAllocation]:
         """Roles with pods of these classes that kube-scheduler has yet to bind."""
-        return (role for role in self.snapshot.unsettled if role.pod_class in classes)
+        unsettled = (*self.snapshot.unsettled, *self._victims)
+        return (role for role in unsettled if role.pod_class in classes)
 
     def _defer(self, start: Start, reason: Reason) -> PipelinedPods:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan.

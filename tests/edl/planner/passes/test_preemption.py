@@ -1,5 +1,6 @@
 """Whole gangs make room for a higher priority, only when switched on, and never in vain."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.messages import message
-from edl.model import ClusterState, JobKey, ResizePolicy, TrainingJob
+from edl.model import ClusterState, JobKey, Node, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
@@ -130,21 +131,32 @@ def test_no_claim_waits_for_pods_of_its_own_victim() -> None:
     assert held(plan)["high"] == reasons.leaving(2, [JobKey("ns", "low")])
 
 
-def test_pods_of_a_victim_count_again_once_its_claim_waits() -> None:
-    """`small` may take what `low` would yield, so `low` runs on, and needs node c for itself."""
+def zones(a: int, b: int) -> Sequence[Node]:
+    """Nodes a and b of zone a with these CPUs, and c of zone c with 3."""
+    of_a = {"zone": "a"}
+    return node("a", a, labels=of_a), node("b", b, labels=of_a), node("c", 3, labels={"zone": "c"})
+
+
+def test_a_start_ahead_of_a_claim_leaves_its_node_to_a_victim_that_may_run_on() -> None:
+    """If `small` started now, and `high` waited for it, `low` would run on without node c."""
+    low = with_late_pod(fixed("low", 2, shape=shape(3), on=["a", "c"]))
+    small = fixed("small", 1, priority=3, shape=shape(1))
+    high = fixed("high", 1, priority=2, shape=shape(5, node_selector=(("zone", "a"),)))
+    plan = plan_for(cluster(*zones(5, 1), low, small, high), PREEMPT)
+    assert (started(plan), list(suspended(plan))) == ({}, ["low"])
+    assert held(plan)["small"] == reasons.placed_after([JobKey("ns", "low")])
+
+
+def test_pods_of_a_victim_count_for_starts_behind_its_claim_if_that_waits() -> None:
+    """A pod of `busy` may take what `low` would yield, so `low` runs on, and needs node c."""
     on_a, on_c = (("zone", "a"),), (("zone", "c"),)
-    state = cluster(
-        node("a", 5, labels={"zone": "a"}),
-        node("b", 1, labels={"zone": "a"}),
-        node("c", 3, labels={"zone": "c"}),
-        with_late_pod(fixed("low", 2, shape=shape(3), on=["a", "c"])),
-        fixed("small", 1, priority=3, shape=shape(1, node_selector=on_a)),
-        fixed("high", 1, priority=2, shape=shape(5, node_selector=on_a)),
-        fixed("other", 1, priority=1, shape=shape(1, node_selector=on_c)),
-    )
+    low = with_late_pod(fixed("low", 2, shape=shape(3), on=["a", "c"]))
+    busy = fixed("busy", 2, priority=3, shape=shape(1, node_selector=on_a), on=["b", "b"])
+    high = fixed("high", 1, priority=2, shape=shape(3, node_selector=on_a))
+    other = fixed("other", 1, priority=1, shape=shape(1, node_selector=on_c))
+    state = cluster(*zones(3, 2), low, with_late_pod(busy), high, other)
     plan = plan_for(state, PREEMPT)
-    assert (list(started(plan)), suspended(plan)) == (["small"], {})
-    assert held(plan)["high"] == reasons.placed_after([JobKey("ns", "small")])
+    assert (started(plan), suspended(plan)) == ({}, {})
     assert held(plan)["other"] == reasons.placed_after([JobKey("ns", "low")])
 
 
