@@ -1,12 +1,10 @@
 """The least time between two resizes of a role."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Final
 
 from edl import contract
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import mode_of
 from edl.frameworks.base import NO_STALL, Cooldown
 from edl.model import Restart, Role, TrainingJob
 
@@ -22,7 +20,8 @@ def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:
     """The job's own cooldown, else the longer of its framework's default and `usual`."""
     if job.cooldown:
         return Cooldown(job.cooldown, contract.COOLDOWN)
-    default = _default(job.framework, job.mode, tuple(role.name for role in job.roles))
+    mode = mode_of(job)
+    default = mode.cooldown if mode else None
     if default == NO_STALL:
         return Cooldown(usual, after_growth=after_growth(usual))
     return default if default and default.least > usual else Cooldown(usual)
@@ -31,13 +30,6 @@ def cooldown(job: TrainingJob, usual: timedelta) -> Cooldown:
 def after_growth(usual: timedelta) -> timedelta:
     """The least time between two scale-ups of a role whose scale-ups stall no replica."""
     return usual * _AFTER_GROWTH
-
-
-@lru_cache(maxsize=1024)
-def _default(framework: str, mode: str, roles: Sequence[str]) -> Cooldown | None:
-    entry = FRAMEWORKS.get(framework)
-    chosen = entry.mode(mode, roles) if entry else None
-    return chosen.cooldown if chosen else None
 
 
 def resized_at(job: TrainingJob, role: Role) -> datetime | None:

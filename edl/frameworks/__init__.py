@@ -1,6 +1,7 @@
 """The frameworks, in the order in which messages list them."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from edl import contract
@@ -19,35 +20,40 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 }
 
 
-def resizing(framework: str, mode: str, roles: Sequence[str]) -> ResizePolicy | None:
-    """How a training job of these roles is resized.
-
-    None for an unknown framework, and for a mode that it does not have.
-    """
-    chosen = _mode(framework, mode, roles)
-    return chosen.resizing if chosen else None
+def mode_of(job: JobSpec | TrainingJob) -> Mode | None:
+    """The job's mode; None for an unknown framework, and for a mode that it does not have."""
+    return _mode(job.framework, job.mode, job.role_names)
 
 
-def resizes(job: TrainingJob, role: str) -> bool:
-    """Whether the framework resizes this role if its max is above its min."""
-    mode = _mode_of(job)
-    kind = FRAMEWORKS[job.framework].kinds.get(role) if mode else None
-    return bool(mode and mode.resizing is not ResizePolicy.FIXED and kind and kind.resizable)
-
-
-def _mode(framework: str, name: str, roles: Sequence[str]) -> Mode | None:
+@lru_cache(maxsize=1024)
+def _mode(framework: str, name: str, roles: tuple[str, ...]) -> Mode | None:
     entry = FRAMEWORKS.get(framework)
     return entry.mode(name, roles) if entry else None
 
 
-def _mode_of(job: TrainingJob) -> Mode | None:
-    return _mode(job.framework, job.mode, [role.name for role in job.roles])
+def resizing(job: TrainingJob) -> ResizePolicy:
+    """How its resizable roles are resized; never without a known mode."""
+    mode = mode_of(job)
+    return mode.resizing if mode else ResizePolicy.FIXED
+
+
+def resizes(job: TrainingJob, role: str) -> bool:
+    """Whether the framework resizes this role if its max is above its min."""
+    if resizing(job) is ResizePolicy.FIXED:
+        return False
+    kind = FRAMEWORKS[job.framework].kinds.get(role)
+    return kind is not None and kind.resizable
+
+
+def peer_access(job: JobSpec | TrainingJob) -> PeerAccess | None:
+    """What the job's pods need to reach each other, beside their addresses."""
+    mode = mode_of(job)
+    return mode.peers if mode else None
 
 
 def restarts_together(job: TrainingJob) -> bool:
     """Whether every resize restarts all pods of the job."""
-    mode = _mode_of(job)
-    return mode is not None and mode.resizing is ResizePolicy.RESTART
+    return resizing(job) is ResizePolicy.RESTART
 
 
 def interdependent(job: TrainingJob) -> tuple[Role, ...]:
@@ -60,8 +66,7 @@ def interdependent(job: TrainingJob) -> tuple[Role, ...]:
 
 def needs_all_ranks(spec: JobSpec) -> bool:
     """Whether the training job cannot go on once a rank of this role has failed for good."""
-    framework = FRAMEWORKS[spec.framework]
-    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    framework, mode = FRAMEWORKS[spec.framework], mode_of(spec)
     if mode is None or framework.kinds[spec.role].apart:
         return False
     return mode.resizing is ResizePolicy.RESTART or (
@@ -71,21 +76,8 @@ def needs_all_ranks(spec: JobSpec) -> bool:
 
 def needs_minimum(job: TrainingJob) -> bool:
     """Whether the remaining pods cannot train while pods of the minimum are missing."""
-    mode = _mode_of(job)
+    mode = mode_of(job)
     return mode is not None and mode.name == FRAMEWORKS[job.framework].rendezvous_mode
-
-
-def needs_placement(framework: str, mode: str, roles: Sequence[str]) -> bool:
-    """Whether the plan itself assigns nodes to the pods of such a training job.
-
-    It does where pods are useful only together: a job of several roles, or one whose processes all
-    restart for a new size or get each other's addresses at the start. A single role that runs at
-    any size needs no assignment.
-    """
-    chosen = _mode(framework, mode, roles)
-    return chosen is not None and (
-        len(roles) > 1 or chosen.members_at_start or chosen.resizing is ResizePolicy.RESTART
-    )
 
 
 def is_ranked(job: Json) -> bool:
@@ -96,14 +88,12 @@ def is_ranked(job: Json) -> bool:
 
 def is_leader(spec: JobSpec) -> bool:
     """Whether the end of this role is the end of the training job."""
-    roles = [bounds.role for bounds in spec.all_roles]
-    return FRAMEWORKS[spec.framework].completion_role(roles) == spec.role
+    return FRAMEWORKS[spec.framework].completion_role(spec.role_names) == spec.role
 
 
 def execs(spec: JobSpec) -> bool:
     """Whether pods of this role run commands in other pods, for which they need RBAC."""
-    mode = _mode(spec.framework, spec.mode, [bounds.role for bounds in spec.all_roles])
-    return bool(mode and mode.peers is PeerAccess.EXEC) and is_leader(spec)
+    return peer_access(spec) is PeerAccess.EXEC and is_leader(spec)
 
 
 def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Iterator[Finding]:
@@ -111,8 +101,7 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
 
     Users grant the rights of an `account` of their own themselves.
     """
-    roles = [bounds.role for bounds in spec.all_roles]
-    mode = _mode(spec.framework, spec.mode, roles)
+    roles, mode = spec.role_names, mode_of(spec)
     if mode is None or mode.right is None or mode.right not in rights:
         return
     binds = mode.right is ModeRight.ROLEBINDINGS
@@ -130,12 +119,6 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
         (f"one of {', '.join(others)}" if others else "ask an administrator for it")
         + (", or an account of your own in each pod template" if binds else ""),
     )
-
-
-def needs_kubexec(job: TrainingJob) -> bool:
-    """Whether the job's namespace must allow its launcher to exec into workers."""
-    mode = _mode_of(job)
-    return bool(mode and mode.peers is PeerAccess.EXEC)
 
 
 def is_service(spec: JobSpec) -> bool:

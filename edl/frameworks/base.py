@@ -167,6 +167,16 @@ class Mode(msgspec.Struct, frozen=True):
         required = {*self.needed, self.role} - {""}
         return required <= given and (not self.roles or given <= set(self.roles))
 
+    def needs_placement(self, roles: Sequence[str]) -> bool:
+        """Whether the plan itself assigns nodes to the pods of a job of these roles.
+
+        It does where pods are useful only together: a job of several roles, or one whose processes
+        all restart for a new size or get each other's addresses at the start. A single role that
+        runs at any size needs no assignment.
+        """
+        together = self.members_at_start or self.resizing is ResizePolicy.RESTART
+        return len(roles) > 1 or together
+
     @property
     def right(self) -> ModeRight | None:
         """What the reconciler must be allowed to create for jobs in this mode."""

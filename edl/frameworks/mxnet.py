@@ -48,8 +48,7 @@ def _widest_cluster(spec: JobSpec) -> str:
 
 def _mx_config(spec: JobSpec, cluster: str) -> Env:
     # Composed as text: the kubelet expands the index to a number and the cluster to JSON.
-    roles = sorted(bounds.role for bounds in spec.all_roles)
-    keys = {role: _SERVER_KEY if role == _TUNER_SERVER else "" for role in roles}
+    keys = {role: _SERVER_KEY if role == _TUNER_SERVER else "" for role in sorted(spec.role_names)}
     labels = json.dumps(keys, separators=(",", ":"))
     return Env(
         "MX_CONFIG",

@@ -52,8 +52,7 @@ _ETCD: Final = (
 
 
 def describe(spec: JobSpec) -> Needs:
-    tolerant = any(bounds.role == _MASTER for bounds in spec.all_roles)
-    master = spec.role == _MASTER
+    tolerant, master = _MASTER in spec.role_names, spec.role == _MASTER
     image = spec.setting(contract.ETCD_IMAGE)
     return Needs(
         env=_env(spec, tolerant=tolerant),

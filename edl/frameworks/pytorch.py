@@ -84,7 +84,7 @@ def _worker(spec: JobSpec) -> Needs:
 
 def _meeting(spec: JobSpec) -> tuple[str, str]:
     """The store's host, and the value of PET_RDZV_CONF."""
-    if any(bounds.role == _RENDEZVOUS for bounds in spec.all_roles):
+    if _RENDEZVOUS in spec.role_names:
         (host,) = addresses.hosts(spec, _RENDEZVOUS, 1)
         return host, f"{_LAST_CALL},is_host=0"
     if spec.rank is not None:

@@ -70,7 +70,7 @@ def describe(spec: JobSpec) -> Needs:
             Env(contract.CLUSTER_ENV, annotation=contract.CLUSTER),
             Env(contract.TF_CONFIG_ENV, _tf_config(spec.role, _CLUSTER)),
         )
-    decider = FRAMEWORK.completion_role([bounds.role for bounds in spec.all_roles])
+    decider = FRAMEWORK.completion_role(spec.role_names)
     return Needs(
         env=env, ports=((_PORT_NAME, spec.port),), first_decides=spec.role == decider == _WORKER
     )

@@ -76,6 +76,10 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     conflicting: tuple[ConflictingJob, ...] = ()
     """Jobs with its `edl.dev/job` that its roles conflict with: no plan includes them."""
 
+    @cached_property
+    def role_names(self) -> tuple[str, ...]:
+        return tuple(role.name for role in self.roles)
+
     @property
     def absent(self) -> tuple[str, ...]:
         """Its missing roles of which no Job exists, not even one that is left out."""

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from edl.frameworks import FRAMEWORKS, needs_placement
+from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode
 from edl.model import (
     JobKey,
@@ -95,14 +95,12 @@ def _role(kind: Workload, of: RoleContext, role: WorkloadRole, job: str, items: 
         status=RoleStatus(
             size=role.min, suspended=True, remaining=None if framework.ranked else items
         ),
-        template=PodTemplate(shape=role.shape, gated=_gated(kind, all_roles)),
+        template=PodTemplate(shape=role.shape, gated=_gated(kind, mode, names)),
     )
 
 
-def _gated(kind: Workload, all_roles: Sequence[WorkloadRole]) -> bool:
-    roles = [role.role for role in all_roles]
-    together = needs_placement(kind.framework, kind.mode, roles)
-    return kind.gated and (together or bool(kind.topology))
+def _gated(kind: Workload, mode: Mode, roles: Sequence[str]) -> bool:
+    return kind.gated and (mode.needs_placement(roles) or bool(kind.topology))
 
 
 def _resizing(framework: Framework, mode: Mode, role: WorkloadRole) -> ResizePolicy:

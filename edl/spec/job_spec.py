@@ -159,5 +159,9 @@ class JobSpec(msgspec.Struct, frozen=True):
     settings: tuple[tuple[str, str], ...] = ()
     """The framework's own annotations; absent ones have their defaults."""
 
+    @property
+    def role_names(self) -> tuple[str, ...]:
+        return tuple(bounds.role for bounds in self.all_roles)
+
     def setting(self, annotation: str) -> str:
         return dict(self.settings)[annotation]

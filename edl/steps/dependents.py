@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, peer_access
 from edl.frameworks.base import PeerAccess
 from edl.model import ObjectRef, Owner, PodPhase, Role, TrainingJob
 from edl.planner.disruption_budgets import min_available, protected_size
@@ -73,12 +73,12 @@ def _wanted(job: TrainingJob, unprotected: Collection[str]) -> Iterator[tuple[Ob
             yield ObjectRef("Service", namespace, name), partial(_first, role)
     for role in jobs:
         yield from _of_role(job, role, protected=role.name not in unprotected)
-    mode = framework.mode(job.mode, [role.name for role in job.roles])
+    peers = peer_access(job)
     for role in jobs:
-        if role.name == _LAUNCHER and mode and mode.peers is PeerAccess.EXEC:
+        if role.name == _LAUNCHER and peers is PeerAccess.EXEC:
             name = addresses.launcher_account(job.key.name)
             yield from _rights(job, [role], name, contract.LAUNCHER_CLUSTER_ROLE)
-    if mode and mode.peers is PeerAccess.LABELS and jobs:
+    if peers is PeerAccess.LABELS and jobs:
         name = addresses.peers_account(job.key.name)
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
 
@@ -196,7 +196,7 @@ have found the old job's Secret just before it was garbage collected."""
 
 def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
     """Creates the Secret of a training job whose mode needs one."""
-    if not _needs_keys(job):
+    if peer_access(job) is not PeerAccess.SSH:
         return ()
     target = ObjectRef("Secret", job.key.namespace, addresses.ssh_secret(job.key.name))
     return (CreateKeys(target, owned(job, target, {"type": "Opaque"})),)
@@ -204,7 +204,7 @@ def keys(job: TrainingJob) -> tuple[CreateKeys, ...]:
 
 def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
     """Creates the Secret again, while pods may be waiting for it."""
-    if not _needs_keys(job):
+    if peer_access(job) is not PeerAccess.SSH:
         return ()
     pods = (pod for role in job.live for pod in role.status.pods if not pod.terminating)
     waiting = any(
@@ -212,10 +212,3 @@ def missed_keys(job: TrainingJob, now: datetime) -> tuple[CreateKeys, ...]:
         for pod in pods
     )
     return keys(job) if waiting else ()
-
-
-def _needs_keys(job: TrainingJob) -> bool:
-    return any(
-        mode.peers is PeerAccess.SSH and mode.name == job.mode
-        for mode in FRAMEWORKS[job.framework].modes
-    )

@@ -16,7 +16,7 @@ import msgspec
 from edl import contract, reasons
 from edl.annotations import leaving_workers
 from edl.annotations.time_text import timestamp
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, mode_of
 from edl.model import Leaving, Pod, Role, TrainingJob
 from edl.planner.plan import Resize
 from edl.spec import addresses
@@ -262,7 +262,7 @@ def _reminder(job: TrainingJob, pod: Pod, now: datetime) -> Patch:
 
 def newcomer_role(job: TrainingJob) -> str:
     """The role whose pods get NEW_WORKER; "" if none do."""
-    mode = FRAMEWORKS[job.framework].mode(job.mode, [role.name for role in job.roles])
+    mode = mode_of(job)
     return mode.newcomers if mode else ""
 
 

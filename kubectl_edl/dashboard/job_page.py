@@ -129,8 +129,7 @@ class JobPages:
         if snapshot.state is None:
             job, published, source = self._in_namespace(job, now)
         pods, no_pods = read_if_allowed(lambda: pods_of(cluster, job), "why pods wait is missing")
-        roles = tuple(role.name for role in job.roles)
-        given = ExplanationInput(job, roles, pods, by, snapshot.state, published, now)
+        given = ExplanationInput(job, job.role_names, pods, by, snapshot.state, published, now)
         explained, hints = read_explanation(self.cli, self.connection, given)
         why = {pod.name: pod.why for pod in explained.waiting_pods}
         why |= {pod.name: pod.why for pod in failed_pods(pods)}

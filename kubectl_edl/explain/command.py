@@ -87,7 +87,7 @@ def _report(
     state, no_state = _cluster(cli, connection, by.settings)
     published, source = (None, ()) if state else published_view(connection, job, now)
     named = named_role(name, job)
-    roles = (named,) if named else tuple(role.name for role in job.roles)
+    roles = (named,) if named else job.role_names
     given = ExplanationInput(job, roles, pods, by, state, published, now)
     explained, hints = read_explanation(cli, connection, given)
     leader_hints = by.hints if state else reconciler_lease.unattended(connection, now)

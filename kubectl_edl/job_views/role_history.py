@@ -100,10 +100,12 @@ class PastOperation:
 
 def past(job: TrainingJob) -> tuple[PastOperation, ...]:
     """The operations, oldest first; one that is not finished has the phase of the job."""
-    order = [role.name for role in job.roles]
     role_entries = merge(*map(_role_entries, job.roles), key=attrgetter("at"))
     groups = _together(role_entries)
-    merged = [_merged(sorted(group, key=lambda entry: order.index(entry.role))) for group in groups]
+    merged = [
+        _merged(sorted(group, key=lambda entry: job.role_names.index(entry.role)))
+        for group in groups
+    ]
     return (*_current(job, merged), *_end(job))
 
 

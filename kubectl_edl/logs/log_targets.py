@@ -94,7 +94,7 @@ def sources(job: TrainingJob, pods: Iterable[Json], asked: LogOptions) -> tuple[
 
 
 def _chosen_roles(job: TrainingJob, names: Sequence[str]) -> list[Role]:
-    roles = [role.name for role in job.roles] + list(job.missing)
+    roles = [*job.role_names, *job.missing]
     for name in names:
         if name not in roles:
             one_of = ", ".join(roles)

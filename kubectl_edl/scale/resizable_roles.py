@@ -24,14 +24,10 @@ def chosen_role(job: TrainingJob, named: str) -> Role:
     names = ", ".join(roles)
     name = job.key.name
     if not roles:
-        why = (
-            problem_text(job)
-            or f"{job.framework}, roles {', '.join(role.name for role in job.roles)}"
-        )
+        why = problem_text(job) or f"{job.framework}, roles {', '.join(job.role_names)}"
         raise Refused(f"{name}: it has no role that can be resized ({why})")
     if named and named not in roles:
-        is_there = named in [role.name for role in job.roles]
-        what = "is never resized" if is_there else "is not one of its roles"
+        what = "is never resized" if named in job.role_names else "is not one of its roles"
         raise Refused(f"{name}: {named} {what}; --role is one of {names}")
     if len(roles) < len(resizable_roles(job)):  # a Job of each cannot be told from the other
         raise Refused(f"{name} is not resized: {problem_text(job)}")

@@ -56,7 +56,7 @@ def check(job: TrainingJob) -> Pod:
     """The running launcher pod; raises Refused if there is none."""
     launchers = [role for role in job.roles if role.name == "launcher"]
     if not launchers:
-        roles = ", ".join(role.name for role in job.roles)
+        roles = ", ".join(job.role_names)
         raise Refused(
             f"{job.key.name}: --script runs in a launcher, and {job.framework} has none ({roles})"
         )

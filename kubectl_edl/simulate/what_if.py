@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from edl.forecast.remaining_work import left
 from edl.frameworks import resizing
 from edl.messages.scarcity_messages import listed
-from edl.model import ClusterState, Node, ResizePolicy, Role, TrainingJob
+from edl.model import ClusterState, Node, Role, TrainingJob
 from edl.model.nodes import HOSTNAME
 from edl.planner.decision_limits import Limits
 from edl.quantities import CPU, MEMORY, PODS, Resources, amount_text
@@ -180,14 +180,14 @@ def _check(job: TrainingJob, setting: str) -> None:
 
 def _resized(job: TrainingJob, change: Callable[[Role], Role]) -> TrainingJob:
     """Change the roles with min < max, or else the leader roles."""
-    how = resizing(job.framework, job.mode, [role.name for role in job.roles])
+    how = resizing(job)
     elastic = {role.name for role in job.roles if role.spec.min < role.spec.max}
     chosen = elastic or {role.name for role in job.roles if role.spec.is_leader}
 
     def changed(role: Role) -> Role:
         resized = change(role)
         elastic = resized.spec.min < resized.spec.max
-        return resized.changed(resizing=how or ResizePolicy.FIXED) if elastic else resized
+        return resized.changed(resizing=how) if elastic else resized
 
     roles = tuple(changed(role) if role.name in chosen else role for role in job.roles)
     return replace(job, roles=roles)

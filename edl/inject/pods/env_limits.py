@@ -13,7 +13,7 @@ import msgspec
 
 from edl import contract
 from edl.errors import Denied, Finding, refuse
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, mode_of
 from edl.frameworks.base import Needs
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
@@ -79,7 +79,7 @@ def _variables(spec: JobSpec, needs: Needs) -> Iterator[Finding]:
 def _host_lists(spec: JobSpec) -> Iterator[Finding]:
     """The finding that launchers could not be given the hosts of all workers at max."""
     framework, counts = FRAMEWORKS[spec.framework], {one.role: one.max for one in spec.all_roles}
-    mode = framework.mode(spec.mode, [*counts])
+    mode = mode_of(spec)
     listed = framework.publishes or (mode.newcomers if mode else "")
     if listed not in counts:
         return

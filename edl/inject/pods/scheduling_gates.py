@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from edl import contract, frameworks
+from edl import contract
 from edl.contract.manifest_parts import has_our_prefix, with_spec
+from edl.frameworks import mode_of
 from edl.inject.pods import kubeshare
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -25,8 +26,8 @@ def with_placement(pod: Json, spec: JobSpec, labels: Mapping[str, str]) -> Json:
     KubeShare's scheduler binds.
     """
     placed_by_others = spec.rank is not None or pod.get("nodeName") or kubeshare.binds(pod, labels)
-    roles = [bounds.role for bounds in spec.all_roles]
-    together = frameworks.needs_placement(spec.framework, spec.mode, roles)
+    mode = mode_of(spec)
+    together = mode is not None and mode.needs_placement(spec.role_names)
     placed = together or spec.scheduling.topology or kubeshare.is_share(labels)
     if placed_by_others or not placed:
         return pod

@@ -16,7 +16,7 @@ from edl.contract.manifest_parts import (
     training_container,
 )
 from edl.dns_names import is_dns_subdomain
-from edl.frameworks import FRAMEWORKS, needs_all_ranks
+from edl.frameworks import FRAMEWORKS, needs_all_ranks, peer_access
 from edl.frameworks.base import Needs, PeerAccess
 from edl.inject.pods import gpus, volumes
 from edl.inject.warnings import launcher_warnings, request_warnings
@@ -143,8 +143,7 @@ def _of_files(container: Json, needs: Needs) -> Iterator[str]:
 
 def found_by_labels(spec: JobSpec) -> bool:
     """Whether the training job's pods find each other by their labels, and ask for no names."""
-    mode = FRAMEWORKS[spec.framework].mode(spec.mode, [bounds.role for bounds in spec.all_roles])
-    return mode is not None and mode.peers is PeerAccess.LABELS
+    return peer_access(spec) is PeerAccess.LABELS
 
 
 def _of_network(pod: Json, spec: JobSpec) -> Iterator[str]:

@@ -17,7 +17,7 @@ from edl.contract.manifest_parts import (
     template,
     training_container,
 )
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, mode_of
 from edl.frameworks.base import Framework, Needs
 from edl.inject import peer_counts
 from edl.inject.pods import gpus
@@ -57,7 +57,7 @@ def _of_end(job: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
 def _of_peers(job: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
     """A number of the user's own that leaves some of the pods out of the training."""
     _, most, source = peer_counts.told(job, framework)
-    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    mode = mode_of(spec)
     if mode and source and source not in mode.rendezvous_env and most < spec.scaling.max:
         yield (
             f"{source}: at most {most} of {spec.scaling.max} × {spec.role} train together, and the "
@@ -82,7 +82,7 @@ def _of_meeting(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]
 
 def _of_gpus(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
     """Several GPUs in a pod whose program may use one."""
-    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    mode = mode_of(spec)
     count = gpus.whole_gpus(pod, spec.resources.gpu)
     if mode and mode.one_gpu and count > 1 and not any(_launched(pod, framework)):
         launcher = framework.launchers[0]
@@ -95,7 +95,7 @@ def _of_gpus(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
 
 def _of_rendezvous(pod: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
     """Variables of the user's own, which a container keeps, where launchers need ours."""
-    mode = framework.mode(spec.mode, [bounds.role for bounds in spec.all_roles])
+    mode = mode_of(spec)
     if not mode:
         return
     for container in _launched(pod, framework):

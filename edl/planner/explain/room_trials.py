@@ -73,8 +73,7 @@ def forbids_preemption(given: DecisionInput, job: TrainingJob) -> bool:
     """Whether a job that gets no room would get some if no pod's `preemptionPolicy` were Never."""
     if job.preempts or not _might_stop_jobs(given, job):
         return False
-    names = [role.name for role in job.roles]
-    changed = given.with_roles(job.key, lambda role: role.changed(preempts=True), names)
+    changed = given.with_roles(job.key, lambda role: role.changed(preempts=True), job.role_names)
     return changed.admits(job.key)
 
 

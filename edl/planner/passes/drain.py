@@ -128,9 +128,7 @@ def is_movable(allocation: RoleAllocation) -> bool:
 
 def may_lose_pods(job: TrainingJob, role: Role) -> bool:
     """Whether the framework continues without one pod of the role."""
-    live = (
-        resizing(job.framework, job.mode, [other.name for other in job.roles]) is ResizePolicy.LIVE
-    )
+    live = resizing(job) is ResizePolicy.LIVE
     return live and FRAMEWORKS[job.framework].kinds[role.name].resizable
 
 

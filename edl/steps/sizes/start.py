@@ -8,7 +8,7 @@ from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.role_record import recorded
 from edl.annotations.time_text import timestamp
-from edl.frameworks import FRAMEWORKS, interdependent
+from edl.frameworks import FRAMEWORKS, interdependent, mode_of
 from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.gangs.final_failures import lasting_restarts
 from edl.planner.plan import Admission, Suspension
@@ -126,8 +126,7 @@ def _history(
 
 def member_annotations(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
     """Pod annotations that list all members at these sizes, for frameworks that need them."""
-    framework = FRAMEWORKS[job.framework]
-    mode = framework.mode(job.mode, tuple(sizes))
+    framework, mode = FRAMEWORKS[job.framework], mode_of(job)
     if (
         not framework.at_start
         or not mode

@@ -6,8 +6,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final
 
-from edl import contract, frameworks
+from edl import contract
 from edl.errors import Forbidden
+from edl.frameworks import peer_access
+from edl.frameworks.base import PeerAccess
 from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
@@ -254,7 +256,7 @@ def consent(context: CheckContext) -> CheckResults:
     survey = context.survey
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for job in (*survey.jobs, *survey.bare):
-        if not ending(job) and frameworks.needs_kubexec(job):
+        if not ending(job) and peer_access(job) is PeerAccess.EXEC:
             waiting[job.key.namespace].append(job.key.name)
     lacking = [name for name in sorted(waiting) if not _consents(context, name)]
     for name in lacking:

@@ -1,8 +1,11 @@
 """Which training jobs the plan places pod by pod."""
 
 import pytest
+from msgspec.structs import replace
 
-from edl.frameworks import FRAMEWORKS, needs_placement
+from edl.frameworks import FRAMEWORKS, mode_of, resizes, resizing
+from edl.model import ResizePolicy
+from tests.edl import trainings
 
 
 @pytest.mark.parametrize(
@@ -19,14 +22,25 @@ from edl.frameworks import FRAMEWORKS, needs_placement
         ("paddle", "collective", ("trainer",), True),
         ("pytorch", "", ("worker",), False),
         ("none", "", ("worker",), False),
-        ("none", "no such mode", ("worker",), False),
-        ("caffe", "", ("worker", "ps"), False),
     ],
 )
 def test_pods_of_a_gang_are_placed_by_the_plan(
     framework: str, mode: str, roles: tuple[str, ...], *, placed: bool
 ) -> None:
-    assert needs_placement(framework, mode, roles) is placed
+    found = FRAMEWORKS[framework].mode(mode, roles)
+
+    assert found is not None
+    assert found.needs_placement(roles) is placed
+
+
+@pytest.mark.parametrize(("framework", "mode"), [("none", "no such mode"), ("caffe", "")])
+def test_what_has_no_known_mode_is_never_resized(framework: str, mode: str) -> None:
+    known = trainings.training(trainings.role("worker", 1, 3))
+    found = replace(known, framework=framework, mode=mode)
+
+    assert mode_of(found) is None
+    assert resizing(found) is ResizePolicy.FIXED
+    assert not resizes(found, "worker")
 
 
 def test_every_mode_that_restarts_is_placed() -> None:
@@ -35,4 +49,4 @@ def test_every_mode_that_restarts_is_placed() -> None:
         for mode in framework.modes:
             roles = mode.needed or ((mode.role,) if mode.role else (framework.worker,))
             if mode.members_at_start or mode.resizing == "restart":
-                assert needs_placement(framework.name, mode.name, roles)
+                assert mode.needs_placement(roles)

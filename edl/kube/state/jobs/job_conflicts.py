@@ -73,7 +73,7 @@ def _left_out(
 def _filled(key: JobKey, job: JobFacts, others: Sequence[JobFacts]) -> str:
     """The role that these lack and this Job has, by its name if its labels are invalid."""
     specs = [other.spec for other in others if other.spec]
-    roles = [bounds.role for spec in specs[:1] for bounds in spec.all_roles]
+    roles = specs[0].role_names if specs else ()
     lacking = (role for role in roles if role not in {spec.role for spec in specs})
     if job.spec:
         return job.spec.role if job.spec.role in lacking else ""

@@ -75,7 +75,7 @@ def deleted(jobs: Sequence[JobFacts]) -> list[JobFacts]:
 def gather(key: JobKey, around: TrainingJobInputs) -> TrainingJob:
     specs = [job.spec for job in around.jobs if job.spec]
     first = min(around.jobs, key=lambda job: (job.created_at, job.name))
-    all_roles = [bounds.role for bounds in specs[0].all_roles] if specs else []
+    all_roles = specs[0].role_names if specs else ()
     roles = _roles(around, all_roles)
     job = TrainingJob(
         key=key,
