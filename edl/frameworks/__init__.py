@@ -101,7 +101,7 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
 
     Users grant the rights of an `account` of their own themselves.
     """
-    roles, mode = spec.role_names, mode_of(spec)
+    mode = mode_of(spec)
     if mode is None or mode.right is None or mode.right not in rights:
         return
     binds = mode.right is ModeRight.ROLEBINDINGS
@@ -111,7 +111,7 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
     others = dict.fromkeys(
         other.name
         for other in FRAMEWORKS[spec.framework].modes
-        if other.right not in rights and {*other.needed} <= {*roles} <= {*(other.roles or roles)}
+        if other.right not in rights and other.accepts(spec.role_names)
     )
     yield Finding(
         f"metadata.annotations[{contract.MODE}]",

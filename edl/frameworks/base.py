@@ -134,20 +134,19 @@ class Mode(msgspec.Struct, frozen=True):
 
     name: str
     resizing: ResizePolicy
+    describe: Callable[[JobSpec], Needs]
     role: str = ""
-    """The role that selects this mode; empty if the mode fits any roles."""
-    needed: tuple[str, ...] = ()
-    """Roles that the mode requires."""
+    """The role that selects this mode; empty if no role does."""
     roles: tuple[str, ...] = ()
-    """All roles that the mode knows; empty for all of the framework's."""
+    """All roles that the mode knows, and requires; empty if any of the framework's will do."""
     single: tuple[str, ...] = ()
     """Roles that have exactly one replica in this mode."""
     opt_in: bool = False
     """Never the default: the user must name it."""
     peers: PeerAccess | None = None
     """How pods reach each other, if their addresses do not suffice."""
-    members_at_start: bool = False
-    """The member list is written at every start even though replicas change while it runs."""
+    at_start: Callable[[Mapping[str, Sequence[str]]], Mapping[str, str]] | None = None
+    """Maps `host:port` by role, the running members, to pod annotations; called at each start."""
     newcomers: str = ""
     """The role whose hosts are published, one per line, and whose pods learn if they join later."""
     threads: bool = False
@@ -162,20 +161,18 @@ class Mode(msgspec.Struct, frozen=True):
     """None if the reconciler's own cooldown is long enough; see also `NO_STALL`."""
 
     def accepts(self, roles: Iterable[str]) -> bool:
-        """Whether these are roles that the mode knows, and all that it requires."""
+        """Whether these are the roles of the mode."""
         given = set(roles)
-        required = {*self.needed, self.role} - {""}
-        return required <= given and (not self.roles or given <= set(self.roles))
+        return given == set(self.roles) if self.roles else {self.role} - {""} <= given
 
     def needs_placement(self, roles: Sequence[str]) -> bool:
         """Whether the plan itself assigns nodes to the pods of a job of these roles.
 
         It does where pods are useful only together: a job of several roles, or one whose processes
-        all restart for a new size or get each other's addresses at the start. A single role that
-        runs at any size needs no assignment.
+        get each other's addresses at each start. A single role that runs at any size needs no
+        assignment.
         """
-        together = self.members_at_start or self.resizing is ResizePolicy.RESTART
-        return len(roles) > 1 or together
+        return len(roles) > 1 or self.at_start is not None
 
     @property
     def right(self) -> ModeRight | None:
@@ -198,7 +195,7 @@ class FrameworkOption(msgspec.Struct, frozen=True):
 
 
 class Framework(msgspec.Struct, frozen=True, dict=True):
-    """One training framework: a row of facts and one function.
+    """One training framework: a row of facts, and its modes.
 
     `completion_roles`: the first of them that the job has decides how the training job ends.
     `ranked`: every pod has an index and an address.
@@ -209,11 +206,8 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     worker: str
     completion_roles: tuple[str, ...]
     modes: tuple[Mode, ...]
-    describe: Callable[[JobSpec], Needs]
     port: int = 0
     ranked: bool = True
-    at_start: Callable[[Mapping[str, Sequence[str]]], Mapping[str, str]] | None = None
-    """Maps `host:port` by role, the running members, to pod annotations; called at each start."""
     publishes: str = ""
     """The role whose hosts are published to the launcher; empty if there is none."""
     settings: tuple[FrameworkOption, ...] = ()
@@ -231,6 +225,11 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
     def kinds(self) -> Mapping[str, RoleKind]:
         return {kind.name: kind for kind in self.roles}
 
+    def describe(self, spec: JobSpec) -> Needs:
+        """What the pods of this role need in its job's mode."""
+        mode = self.mode(spec.mode, spec.role_names)
+        return mode.describe(spec) if mode else Needs()
+
     def launches(self, command_line: str) -> bool:
         return any(launcher in command_line for launcher in self.launchers)
 
@@ -244,7 +243,7 @@ class Framework(msgspec.Struct, frozen=True, dict=True):
             return f"{self.name} has exactly one"
         if role not in mode.single:
             return ""
-        wider = next((other.needed for other in self.modes if role in other.needed), ())
+        wider = next((other.roles for other in self.modes if {role} < {*other.roles}), ())
         others = ", ".join(f"add {name}=…" for name in wider if name != role)
         more = f"; for more, list all roles: {others}" if others else ""
         return f"mode {mode.name} has exactly one{more}"

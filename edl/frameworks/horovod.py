@@ -11,7 +11,6 @@ from edl import contract
 from edl.frameworks.base import Env, Framework, LiveFile, Mode, Needs, PeerAccess, RoleKind
 from edl.frameworks.scripts import DISCOVER_HOSTS, KUBEXEC, WAIT_FOR_COMMANDS, WAIT_FOR_SSH
 from edl.model import ResizePolicy
-from edl.spec.job_spec import JobSpec
 
 _HOST_LISTS: Final = (
     LiveFile(contract.EDL_DIRECTORY, "hostfile", contract.HOSTFILE),
@@ -61,12 +60,7 @@ _SSH: Final = {
     ),
     "worker": Needs(command=("/bin/sh", "-c", WAIT_FOR_SSH), ssh_keys=True),
 }
-_NEEDS: Final = {"kubexec": _KUBEXEC, "ssh": _SSH}
-
-
-def describe(spec: JobSpec) -> Needs:
-    return _NEEDS[spec.mode][spec.role]
-
+_ROLES: Final = ("launcher", "worker")
 
 FRAMEWORK: Final = Framework(
     name="horovod",
@@ -74,15 +68,21 @@ FRAMEWORK: Final = Framework(
     worker="worker",
     completion_roles=("launcher",),
     modes=(
-        Mode("kubexec", ResizePolicy.LIVE, needed=("launcher", "worker"), peers=PeerAccess.EXEC),
+        Mode(
+            "kubexec",
+            ResizePolicy.LIVE,
+            lambda spec: _KUBEXEC[spec.role],
+            roles=_ROLES,
+            peers=PeerAccess.EXEC,
+        ),
         Mode(
             "ssh",
             ResizePolicy.LIVE,
-            needed=("launcher", "worker"),
+            lambda spec: _SSH[spec.role],
+            roles=_ROLES,
             opt_in=True,
             peers=PeerAccess.SSH,
         ),
     ),
-    describe=describe,
     publishes="worker",
 )

@@ -6,7 +6,7 @@ each start writes the number of replicas to annotations, which the pods read.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -61,6 +61,10 @@ def _itself(spec: JobSpec) -> tuple[Env, ...]:
     return (Env("DMLC_ROLE", spec.role), Env("DMLC_USE_KUBERNETES", "1"))
 
 
+def _dist(spec: JobSpec) -> Needs:
+    return _needs(spec, _trained(spec))
+
+
 def _trained(spec: JobSpec) -> tuple[Env, ...]:
     """The variables of a scheduler, servers and workers."""
     (scheduler,) = addresses.hosts(spec, _SCHEDULER, 1)
@@ -94,16 +98,17 @@ def _size_env(spec: JobSpec) -> tuple[Env, ...]:
     )
 
 
-def _tuned(spec: JobSpec) -> tuple[Env, ...]:
-    """The variables of a tracker, measuring servers and a tuner (TVM's auto-tuning)."""
+def _tuned(spec: JobSpec) -> Needs:
+    """What a tracker, measuring servers and a tuner need (TVM's auto-tuning)."""
     (tracker,) = addresses.hosts(spec, _TRACKER, 1)
-    return (
+    env = (
         Env("DMLC_TUNER_SERVER_KEY", annotation=contract.TUNER_SERVER_KEY),
         _mx_config(spec, _widest_cluster(spec)),
         Env("DMLC_TUNER_TRACKER_URI", tracker),
         Env("DMLC_TUNER_TRACKER_PORT", str(spec.port)),
         *_itself(spec),
     )
+    return _needs(spec, env)
 
 
 def _forked(spec: JobSpec) -> Needs:
@@ -139,18 +144,6 @@ def _needs(spec: JobSpec, env: tuple[Env, ...]) -> Needs:
     return Needs(env=env, ports=((_PORT_NAME, spec.port),))
 
 
-_DESCRIBE: Final[Mapping[str, Callable[[JobSpec], Needs]]] = {
-    "dist": lambda spec: _needs(spec, _trained(spec)),
-    "tune": lambda spec: _needs(spec, _tuned(spec)),
-    "local": lambda _: Needs(),
-    "fork": _forked,
-}
-
-
-def describe(spec: JobSpec) -> Needs:
-    return _DESCRIBE[spec.mode](spec)
-
-
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
     """MX_CONFIG's cluster and DMLC_NUM_WORKER for the running size."""
     return {
@@ -158,6 +151,10 @@ def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
         contract.WORKERS: str(len(members.get(_WORKER, ()))),
     }
 
+
+_DIST_MODE: Final = Mode(
+    "dist", ResizePolicy.RESTART, _dist, role=_SCHEDULER, roles=_DIST, at_start=at_start
+)
 
 FRAMEWORK: Final = Framework(
     name="mxnet",
@@ -172,23 +169,21 @@ FRAMEWORK: Final = Framework(
     worker=_WORKER,
     completion_roles=(_SCHEDULER, _TUNER, _WORKER),
     modes=(
-        Mode("dist", ResizePolicy.RESTART, role=_SCHEDULER, needed=_DIST, roles=_DIST),
+        _DIST_MODE,
         # A role list with servers but without a scheduler lacks it by mistake.
-        Mode("dist", ResizePolicy.RESTART, role=_SERVER, needed=_DIST, roles=_DIST),
-        Mode("tune", ResizePolicy.FIXED, role=_TUNER, needed=_TUNE, roles=_TUNE),
-        Mode("local", ResizePolicy.FIXED, roles=(_WORKER,), single=(_WORKER,)),
+        replace(_DIST_MODE, role=_SERVER),
+        Mode("tune", ResizePolicy.FIXED, _tuned, role=_TUNER, roles=_TUNE),
+        Mode("local", ResizePolicy.FIXED, lambda _: Needs(), roles=(_WORKER,), single=(_WORKER,)),
         Mode(
             "fork",
             ResizePolicy.LIVE,
+            _forked,
             role=_SCHEDULER,
-            needed=_DIST,
             roles=_DIST,
             opt_in=True,
-            members_at_start=True,
+            at_start=at_start,
             newcomers=_WORKER,
         ),
     ),
-    describe=describe,
     port=9091,
-    at_start=at_start,
 )

@@ -7,7 +7,7 @@ from edl.model import ResizePolicy
 from edl.spec.job_spec import JobSpec
 
 
-def describe(spec: JobSpec) -> Needs:  # noqa: ARG001 - every framework's signature
+def describe(spec: JobSpec) -> Needs:  # noqa: ARG001 - every mode's signature
     return Needs()
 
 
@@ -16,7 +16,6 @@ FRAMEWORK: Final = Framework(
     roles=(RoleKind("worker", resizable=True),),
     worker="worker",
     completion_roles=("worker",),
-    modes=(Mode("items", ResizePolicy.ITEMS, cooldown=NO_STALL),),
-    describe=describe,
+    modes=(Mode("items", ResizePolicy.ITEMS, describe, cooldown=NO_STALL),),
     ranked=False,
 )

@@ -82,18 +82,6 @@ def _ps(spec: JobSpec) -> Needs:
     return Needs(env=ranked, ports=((_PORT_NAME, spec.port),))
 
 
-_DESCRIBE: Final = {
-    "cloud": paddle_cloud.describe,
-    "ps": _ps,
-    "elastic": paddle_elastic.describe,
-    "collective": _collective,
-}
-
-
-def describe(spec: JobSpec) -> Needs:
-    return _DESCRIBE[spec.mode](spec)
-
-
 def at_start(members: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
     """The endpoints and the number of the running trainers."""
     trainers = members.get(_TRAINER, ())
@@ -115,8 +103,9 @@ FRAMEWORK: Final = Framework(
         Mode(
             "cloud",
             ResizePolicy.LIVE,
+            paddle_cloud.describe,
             role=_MASTER,
-            needed=(_MASTER, *_SERVED),
+            roles=(_MASTER, *_SERVED),
             opt_in=True,
             peers=PeerAccess.LABELS,
             threads=True,
@@ -124,18 +113,28 @@ FRAMEWORK: Final = Framework(
         Mode(
             "cloud",
             ResizePolicy.RESTART,
+            paddle_cloud.describe,
             role=_PSERVER,
-            needed=_SERVED,
+            roles=_SERVED,
             opt_in=True,
+            at_start=at_start,
             peers=PeerAccess.LABELS,
             threads=True,
         ),
-        Mode("ps", ResizePolicy.RESTART, role=_PSERVER, needed=_SERVED, roles=_SERVED, port=_PORT),
+        Mode(
+            "ps",
+            ResizePolicy.RESTART,
+            _ps,
+            role=_PSERVER,
+            roles=_SERVED,
+            at_start=at_start,
+            port=_PORT,
+        ),
         Mode(
             "elastic",
             ResizePolicy.LIVE,
+            paddle_elastic.describe,
             role=_MASTER,
-            needed=(_MASTER, _TRAINER),
             roles=(_MASTER, _TRAINER),
             port=paddle_elastic.PORT,
             cooldown=paddle_elastic.COOLDOWN,
@@ -143,15 +142,15 @@ FRAMEWORK: Final = Framework(
         Mode(
             "collective",
             ResizePolicy.RESTART,
+            _collective,
             roles=(_TRAINER,),
+            at_start=at_start,
             port=_PORT,
             one_gpu=True,
             rendezvous_env=("POD_IP", "PADDLE_MASTER", "PADDLE_NNODES"),
         ),
     ),
-    describe=describe,
     port=7164,
-    at_start=at_start,
     settings=paddle_cloud.SETTINGS,
     launchers=_LAUNCHERS,
 )

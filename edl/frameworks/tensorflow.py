@@ -87,11 +87,9 @@ FRAMEWORK: Final = Framework(
     worker=_WORKER,
     completion_roles=(_CHIEF, _WORKER),
     modes=(
-        Mode("ps", ResizePolicy.LIVE, role=_PS, cooldown=NO_STALL),
-        Mode("collective", ResizePolicy.RESTART),
-        Mode("sparse", ResizePolicy.LIVE, role=_PS, opt_in=True, cooldown=NO_STALL),
+        Mode("ps", ResizePolicy.LIVE, describe, role=_PS, cooldown=NO_STALL),
+        Mode("collective", ResizePolicy.RESTART, describe, at_start=at_start),
+        Mode("sparse", ResizePolicy.LIVE, describe, role=_PS, opt_in=True, cooldown=NO_STALL),
     ),
-    describe=describe,
     port=2222,
-    at_start=at_start,
 )

@@ -170,7 +170,7 @@ def _mode(
     if unread:
         return mode  # Findings that follow from an invalid role would mislead.
     path = form.annotation_path(contract.ROLES)
-    absent = [role for role in mode.needed if role not in roles] if mode else []
+    absent = [role for role in mode.roles if role not in roles] if mode else []
     for role in absent:
         form.found(path, f"{framework.name} needs a {role}", f"add {role}=…")
     for role in roles:

@@ -121,7 +121,7 @@ def _known(kind: Workload, all_roles: Sequence[WorkloadRole]) -> tuple[Framework
     if mode is None:
         modes = ", ".join(dict.fromkeys(mode.name for mode in framework.modes))
         raise ValueError(f'mode: "{kind.mode}" with {", ".join(roles)}; one of {modes}')
-    absent = [role for role in mode.needed if role not in roles]
+    absent = [role for role in mode.roles if role not in roles]
     if absent or not framework.completion_role(roles):
         needed = ", ".join(absent or framework.completion_roles)
         raise ValueError(f"roles: {', '.join(roles)}; {framework.name} needs {needed} too")

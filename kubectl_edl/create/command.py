@@ -157,7 +157,7 @@ def _command(framework: Framework) -> click.Command:
 def _framework_help(framework: Framework) -> str:
     """The help, whose example has the roles that the default mode needs, and workers."""
     mode = next(mode for mode in framework.modes if not mode.opt_in)
-    wanted = {*mode.needed, mode.role, framework.worker}
+    wanted = {*mode.roles, mode.role, framework.worker}
     example = " ".join(
         flags(kind)[0] + ("" if kind.single else " 1..4" if kind.resizable else " 2")
         for kind in framework.roles

@@ -109,10 +109,10 @@ def _added(framework: Framework, name: str, given: Mapping[str, str]) -> tuple[s
         return ()
     modes = [mode for mode in framework.modes if name == mode.name or not (name or mode.opt_in)]
     for mode in modes:
-        missing = tuple(role for role in mode.needed if role not in given)
+        missing = tuple(role for role in mode.roles if role not in given)
         single = all(framework.kinds[role].single or role in mode.single for role in missing)
         if single and mode.accepts((*given, *missing)):
             return missing
     # No mode is complete, so add the roles that the first mode can add, to shorten the error.
-    needed = modes[0].needed if modes else ()
+    needed = modes[0].roles if modes else ()
     return tuple(role for role in needed if role not in given and framework.kinds[role].single)

@@ -44,7 +44,7 @@ def edl(stage: Stage, *args: str, given: str = "") -> subprocess.CompletedProces
 def sizes(framework: Framework) -> list[str]:
     """What its usual mode needs: one of each, and one to three workers."""
     mode = next(mode for mode in framework.modes if not mode.opt_in)
-    roles = {*mode.needed, mode.role, framework.worker} - {""}
+    roles = {*mode.roles, mode.role, framework.worker} - {""}
     given = {role: "1..3" if framework.kinds[role].resizable else "1" for role in sorted(roles)}
     return [word for role, size in given.items() for word in (f"--{role}", size)]
 

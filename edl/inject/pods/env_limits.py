@@ -128,5 +128,5 @@ def _longest(spec: JobSpec, needs: Needs) -> Iterator[tuple[str, str]]:
 
 def _start_annotations(spec: JobSpec) -> Mapping[str, str]:
     """The pod annotations that a start at max writes."""
-    at_start = FRAMEWORKS[spec.framework].at_start
-    return at_start(addresses.members(spec)) if at_start else {}
+    mode = mode_of(spec)
+    return mode.at_start(addresses.members(spec)) if mode and mode.at_start else {}

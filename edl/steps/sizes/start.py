@@ -8,7 +8,7 @@ from edl.annotations import job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.role_record import recorded
 from edl.annotations.time_text import timestamp
-from edl.frameworks import FRAMEWORKS, interdependent, mode_of
+from edl.frameworks import interdependent, mode_of
 from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
 from edl.planner.gangs.final_failures import lasting_restarts
 from edl.planner.plan import Admission, Suspension
@@ -125,16 +125,11 @@ def _history(
 
 
 def member_annotations(job: TrainingJob, sizes: Mapping[str, int]) -> Mapping[str, str]:
-    """Pod annotations that list all members at these sizes, for frameworks that need them."""
-    framework, mode = FRAMEWORKS[job.framework], mode_of(job)
-    if (
-        not framework.at_start
-        or not mode
-        or not (mode.resizing is ResizePolicy.RESTART or mode.members_at_start)
-    ):
+    """Pod annotations that list all members at these sizes, for modes that need them."""
+    mode = mode_of(job)
+    if mode is None or mode.at_start is None:
         return {}
-    members = {role.name: _members(job, role, sizes[role.name]) for role in job.roles}
-    return framework.at_start(members)
+    return mode.at_start({role.name: _members(job, role, sizes[role.name]) for role in job.roles})
 
 
 def _members(job: TrainingJob, role: Role, count: int) -> list[str]:

@@ -241,6 +241,7 @@ def test_trainers_decide_and_the_others_serve() -> None:
         ("master=1,trainer=1", "cloud", "paddle needs a pserver"),
         ("master=2,trainer=1", "", "2 × master"),
         ("master=1", "", "paddle needs a trainer"),
+        ("master=1", "collective", "paddle needs a trainer"),
         ("trainer=1", "cloud", '"cloud" does not fit'),
     ],
 )

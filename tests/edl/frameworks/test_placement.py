@@ -47,6 +47,6 @@ def test_every_mode_that_restarts_is_placed() -> None:
     """Half of its processes would wait for the others, whatever else is known of it."""
     for framework in FRAMEWORKS.values():
         for mode in framework.modes:
-            roles = mode.needed or ((mode.role,) if mode.role else (framework.worker,))
-            if mode.members_at_start or mode.resizing == "restart":
+            roles = mode.roles or ((mode.role,) if mode.role else (framework.worker,))
+            if mode.at_start or mode.resizing == "restart":
                 assert mode.needs_placement(roles)

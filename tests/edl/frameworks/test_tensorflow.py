@@ -6,7 +6,8 @@ import pytest
 from edl import contract
 from edl.contract import CLUSTER_ENV, COMPLETION_INDEX_ENV, TF_CONFIG_ENV
 from edl.errors import Denied
-from edl.frameworks import FRAMEWORKS, is_leader, is_service
+from edl.frameworks import is_leader, is_service
+from edl.frameworks.tensorflow import at_start
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl.manifests import created, environment, job, pod, pod_spec, role_manifest
@@ -108,8 +109,6 @@ def test_unlisted_sparse_workers_have_no_limit() -> None:
 def test_parameter_server_strategy_reads_the_running_cluster_from_its_annotation() -> None:
     manifest = role_manifest("ps", SPARSE_ROLES, annotations={"mode": "collective"})
     assert environment(created(manifest))[CLUSTER_ENV] == "metadata.annotations['edl.dev/cluster']"
-    at_start = FRAMEWORKS["tensorflow"].at_start
-    assert at_start is not None
     told = at_start({"chief": ["a:1"], "worker": ["b:1"], "ps": ["d:1"], "evaluator": ["c:1"]})
     assert tf_config(manifest, cluster=told[contract.CLUSTER]) == {
         "cluster": {"chief": ["a:1"], "worker": ["b:1"], "ps": ["d:1"]},
@@ -156,8 +155,6 @@ def test_the_chief_decides_else_the_workers(roles: str, deciding: Sequence[str])
 
 
 def test_the_cluster_of_a_start_leaves_the_evaluator_out() -> None:
-    at_start = FRAMEWORKS["tensorflow"].at_start
-    assert at_start is not None
     found = at_start({"chief": ["a:1"], "worker": ["b:1"], "evaluator": ["c:1"]})
     assert found == {contract.CLUSTER: '{"chief":["a:1"],"worker":["b:1"]}'}
 
