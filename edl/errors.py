@@ -18,6 +18,10 @@ EdlError
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
+
+MOST_FINDINGS: Final = 100
+"""Findings per manifest or document: each new one is compared with all before it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,6 +39,20 @@ class Finding:
     def problem(self) -> str:
         """The text without the path."""
         return f"{self.what}; {self.allowed}" if self.allowed else self.what
+
+
+class Findings(list[Finding]):
+    """Findings, each of them once; it stops growing at `MOST_FINDINGS`."""
+
+    def found(self, path: str, what: str, allowed: str = "") -> None:
+        finding = Finding(path, what, allowed)
+        if not self.full and finding not in self:
+            self.append(finding)
+
+    @property
+    def full(self) -> bool:
+        """Whether further findings would be dropped, so that checks may stop."""
+        return len(self) >= MOST_FINDINGS
 
 
 class EdlError(Exception):

@@ -12,7 +12,7 @@ from edl.contract import pod_limits
 from edl.contract.manifest_parts import has_our_prefix, mapping
 from edl.dns_names import is_dns_subdomain
 from edl.durations import EXAMPLES, parse_duration
-from edl.errors import Finding
+from edl.errors import Findings
 from edl.parsing.yaml_values import misread, written
 from edl.quantities import quantity
 from edl.similar_names import did_you_mean
@@ -21,8 +21,6 @@ from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
-_MOST_FINDINGS: Final = 100
-"""Findings per manifest: each new one is compared with all before it."""
 MOST_REPLICAS: Final = 100_000
 """The most that the API server accepts in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -38,7 +36,7 @@ class ManifestReader:
         metadata = mapping(manifest.get("metadata"))
         spec = mapping(manifest.get("spec"))
         template = mapping(spec.get("template"))
-        self.findings: Final[list[Finding]] = []
+        self.findings: Final = Findings()
         self._misread: Final[set[str]] = set()
         self.is_pod: Final = manifest.get("kind") == "Pod"
         self.name: Final = self._text("metadata.name", metadata.get("name"))
@@ -101,19 +99,16 @@ class ManifestReader:
         return None
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
-        if path in self._misread:
-            return  # One mistake has one finding.
-        finding = Finding(path, what, allowed)
-        if len(self.findings) < _MOST_FINDINGS and finding not in self.findings:
-            self.findings.append(finding)
+        if path not in self._misread:  # One mistake has one finding.
+            self.findings.found(path, what, allowed)
 
     def unknown(self, path: str, given: str, what: str, choices: Iterable[str]) -> None:
         """A value that is none of the known ones; the finding names the most similar one.
 
         Names are compared only for new findings, which bounds the cost.
         """
-        full = len(self.findings) >= _MOST_FINDINGS
-        if full or any((finding.path, finding.what) == (path, what) for finding in self.findings):
+        before = ((finding.path, finding.what) for finding in self.findings)
+        if self.findings.full or (path, what) in before:
             return
         names = list(choices)
         allowed = f"{did_you_mean(given, names)} one of {', '.join(names)}"

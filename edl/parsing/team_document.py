@@ -10,10 +10,10 @@ import yaml
 from msgspec.structs import replace
 
 from edl.dns_names import is_dns_label
-from edl.errors import Denied, refuse
+from edl.errors import Denied, Findings, refuse
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team, Teams
 from edl.parsing.strict_yaml import YamlBounds, YamlValue, load
-from edl.parsing.team_fields import Findings, TeamReader, quoted, resource_name
+from edl.parsing.team_fields import TeamReader, quoted, resource_name
 from edl.quantities import CPU, MEMORY, SHARED_GPU, amount_text, number_text
 
 BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)

@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.dns_names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
-from edl.errors import Finding
+from edl.errors import MOST_FINDINGS, Findings
 from edl.model import Requirement
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team
 from edl.parsing.strict_yaml import YamlValue
@@ -18,7 +18,6 @@ SHARES: Final = contract.SHARED_GPU_REQUEST
 """The name in documents for GPUs that KubeShare shares; the amount may be a fraction, such as
 2.5."""
 LARGEST: Final = 2**60
-MOST_FINDINGS: Final = 100
 _MOST_ENTRIES: Final = 1000
 """Entries of one list or mapping of a team."""
 _MOST_RESOURCES: Final = 64
@@ -40,19 +39,6 @@ _NAME: Final = "a name of a-z, 0-9 and -, at most 63 characters"
 _NUMBER: Final = "a number above 0, below a million, such as 2 or 0.5"
 _RECLAIM: Final = sorted(Reclaim)
 _BOOL: Final = ("true", "false")
-
-
-class Findings(list[Finding]):
-    """A list of findings that stops growing at `MOST_FINDINGS`."""
-
-    def found(self, path: str, what: str, allowed: str = "") -> None:
-        if not self.full:
-            self.append(Finding(path, what, allowed))
-
-    @property
-    def full(self) -> bool:
-        """Whether further findings would be dropped, so that checks may stop."""
-        return len(self) >= MOST_FINDINGS
 
 
 def quoted(value: YamlValue) -> str:

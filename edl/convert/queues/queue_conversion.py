@@ -25,11 +25,11 @@ from edl.convert.queues.team_capacity import capacities, report_islands
 from edl.convert.queues.team_namespaces import TeamNamespaces, namespaces_of
 from edl.convert.queues.team_parents import named_teams, report_circles, with_named_cohorts
 from edl.convert.tracked_object import ConversionReport, Fields
-from edl.errors import Denied, Finding, findings_of
+from edl.errors import Denied, Finding, Findings, findings_of
 from edl.model import Reclaim, Team, Teams
 from edl.parsing.strict_yaml import load
 from edl.parsing.team_document import BOUNDS, MOST_TEAMS, parse_teams, render_teams
-from edl.parsing.team_fields import Findings, TeamReader
+from edl.parsing.team_fields import TeamReader
 from edl.quantities import Resources
 from edl.writes import Json
 
