@@ -56,7 +56,8 @@ def names(stage: Stage) -> list[str]:
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_what_is_created_for_a_framework_runs(installed: Stage, name: str) -> None:
     options = [*sizes(FRAMEWORKS[name]), *SMALL]
-    made = edl(installed, "create", name, "demo", *options, "--", "train", "--fast")
+    program = "torchrun" if name == "pytorch" else "train"
+    made = edl(installed, "create", name, "demo", *options, "--", program, "--fast")
     assert (made.returncode, made.stderr) == (0, "")
     told = [line.partition(": ")[0] for line in sorted(made.stdout.splitlines())]
     assert [f"job.batch/{job} created" for job in names(installed)] == told
