@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -34,32 +35,37 @@ class WritesInFlight(RoundMemory):
         """The state as if the writes had succeeded that take capacity: starts, growth and nodes.
 
         Else a plan would give the capacity to others before they succeed. What a write frees is not
-        free before.
+        free before. Pods are awaited from the end of the write on, so each state is as of a write
+        that has just succeeded.
         """
         if not self._steps:
             return state
-        jobs = (_with_claims(job, self._steps.get(job.key, ())) for job in state.jobs)
+        now = state.observed_at
+        jobs = (_with_claims(job, self._steps.get(job.key, ()), now) for job in state.jobs)
         return replace(state, jobs=tuple(jobs))
 
 
-def _with_claims(job: TrainingJob, steps: Iterable[Step]) -> TrainingJob:
+def _with_claims(job: TrainingJob, steps: Iterable[Step], now: datetime) -> TrainingJob:
     writes = (write for step in steps for write in step.writes)
     patches = {one.target: one for one in writes if isinstance(one, Patch) and not one.dry_run}
     if not patches:
         return job
-    roles = tuple(_with_claim(role, job.key.namespace, patches) for role in job.roles)
+    roles = tuple(_with_claim(role, job.key.namespace, patches, now) for role in job.roles)
     if roles == job.roles:
         return job
-    started = filter(None, map(started_at, patches.values()))
-    return replace(job, roles=roles, started_at=next(started, job.started_at))
+    starts = any(map(started_at, patches.values()))
+    return replace(job, roles=roles, started_at=now if starts else job.started_at)
 
 
-def _with_claim(role: Role, namespace: str, patches: Mapping[ObjectRef, Patch]) -> Role:
+def _with_claim(
+    role: Role, namespace: str, patches: Mapping[ObjectRef, Patch], now: datetime
+) -> Role:
     """The role after its patch, unless the Job has changed in what this relies on."""
     pods = ((pod, patches.get(ObjectRef("Pod", namespace, pod.name))) for pod in role.status.pods)
     role = role.changed(
         pods=tuple(
-            patched_pod(pod, patch) if patch and _places(patch, pod) else pod for pod, patch in pods
+            _placed(pod, patch, now) if patch and _places(patch, pod) else pod
+            for pod, patch in pods
         )
     )
     patch = patches.get(ObjectRef("Job", namespace, role.job))
@@ -67,7 +73,12 @@ def _with_claim(role: Role, namespace: str, patches: Mapping[ObjectRef, Patch]) 
         return role
     after = patched_role(role, patch)
     grows = role.status.suspended or after.status.size > role.status.size
-    return after if grows and not after.status.suspended else role
+    return after.changed(resized_at=now) if grows and not after.status.suspended else role
+
+
+def _placed(pod: Pod, patch: Patch, now: datetime) -> Pod:
+    pod = patched_pod(pod, patch)
+    return replace(pod, planned=replace(pod.planned, placed_at=now))
 
 
 def _places(patch: Patch, pod: Pod) -> bool:

@@ -39,6 +39,37 @@ def test_a_job_whose_start_is_in_flight_keeps_its_capacity_from_one_that_comes_f
     assert [entry.job for entry in plan(in_flight.recall(both)).admissions] == [urgent.key]
 
 
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    [
+        (worker("slow", 1, 4), 31),
+        (worker("slow", 1, 4, on=("n",)), 31),
+        (worker("slow", 4, 4), 121),
+    ],
+    ids=["start", "growth", "gang"],
+)
+def test_capacity_that_a_write_in_flight_takes_is_kept_however_long_the_write_lasts(
+    job: TrainingJob, seconds: int
+) -> None:
+    """Its pods are not late: they are created after it."""
+    state = cluster(node("n", 4), job)
+    in_flight = begun(plan(state), state)
+    later = cluster(node("n", 4), *state.jobs, worker("other", 3, 3), seconds=seconds)
+    decided = plan(in_flight.recall(later))
+    assert (decided.admissions, decided.resizes, decided.suspensions) == ((), (), ())
+
+
+def test_a_pod_whose_node_is_in_flight_keeps_it_however_long_the_write_lasts() -> None:
+    waiting = pod(0, gates=(contract.PLACEMENT_GATE,))
+    running = worker("a", 1, 1, size=1, suspended=False, gated=True, pods=(waiting,))
+    state = cluster(node("n", 4), running)
+    assigned = NodeAssignment(running.key, "worker", ((waiting.name, "n"),))
+    in_flight = begun(Plan(node_assignments=(assigned,)), state)
+    (job,) = in_flight.recall(replace(state, observed_at=at(900))).jobs
+    (found,) = job.roles[0].status.pods
+    assert found.planned.placed_at == at(900)
+
+
 def after(job: TrainingJob, decided: Plan) -> TrainingJob:
     """The job as plans see it while the writes of this plan are in flight."""
     state = cluster(node("n", 4), job)
