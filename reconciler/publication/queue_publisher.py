@@ -30,7 +30,8 @@ MOST_WRITES: Final = 50
 RELIST: Final = 300.0
 """Seconds until the ConfigMaps are listed again: other clients may have changed them."""
 AFTER_REFUSAL: Final = 120.0
-"""Seconds until a namespace is tried again after a refusal, such as by a quota."""
+"""Seconds until a namespace is tried again after a refusal, such as by a quota, or a write without
+an answer. Until then its document stays, and confirmations are about the others."""
 MOST_ERRORS: Final = 5
 """Namespaces per run in which a write may fail with an error of the API server, or get no answer.
 A ConfigMap that users made too large for etcd fails every time, and an admission webhook of a
@@ -90,10 +91,12 @@ class QueuePublisher:
         queue = waiting(decided.state, decided.plan)
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
-        due = queue_writes(published, self._allowed(wanted, decided.state.jobs))
+        allowed = self._allowed(wanted, decided.state.jobs)
+        writable = {name: one for name, one in published.items() if name not in self._refused}
+        due = queue_writes(writable, allowed)
         self._errors = 0
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
-        # If only creations failed, no published document is out of date.
+        # If only creations failed, no published document that could be written is out of date.
         if all(isinstance(write, Create) for write in due if write not in done):
             self._confirm(decided.state.observed_at)
         self._problems.clear()

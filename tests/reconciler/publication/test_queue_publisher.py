@@ -269,6 +269,20 @@ def test_a_namespace_in_which_nothing_can_be_written_leaves_the_others(
     assert len(desk.look(*names)) == MOST_ERRORS + 1, "then it is the API server that is away"
 
 
+@pytest.mark.parametrize("left", [("a/one", "a/three"), ()], ids=["update", "deletion"])
+def test_a_document_that_cannot_be_written_stays_and_delays_no_confirmation_of_others(
+    desk: Desk, left: tuple[str, ...]
+) -> None:
+    desk.look("b/two", "a/one")
+    desk.cluster.error, desk.cluster.refuses = Unreachable("no answer"), "a"
+    tries = [desk.look("b/two", *left) for _ in range(1 + int(AFTER_REFUSAL / PERIOD))]
+    assert [len(writes) for writes in tries] == [1, *([0] * (len(tries) - 2)), 1]
+    assert len(desk.confirmed) == len(tries) - 1
+    desk.cluster.error = None
+    assert desk.read("a").jobs == 1
+    assert len(desk.look("b/two", *left, after=AFTER_REFUSAL)) == 1
+
+
 def test_while_the_api_server_is_away_it_is_tried_again(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
