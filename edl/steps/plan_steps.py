@@ -1,7 +1,9 @@
 """Computes all steps of a round from a plan and the state that the plan was made for."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -9,8 +11,8 @@ from msgspec.structs import replace
 
 from edl import messages, phases
 from edl.annotations.role_record import recorded
-from edl.model import ClusterState, ConflictingJob, JobKey, TrainingJob
-from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension
+from edl.model import ClusterState, ConflictingJob, JobKey, Reason, Role, TrainingJob
+from edl.planner.plan import Admission, Drain, Held, NodeAssignment, Plan, Resize, Suspension
 from edl.steps.pod_placement import placement_steps
 from edl.steps.pod_removal import with_drained_pods
 from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations
@@ -65,7 +67,7 @@ def steps(
     _add_placements(collector, plan, state)
     provisioning_steps.add_steps(collector, plan, state)
     _add_starts(collector, plan, state)
-    collector.extend(_waiting_reasons(plan, state), MOST_EXPLAINED)
+    _add_waiting_reasons(collector, plan, state)
     _add_conflict_reasons(collector, state)
     unchanged.retain(state.jobs)
     rechecks = [plan.recheck_after] if plan.recheck_after else []
@@ -194,25 +196,45 @@ def _by_job(entries: Iterable[_Entry]) -> dict[JobKey, list[_Entry]]:
     return by_job
 
 
-def _waiting_reasons(plan: Plan, state: ClusterState) -> Iterator[Step]:
+def _add_waiting_reasons(collector: StepCollector, plan: Plan, state: ClusterState) -> None:
     """Writes each waiting job's reason to its first Job, where `kubectl describe` shows it.
 
     First of jobs that never start, as waiting does not help them.
     Refused starts and nodes that did not join are left out: their own steps write the reason.
     """
-    waiting = {job.key: job for job in state.jobs if _is_suspended(job)}
-    for held in sorted(plan.held, key=lambda held: not held.never):
-        job = waiting.get(held.job)
-        if job is None or job.refused or held.job in plan.unprovisioned:
-            continue
-        role, text = job.roles[0], messages.lasting(held.reason)
-        if (role.record.reason, role.record.message) == (held.reason.code, text):
-            continue
-        event = job_event(job.key, role, Action.WAITING, held.reason, text)
-        annotations = reason_annotations(held.reason, text)
-        if job.just_resumed:
-            annotations |= recorded(resumed_at=state.observed_at)
-        yield Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,))
+    waiting = {job.key: job for job in state.jobs if _is_suspended(job) and not job.refused}
+    due = [
+        held
+        for held in sorted(plan.held, key=lambda held: not held.never)
+        if held.job in waiting
+        and held.job not in plan.unprovisioned
+        and not _has_reason(waiting[held.job].roles[0], held.reason)
+        and not collector.backs_off(held.job)
+    ]
+    for held in _in_turn(due)[:MOST_EXPLAINED]:
+        collector.add(held.job, _waiting_reason, waiting[held.job], held, state.observed_at)
+
+
+def _in_turn(jobs: Iterable[Held]) -> list[Held]:
+    """The first job of each namespace, then the second: those whose writes hang delay no others."""
+    numbers, numbered = Counter[str](), list[tuple[int, Held]]()
+    for held in jobs:
+        numbers[held.job.namespace] += 1
+        numbered.append((numbers[held.job.namespace], held))
+    return [held for _, held in sorted(numbered, key=itemgetter(0))]
+
+
+def _waiting_reason(job: TrainingJob, held: Held, now: datetime) -> DueSteps:
+    role, text = job.roles[0], messages.lasting(held.reason)
+    event = job_event(job.key, role, Action.WAITING, held.reason, text)
+    annotations = reason_annotations(held.reason, text)
+    if job.just_resumed:
+        annotations |= recorded(resumed_at=now)
+    return DueSteps((Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,)),))
+
+
+def _has_reason(role: Role, reason: Reason) -> bool:
+    return (role.record.reason, role.record.message) == (reason.code, messages.lasting(reason))
 
 
 def _add_conflict_reasons(collector: StepCollector, state: ClusterState) -> None:
@@ -225,7 +247,7 @@ def _add_conflict_reasons(collector: StepCollector, state: ClusterState) -> None
 
 def _conflict_reason(job: TrainingJob, conflict: ConflictingJob) -> DueSteps:
     role, text = conflict.role, messages.lasting(conflict.reason)
-    if role is None or (role.record.reason, role.record.message) == (conflict.reason.code, text):
+    if role is None or _has_reason(role, conflict.reason):
         return DueSteps(())
     event = job_event(job.key, role, Action.WAITING, conflict.reason, text)
     patch = job_patch(job.key, role, {}, reason_annotations(conflict.reason, text))

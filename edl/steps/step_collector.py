@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import islice
 from typing import NamedTuple, ParamSpec
 
 import msgspec
@@ -60,6 +59,6 @@ class StepCollector:
         if recheck_after:
             self.rechecks.append(recheck_after)
 
-    def extend(self, steps: Iterable[Step], most: int | None = None) -> None:
-        """Append the first `most` of these steps whose jobs do not back off."""
-        self.steps += islice((step for step in steps if not self.backs_off(step.job)), most)
+    def extend(self, steps: Iterable[Step]) -> None:
+        """Append the steps whose jobs do not back off."""
+        self.steps += [step for step in steps if not self.backs_off(step.job)]

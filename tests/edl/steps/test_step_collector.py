@@ -39,7 +39,7 @@ def test_steps_that_write_nothing_are_left_out_but_their_recheck_is_kept() -> No
     assert (collected.steps, collected.rechecks) == ([step(FIRST)], [SOON])
 
 
-def test_jobs_that_wait_do_not_count_towards_the_limit() -> None:
+def test_steps_of_several_jobs_are_collected_but_for_jobs_that_wait() -> None:
     collected = collector()
-    collected.extend([step(WAITING), step(FIRST), step(LAST)], 1)
-    assert collected.steps == [step(FIRST)]
+    collected.extend([step(WAITING), step(FIRST), step(LAST)])
+    assert collected.steps == [step(FIRST), step(LAST)]

@@ -215,6 +215,18 @@ def test_refused_reasons_of_some_jobs_keep_no_reason_from_other_jobs() -> None:
     assert [step.job.name for step in found] == names[MOST_EXPLAINED:]
 
 
+def test_reasons_of_one_namespace_delay_no_reason_of_another() -> None:
+    """Its writes may get no answer, and then it needs them in each round."""
+    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    others = [replace(queued(name), key=JobKey("web", name)) for name in names]
+    told = [replace(queued(name, "no room"), key=JobKey("web", name)) for name in names[:-1]]
+    waiting = held(names) + tuple(Held(job.key, NO_ROOM, 1) for job in others)
+    found = steps(Plan(held=waiting), state(*map(queued, names), *told, others[-1])).steps
+    explained = [step.job for step in found if not step.part]
+    assert len(explained) == MOST_EXPLAINED
+    assert explained[1] == others[-1].key
+
+
 def test_the_next_round_is_the_earliest_that_a_job_needs() -> None:
     launcher = pod("launcher", 0, hosts=hostfile(range(3)), published_at=LONG_AGO)
     job = training(
