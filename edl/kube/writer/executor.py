@@ -187,7 +187,8 @@ class ClusterWriter:
         )
 
     def close(self) -> None:
-        """Waits for the steps that were begun."""
+        """Waits for the steps that were begun, which may need further threads until they end."""
+        wait(self._running)
         self._threads.close()
 
     def _perform(self, step: Step) -> _Outcome:

@@ -21,7 +21,6 @@ class WriterThreads:
         self._lock = Lock()
         self._free = count
         self._taken = Counter[str]()
-        self._closed = False
 
     def begin(self, namespace: str, work: Callable[[], _T]) -> Future[_T] | None:
         """Begins the work at once; None if the namespace has its share of the threads."""
@@ -42,7 +41,7 @@ class WriterThreads:
                 self._give_back(namespace)
 
         with self._lock:
-            if self._closed or self._taken[namespace] * least >= self._free:
+            if self._taken[namespace] * least >= self._free:
                 return None
             begun = self._pool.submit(run)
             self._taken[namespace] += 1
@@ -50,9 +49,7 @@ class WriterThreads:
             return begun
 
     def close(self) -> None:
-        """Waits for the work that was begun, and begins none."""
-        with self._lock:
-            self._closed = True
+        """Waits for the work that was begun; none may be begun any longer."""
         self._pool.shutdown()
 
     def _give_back(self, namespace: str) -> None:

@@ -397,20 +397,6 @@ def test_many_pods_without_an_answer_leave_threads_for_other_jobs(
     assert len(cluster.begun) == len(pods) + 1
 
 
-def test_a_step_that_runs_at_the_end_is_completed(fake: FakeCluster) -> None:
-    step = removal(fake, 40)
-    cluster, ended = Unanswered(fake, "web"), Event()
-    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=ended.set))
-    assert writer.act([step]).running == (step,)
-    until(lambda: bool(cluster.begun))
-    closing = Thread(target=writer.close)
-    closing.start()
-    cluster.answer.set()
-    closing.join(60)
-    assert writer.act(()).done == (step,)
-    assert fake.get(JOB)["spec"]["parallelism"] == 0
-
-
 def test_what_is_gone_is_decided_again_and_no_failure(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
@@ -421,16 +407,23 @@ def test_what_is_gone_is_decided_again_and_no_failure(
 
 
 class Together(FaultyCluster):
-    """Lets a pod be patched once as many are being patched as there are."""
+    """Lets a pod be patched once as many are being patched as there are.
+
+    Other objects are patched once `answer` is set.
+    """
 
     def __init__(self, fake: FakeCluster, pods: int) -> None:
         super().__init__(fake)
         self.order: list[str] = []
-        self._barrier = Barrier(pods, timeout=60)
+        self.answer = Event()
+        self.answer.set()
+        self._barrier = Barrier(pods, timeout=20)
 
     def patch(self, target: ObjectRef, body: Mapping[str, Any], *, dry_run: bool = False) -> Json:
         if target.kind == "Pod":
             self._barrier.wait()
+        else:
+            assert self.answer.wait(60)
         self.order.append(f"patch {target.name}")
         return super().patch(target, body, dry_run=dry_run)
 
@@ -458,6 +451,20 @@ def test_many_pods_of_one_step_are_written_at_once_and_what_follows_them_after_a
     for number in range(4):
         first, then = cluster.order.index(f"patch pod-{number}"), f"delete pod-{number}"
         assert then in cluster.order[first:-1]
+
+
+def test_a_step_that_runs_at_the_end_is_completed_as_fast_as_before(fake: FakeCluster) -> None:
+    removed, cluster = removal(fake, 4), Together(fake, 4)
+    step = replace(removed, writes=(resize(fake, 3), *removed.writes))
+    cluster.answer.clear()
+    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0))
+    assert writer.act([step]).running == (step,)
+    closing = Thread(target=writer.close)
+    closing.start()
+    cluster.answer.set()
+    closing.join(60)
+    assert writer.act(()).done == (step,)
+    assert fake.get(JOB)["spec"]["parallelism"] == 0
 
 
 def test_steps_with_many_pods_need_no_hand_but_their_own(

@@ -50,15 +50,3 @@ def test_work_that_fails_gives_its_thread_back() -> None:
     assert failed
     assert isinstance(failed.exception(60), ValueError)
     assert threads.begin("a", int)
-
-
-def test_no_work_is_begun_after_the_end(answer: Event) -> None:
-    """A step that still runs may ask for help."""
-    threads = WriterThreads(2)
-    answer.set()
-    running = threads.begin("a", answer.wait)
-    threads.close()
-    assert running
-    assert running.done()
-    assert not threads.help("a", int)
-    assert not threads.begin("b", int)
