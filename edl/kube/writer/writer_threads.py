@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -18,9 +18,19 @@ class WriterThreads:
 
     def __init__(self, count: int) -> None:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="writer")
+        self._start(count)
         self._lock = Lock()
         self._free = count
         self._taken = Counter[str]()
+
+    def _start(self, count: int) -> None:
+        """Starts all threads now: later one may be refused, while its work waits and is unknown."""
+        started = Event()
+        try:
+            for _ in range(count):
+                self._pool.submit(started.wait)
+        finally:
+            started.set()
 
     def begin(self, namespace: str, work: Callable[[], _T]) -> Future[_T] | None:
         """Begins the work at once; None if the namespace has its share of the threads."""

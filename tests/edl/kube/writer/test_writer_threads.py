@@ -1,6 +1,6 @@
 from collections import Counter
 from collections.abc import Iterator
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
@@ -50,3 +50,15 @@ def test_work_that_fails_gives_its_thread_back() -> None:
     assert failed
     assert isinstance(failed.exception(60), ValueError)
     assert threads.begin("a", int)
+
+
+def test_work_needs_no_thread_that_the_machine_may_refuse(
+    answer: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    threads = WriterThreads(2)
+    monkeypatch.setattr(Thread, "start", refused)
+    assert threads.begin("a", answer.wait)
+    assert threads.begin("b", answer.wait)
