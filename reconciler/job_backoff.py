@@ -64,7 +64,7 @@ class JobBackoff:
     def due(
         self, steps: Sequence[Step], now: float, in_flight: Container[JobKey] = ()
     ) -> tuple[Step, ...]:
-        """The steps without the parts that back off; those whose last try failed come last.
+        """The steps without the parts that back off; last, by age, those whose last try failed.
 
         What needs no step any longer is forgotten. A job that backs off, or has steps in flight,
         has none now, whatever it needs.
@@ -74,7 +74,10 @@ class JobBackoff:
             if job not in in_flight and not self.is_backing_off(job, now):
                 self._forget((job, part))
         due = (step for step in steps if not self.is_backing_off(step.job, now, step.part))
-        return tuple(sorted(due, key=lambda step: (step.job, step.part) in self._failing))
+        return tuple(sorted(due, key=lambda step: self._failed_until((step.job, step.part))))
+
+    def _failed_until(self, key: _Part) -> float:
+        return self._until[key] if key in self._failing else 0.0
 
     def is_backing_off(self, job: JobKey, now: float, part: str = "") -> bool:
         return self._until.get((job, part), now) > now

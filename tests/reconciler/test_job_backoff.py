@@ -46,3 +46,12 @@ def test_the_first_success_after_many_refusals_is_the_last_delay() -> None:
     assert not backoff.is_backing_off(JOB, 170 + AFTER_FAILURE.first, DEPENDENTS)
     backoff.failed(JOB, 180, DEPENDENTS)
     assert not backoff.is_lasting(JOB, 180 + LASTING - 1, DEPENDENTS)
+
+
+def test_steps_that_failed_come_after_others_and_the_first_that_failed_before_the_next() -> None:
+    """Where each try lasts, there is time for a few: all have their turn."""
+    backoff = JobBackoff()
+    second, first, other = (Step(JobKey("web", name), (NEW,)) for name in ("a", "b", "c"))
+    backoff.failed(first.job, 1)
+    backoff.failed(second.job, 2)
+    assert backoff.due([second, first, other], 60) == (other, first, second)
