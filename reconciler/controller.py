@@ -101,6 +101,7 @@ class Controller:
         self._backoff = JobBackoff()
         self._refusals = UnrecordedRefusals()
         self._in_flight = WritesInFlight()
+        self._uids: Mapping[JobKey, str] = {}
         of_loop = (self._refusals, GrowthWaits(), self._in_flight)
         self._memories: tuple[RoundMemory, ...] = (*pipeline.memories, *of_loop)
         self._errors = 0
@@ -134,7 +135,8 @@ class Controller:
         state = self._pipeline.observe(self._clocks.now())
         for memory in self._memories:
             state = memory.recall(state)
-        self._backoff.keep(_written(state))
+        self._uids = _written(state)
+        self._backoff.keep(self._uids)
         plan = self._pipeline.decide(state)
         for memory in self._memories:
             memory.note(plan, state)
@@ -187,8 +189,9 @@ class Controller:
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
         report = _without_lost_lead(self._executor.act(steps, enough))
-        self._in_flight.replace_by(report.running)
-        self._decisions.acted(report, self._remember(report))
+        refused = self._remember(report)
+        self._in_flight.replace_by(report.running, self._uids)
+        self._decisions.acted(report, refused)
         return report
 
     def _remember(self, report: StepReport) -> list[StepFailure]:
@@ -201,7 +204,9 @@ class Controller:
         # Several steps of one job may meet the same error: that counts as one failure.
         failed = defaultdict[JobKey, list[StepFailure]](list)
         for failure in report.failed:
-            failed[failure.step.job].append(failure)
+            job = failure.step.job
+            if self._in_flight.were_begun_for(job, self._uids.get(job)):
+                failed[job].append(failure)
         bad = {(failure.step.job, failure.step.part) for failure in report.failed}
         for step in report.done:
             if (step.job, step.part) not in bad:

@@ -17,6 +17,8 @@ class WritesInFlight(RoundMemory):
 
     def __init__(self) -> None:
         self._steps: dict[JobKey, list[Step]] = {}
+        self._uids: dict[JobKey, str | None] = {}
+        """The uids of these jobs when their steps were begun."""
 
     def __contains__(self, job: object) -> bool:
         return job in self._steps
@@ -24,12 +26,17 @@ class WritesInFlight(RoundMemory):
     def __bool__(self) -> bool:
         return bool(self._steps)
 
-    def replace_by(self, running: Sequence[Step]) -> None:
-        """Remember these steps, and no others."""
+    def were_begun_for(self, job: JobKey, uid: str | None) -> bool:
+        """False if the steps of this job were begun for a former job of its name."""
+        return self._uids.get(job, uid) == uid
+
+    def replace_by(self, running: Sequence[Step], uids: Mapping[JobKey, str]) -> None:
+        """Remember these steps, and no others; `uids` are those of the jobs of the last state."""
         steps = defaultdict[JobKey, list[Step]](list)
         for step in running:
             steps[step.job].append(step)
         self._steps = dict(steps)
+        self._uids = {job: self._uids.get(job, uids.get(job)) for job in steps}
 
     def recall(self, state: ClusterState) -> ClusterState:
         """The state as if the writes had succeeded that take capacity: starts, growth and nodes.

@@ -490,6 +490,22 @@ def test_a_job_that_was_created_again_neither_backs_off_nor_was_refused_anything
         world.jobs = [A, B]
 
 
+def test_a_job_that_was_created_again_is_not_refused_what_a_write_for_the_former_was(
+    world: World,
+) -> None:
+    world.starts = True
+    world.executor.lasts = {A}
+    world.round()
+    world.uids[A] = "again"
+    world.round()
+    world.executor.lasts.clear()
+    world.executor.fails[A] = Invalid("denied", 422)
+    world.steps_of = lambda job: job == B
+    world.round()
+    assert world.refusals == [(), (), ()]
+    assert world.events == []
+
+
 def test_a_start_that_succeeds_is_refused_no_more(world: World) -> None:
     world.starts = True
     world.executor.fails[A] = Invalid("exceeded quota", 422)

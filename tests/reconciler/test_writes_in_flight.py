@@ -24,7 +24,7 @@ def plan(state: ClusterState) -> Plan:
 
 def begun(plan: Plan, state: ClusterState) -> WritesInFlight:
     in_flight = WritesInFlight()
-    in_flight.replace_by(steps(plan, state).steps)
+    in_flight.replace_by(steps(plan, state).steps, {})
     return in_flight
 
 
@@ -35,7 +35,7 @@ def test_a_job_whose_start_is_in_flight_keeps_its_capacity_from_one_that_comes_f
     both = cluster(node("n", 4), *state.jobs, urgent)
     assert [entry.job for entry in plan(both).admissions] == [urgent.key]
     assert plan(in_flight.recall(both)).admissions == ()
-    in_flight.replace_by(())
+    in_flight.replace_by((), {})
     assert [entry.job for entry in plan(in_flight.recall(both)).admissions] == [urgent.key]
 
 
@@ -125,7 +125,7 @@ def test_the_dry_run_of_a_write_takes_no_capacity() -> None:
         replace(write, dry_run=True) if isinstance(write, Patch) else write for write in step.writes
     )
     in_flight = WritesInFlight()
-    in_flight.replace_by([replace(step, writes=writes)])
+    in_flight.replace_by([replace(step, writes=writes)], {})
     assert in_flight.recall(state) == state
 
 
