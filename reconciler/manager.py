@@ -44,7 +44,8 @@ _DEAD_AFTER: Final = 600.0
 """Seconds of one round after which liveness fails: longer than a hanging API server can cause."""
 _UNANSWERED: Final = 3600.0
 """Seconds without an answer about any kind after which liveness fails: certificates of the API
-server may have been replaced, and only a new process reads their files again."""
+server may have been replaced, and only a new process reads their files again. So it does after as
+long of one job's writes: each request has a time limit, but name resolution, say, has none."""
 _TASK_ENDS: Final = 2.0
 """Seconds that `stop` waits for each background task."""
 _YOUNG: Final = 100_000
@@ -258,7 +259,8 @@ class Manager:
         if not self._stores.synced:
             return True
         age = min(map(self._seconds_since_event, self._received_at))
-        return age < _UNANSWERED and self._has_progressed_within(_DEAD_AFTER)
+        waited = max(age, self._writer.longest())
+        return waited < _UNANSWERED and self._has_progressed_within(_DEAD_AFTER)
 
     def _has_progressed_within(self, seconds: float) -> bool:
         """Whether the current round is younger than `seconds`."""

@@ -18,6 +18,7 @@ from edl import contract, reasons
 from edl.errors import Forbidden, NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
 from edl.kube.cluster import Cluster, ListOptions, RawList, Watch
+from edl.kube.writer import executor
 from edl.kube.writer.executor import THREADS
 from edl.model import ClusterState, JobKey, ObjectRef
 from edl.planner.decide import decide
@@ -674,6 +675,30 @@ def test_a_kind_that_stays_silent_ends_no_process_whose_other_kinds_are_answered
         time.seconds += 1
         next_round(process)
         assert get(port, "/healthz")[0] == 200
+
+
+def test_a_process_with_a_write_that_never_ends_is_started_again(
+    fake: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time, begun, ends = Time(), Event(), Event()
+
+    def patch(*_: object, **__: object) -> None:
+        begun.set()
+        assert ends.wait(SECONDS)
+
+    monkeypatch.setattr(fake, "patch", patch)
+    monkeypatch.setattr(executor, "monotonic", time.monotonic)
+    with ready(fake, time) as (process, port):
+        submit(fake, JOB)
+        assert begun.wait(SECONDS)
+        for seconds, status in ((3599, 200), (2, 503)):
+            time.seconds += seconds
+            name = f"after-{seconds}"
+            fake.create(ObjectRef("Node", "", name), manifests.node(name))
+            until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
+            next_round(process)
+            assert get(port, "/healthz")[0] == status
+        ends.set()
 
 
 def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:

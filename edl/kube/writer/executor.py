@@ -110,7 +110,7 @@ _WAITS_FOR_ALL: Final = Concurrency()
 class ClusterWriter:
     """Performs steps in a cluster, and tells `stores` what the API server answers.
 
-    It is used by one thread.
+    It is used by one thread, but for `longest`.
     """
 
     def __init__(
@@ -185,6 +185,12 @@ class ClusterWriter:
             left=tuple(left),
             running=tuple(one.step for one in self._running.values()),
         )
+
+    def longest(self) -> float:
+        """Seconds for which the oldest step runs, 0 if none does."""
+        running = self._running.copy().items()
+        begun = [one.begun for future, one in running if not future.done()]
+        return monotonic() - min(begun) if begun else 0.0
 
     def close(self) -> None:
         """Waits for the steps that were begun, which may need further threads until they end."""
