@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -53,41 +54,39 @@ class WritesInFlight(RoundMemory):
 
 
 def _with_claims(job: TrainingJob, steps: Iterable[Step], now: datetime) -> TrainingJob:
-    writes = (write for step in steps for write in step.writes)
-    patches = {one.target: one for one in writes if isinstance(one, Patch) and not one.dry_run}
+    patches = defaultdict[ObjectRef, list[Patch]](list)
+    for write in (write for step in steps for write in step.writes):
+        if isinstance(write, Patch) and not write.dry_run:
+            patches[write.target].append(write)
     if not patches:
         return job
     roles = tuple(_with_claim(role, job.key.namespace, patches, now) for role in job.roles)
     if roles == job.roles:
         return job
-    starts = any(map(started_at, patches.values()))
+    starts = any(map(started_at, chain.from_iterable(patches.values())))
     return replace(job, roles=roles, started_at=now if starts else job.started_at)
 
 
 def _with_claim(
-    role: Role, namespace: str, patches: Mapping[ObjectRef, Patch], now: datetime
+    role: Role, namespace: str, patches: Mapping[ObjectRef, Sequence[Patch]], now: datetime
 ) -> Role:
-    """The role after its patch, unless the Job has changed in what this relies on."""
-    pods = ((pod, patches.get(ObjectRef("Pod", namespace, pod.name))) for pod in role.status.pods)
-    role = role.changed(
-        pods=tuple(
-            _placed(pod, patch, now) if patch and _places(patch, pod) else pod
-            for pod, patch in pods
-        )
+    """The role after its patches, unless the Job has changed in what they rely on."""
+    pods = (
+        (pod, patches.get(ObjectRef("Pod", namespace, pod.name), ())) for pod in role.status.pods
     )
-    patch = patches.get(ObjectRef("Job", namespace, role.job))
-    if patch is None or patch.fingerprint != role.fingerprint:
-        return role
-    after = patched_role(role, patch)
+    role = role.changed(pods=tuple(_placed(pod, of_pod, now) for pod, of_pod in pods))
+    after = role
+    for patch in patches.get(ObjectRef("Job", namespace, role.job), ()):
+        if patch.fingerprint == role.fingerprint:
+            after = patched_role(after, patch)
     grows = role.status.suspended or after.status.size > role.status.size
     return after.changed(resized_at=now) if grows and not after.status.suspended else role
 
 
-def _placed(pod: Pod, patch: Patch, now: datetime) -> Pod:
-    pod = patched_pod(pod, patch)
-    return replace(pod, planned=replace(pod.planned, placed_at=now))
-
-
-def _places(patch: Patch, pod: Pod) -> bool:
-    """Whether the patch gives a node to a pod, which is unchanged."""
-    return pod.version == patch.version and "schedulingGates" in patch.body.get("spec", {})
+def _placed(pod: Pod, patches: Iterable[Patch], now: datetime) -> Pod:
+    """The pod with the node that a patch gives to it, if it is unchanged."""
+    for patch in patches:
+        if pod.version == patch.version and "schedulingGates" in patch.body.get("spec", {}):
+            pod = patched_pod(pod, patch)
+            pod = replace(pod, planned=replace(pod.planned, placed_at=now))
+    return pod

@@ -10,7 +10,8 @@ from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Held, NodeAssignment, Plan, Resize, Suspension
 from edl.planner.policies import POLICIES
 from edl.steps.plan_steps import steps
-from edl.writes import Patch
+from edl.steps.preconditioned_patches import job_patch
+from edl.writes import Patch, Step
 from reconciler.memory.writes_in_flight import WritesInFlight
 from tests.edl.planner.states import at, cluster, node, pod, worker
 from tests.reasons import because
@@ -95,6 +96,18 @@ def test_growth_in_flight_counts_and_a_smaller_size_does_not_until_it_is_stored(
     running = worker("a", 1, 3, on=("n", "n"))
     resized = Plan(resizes=(Resize(running.key, "worker", 2, wanted, ROOM),))
     assert size(after(running, resized).roles[0]) == (counted, False)
+
+
+def test_growth_in_flight_counts_whatever_else_of_its_job_is_written() -> None:
+    running = worker("a", 1, 3, on=("n", "n"))
+    state = cluster(node("n", 4), running)
+    growth, *_ = steps(Plan(resizes=(Resize(running.key, "worker", 2, 3, ROOM),)), state).steps
+    note = Step(running.key, (job_patch(running.key, running.roles[0], {}, {"a": "b"}),))
+    for written in ([growth, note], [note, growth]):
+        in_flight = WritesInFlight()
+        in_flight.replace_by(written, {})
+        (found,) = in_flight.recall(state).jobs
+        assert size(found.roles[0]) == (3, False)
 
 
 def test_a_job_whose_stop_is_in_flight_runs() -> None:
