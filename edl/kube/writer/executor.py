@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from itertools import chain, groupby
-from operator import itemgetter
 from time import monotonic, sleep
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -85,14 +84,6 @@ class _Outcome(msgspec.Struct, frozen=True):
         return isinstance(self.error, Conflict | NotFound)
 
 
-class _Running(NamedTuple):
-    """A step that was begun, its place among the steps of its call, and when it was begun."""
-
-    step: Step
-    place: int
-    begun: float
-
-
 class Concurrency(msgspec.Struct, frozen=True):
     """How many writes are in flight, and how long a step is waited for.
 
@@ -128,7 +119,8 @@ class ClusterWriter:
         self._threads = WriterThreads(concurrency.threads)
         self._patience = concurrency.patience
         self._ended = concurrency.ended
-        self._running: dict[Future[_Outcome], _Running] = {}
+        self._running: dict[Future[_Outcome], tuple[Step, float]] = {}
+        """The steps that were begun, and when each was."""
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
         """Performs steps, and waits for those that were begun, unless they last. Nothing is raised.
@@ -137,10 +129,10 @@ class ClusterWriter:
         itself, and others of its namespace once this has its share of the threads. What is not
         begun for this is to be decided again when a running step has ended.
         """
-        waiting = defaultdict[str, deque[tuple[int, Step]]](deque)
-        for place, step in enumerate(steps):
-            waiting[step.job.namespace].append((place, step))
-        outcomes: list[tuple[int, _Outcome]] = []
+        waiting = defaultdict[str, deque[Step]](deque)
+        for step in steps:
+            waiting[step.job.namespace].append(step)
+        outcomes: list[_Outcome] = []
         while True:
             outcomes += self._collect()
             self._begin(waiting, enough)
@@ -150,47 +142,46 @@ class ClusterWriter:
             wait(awaited, ends - monotonic(), FIRST_COMPLETED)
         for future in self._running:
             future.add_done_callback(lambda _: self._ended())
-        left = sorted(chain.from_iterable(waiting.values()), key=itemgetter(0))
-        return self._report(outcomes, [step for _, step in left] if left and enough() else ())
+        left = tuple(chain.from_iterable(waiting.values()))
+        return self._report(outcomes, left if left and enough() else ())
 
-    def _begin(
-        self, waiting: Mapping[str, deque[tuple[int, Step]]], enough: Callable[[], bool]
-    ) -> None:
+    def _begin(self, waiting: Mapping[str, deque[Step]], enough: Callable[[], bool]) -> None:
         """Begins the steps for which their namespaces have threads, until `enough()`."""
         for namespace, queue in waiting.items():
             while queue and not enough():
-                place, step = queue[0]
+                step = queue[0]
                 if (future := self._threads.begin(namespace, partial(self._perform, step))) is None:
                     break
                 queue.popleft()
-                self._running[future] = _Running(step, place, monotonic())
+                self._running[future] = step, monotonic()
 
-    def _collect(self) -> list[tuple[int, _Outcome]]:
-        """The outcomes of running steps that have ended, with their places."""
+    def _collect(self) -> list[_Outcome]:
+        """The outcomes of running steps that have ended."""
         ended = [future for future in self._running if future.done()]
-        return [(self._running.pop(future).place, future.result()) for future in ended]
+        for future in ended:
+            del self._running[future]
+        return [future.result() for future in ended]
 
     def _awaited(self) -> dict[Future[_Outcome], float]:
         """The running steps that are worth waiting for, with the times when they were begun."""
         since = monotonic() - self._patience
-        return {future: one.begun for future, one in self._running.items() if one.begun > since}
+        return {future: begun for future, (_, begun) in self._running.items() if begun > since}
 
-    def _report(self, outcomes: Iterable[tuple[int, _Outcome]], left: Sequence[Step]) -> StepReport:
-        ordered = [outcome for _, outcome in sorted(outcomes, key=itemgetter(0))]
-        bad = [outcome for outcome in ordered if outcome.error and not outcome.stale]
+    def _report(self, outcomes: Sequence[_Outcome], left: tuple[Step, ...]) -> StepReport:
+        bad = [outcome for outcome in outcomes if not outcome.stale]
         return StepReport(
-            done=tuple(outcome.step for outcome in ordered if not outcome.error),
-            conflicts=tuple(outcome.step for outcome in ordered if outcome.stale),
+            done=tuple(outcome.step for outcome in outcomes if not outcome.error),
+            conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
             failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
-            left=tuple(left),
-            running=tuple(one.step for one in self._running.values()),
+            left=left,
+            running=tuple(step for step, _ in self._running.values()),
         )
 
     def longest(self) -> float:
         """Seconds for which the oldest step runs, 0 if none does."""
         running = self._running.copy().items()
-        begun = [one.begun for future, one in running if not future.done()]
-        return monotonic() - min(begun) if begun else 0.0
+        times = [begun for future, (_, begun) in running if not future.done()]
+        return monotonic() - min(times) if times else 0.0
 
     def close(self) -> None:
         """Waits for the steps that were begun, which may need further threads until they end."""
