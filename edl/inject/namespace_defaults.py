@@ -17,7 +17,7 @@ from edl.contract.manifest_parts import (
     with_metadata,
     with_spec,
 )
-from edl.errors import Denied, Finding, findings_of
+from edl.errors import Denied, Finding, findings_of, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject import other_controllers, owned_annotations, peer_counts
 from edl.inject.warnings import unknown_keys
@@ -73,7 +73,10 @@ def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
     labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
     spec = parse(owned_annotations.without_owned(labelled))
     size = None if _has_any_bound(manifest) else _size_of_its_own(manifest, spec)
-    return _with_fixed_size(labelled, size) if size else labelled
+    sized = _with_fixed_size(labelled, size) if size else labelled
+    bounded, _ = with_defaults(owned_annotations.without_owned(sized), policy)
+    refuse(peer_counts.findings(bounded, parse(bounded)))
+    return sized
 
 
 def _size_of_its_own(manifest: Json, spec: JobSpec) -> int | None:

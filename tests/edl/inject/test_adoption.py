@@ -157,6 +157,24 @@ def test_a_job_that_does_not_fit_and_never_asked_stays_ordinary_with_a_warning()
     assert all(len(warning) <= 256 for warning in verdict.warnings), "the API server cuts longer"
 
 
+@pytest.mark.parametrize("size", [{}, {"parallelism": 2}])
+def test_a_job_of_fewer_pods_than_its_launcher_waits_for_stays_ordinary(size: Json) -> None:
+    """Such as node 0 of a training whose nodes are Jobs that their user wrote one by one."""
+    command = ["torchrun", "--nnodes=3", "--node_rank=0", "--master_addr=node0", "train.py"]
+    given = job("node0", spec=size, pod={"containers": [{"name": "main", "command": command}]})
+    verdict = create(given, opted_in(framework="pytorch", default_min=1, default_max=8))
+    assert verdict.manifest is given
+    assert [text for text in verdict.warnings if "below 3, the number of peers" in text]
+
+
+def test_a_default_may_give_a_launcher_the_peers_that_it_waits_for() -> None:
+    command = ["torchrun", "--nnodes=3", "train.py"]
+    pods = {"containers": [{"name": "main", "command": command}]}
+    given = job("net", spec={"parallelism": 2}, pod=pods)
+    stored = created(given, opted_in(framework="pytorch", default_min=3, default_max=8))
+    assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == ("3", "8")
+
+
 def test_a_labelled_one_that_another_framework_fits_hears_whence_its_framework_comes() -> None:
     with pytest.raises(Denied) as denied:
         create(job(annotations={"slots": "x"}), opted_in(framework="horovod"))
