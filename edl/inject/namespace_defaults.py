@@ -4,7 +4,7 @@ A default never makes a valid Job invalid: one that does not fit is left out, wi
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from edl import contract
 from edl.contract.manifest_parts import (
@@ -83,11 +83,23 @@ def _size_of_its_own(manifest: Json, spec: JobSpec) -> int | None:
     """How many pods an unlabelled Job asks for: a migration must not run twice, nor lose a shard.
 
     None if it may have more: a work queue, the items of framework none, or peers of a training.
+    Raises Denied if its pods cannot be peers.
     """
     form = ManifestReader(manifest)
     if form.completions is None:
         return 1 if form.parallelism == 1 else None
+    if spec.indexed and form.completions > 1:
+        _check_peers(form.job)
     return form.completions if spec.indexed or form.completions == 1 else None
+
+
+def _check_peers(job: Mapping[str, Any]) -> None:
+    """Raises Denied for static shards, which a training would restart or fail with each other."""
+    if job.get("completionMode") == "Indexed" and job.get("backoffLimitPerIndex") is None:
+        return
+    what = f"{job['completions']} items that succeed or fail one by one, not ranks of a training"
+    ranks = "those have completionMode Indexed, and no backoffLimitPerIndex"
+    raise Denied([Finding("spec.completions", what, ranks)])
 
 
 def _with_fixed_size(manifest: Json, size: int) -> Json:

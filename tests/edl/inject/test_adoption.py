@@ -38,12 +38,11 @@ def test_it_gets_the_namespaces_framework() -> None:
 
 
 @pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "paddle"])
-@pytest.mark.parametrize("mode", ["NonIndexed", "Indexed"])
 @pytest.mark.parametrize("completions", [2, 4])
-def test_its_completions_fix_its_size_and_each_pod_must_succeed(
-    framework: str, mode: str, completions: int
+def test_the_ranks_of_its_own_fix_its_size_and_each_must_succeed(
+    framework: str, completions: int
 ) -> None:
-    spec = {"completions": completions, "parallelism": completions, "completionMode": mode}
+    spec = {"completions": completions, "parallelism": completions, "completionMode": "Indexed"}
     policy = opted_in(framework=framework, default_min=2, default_max=8)
     verdict = create(job("shards", spec=spec), policy)
     stored = verdict.manifest
@@ -52,6 +51,29 @@ def test_its_completions_fix_its_size_and_each_pod_must_succeed(
     assert stored["spec"]["completions"] == completions
     assert stored["spec"]["successPolicy"] == {"rules": [{"succeededCount": completions}]}
     look_again(stored, policy)
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "paddle"])
+@pytest.mark.parametrize(
+    "fields",
+    [{"completionMode": "NonIndexed"}, {"completionMode": "Indexed", "backoffLimitPerIndex": 1}],
+)
+def test_static_shards_stay_an_ordinary_job(framework: str, fields: Json) -> None:
+    """A shard that fails would restart the others, or fail the Job that tolerates it."""
+    given = job("shards", spec={"completions": 4, "parallelism": 4, **fields})
+    verdict = create(given, opted_in(framework=framework, default_min=1, default_max=8))
+    assert verdict.manifest is given
+    assert verdict.warnings[1] == (
+        "Job shards: spec.completions: 4 items that succeed or fail one by one, not ranks of a "
+        "training; those have completionMode Indexed, and no backoffLimitPerIndex"
+    )
+
+
+def test_static_shards_that_ask_to_be_managed_hear_whence_their_framework_comes() -> None:
+    given = job(gpu="1", spec={"completions": 4, "parallelism": 4})
+    with pytest.raises(Denied, match=r'"pytorch" is the edl\.dev/default-framework'):
+        create(given, opted_in(framework="pytorch"))
+    assert created(given, POLICY)["spec"]["completions"] == 4
 
 
 @pytest.mark.parametrize("framework", ["none", "pytorch", "tensorflow"])
