@@ -27,7 +27,7 @@ from edl.convert.sources import (
     workload_priorities,
 )
 from edl.convert.tracked_object import ConversionReport, Fields
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import success_policy
 from edl.parsing.parser import parse
 from edl.spec import index_rules
 from edl.writes import Json
@@ -126,8 +126,7 @@ def _ended_pods(jobs: Iterable[Json]) -> Iterator[Remark]:
     for job in jobs:
         if annotations(job).get(contract.CLEAN_UP) == contract.CleanUp.NONE:
             spec = parse(job)
-            needs = FRAMEWORKS[spec.framework].describe(spec)
-            decides = needs.first_decides or needs.any_decides
+            decides = bool(success_policy(job, spec))
             if index_rules.ends_its_own_pods(job, spec, decides=decides):
                 yield Remark((), f"cleanPodPolicy: {index_rules.OWN_PODS}")
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import labels
+from edl.contract.manifest_parts import command_line, labels, template, training_container
 from edl.errors import Finding
 from edl.frameworks import aiacc, horovod, mxnet, none, paddle, pytorch, tensorflow
 from edl.frameworks.base import Framework, Mode, ModeRight, PeerAccess
@@ -18,6 +18,8 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
     module.FRAMEWORK.name: module.FRAMEWORK
     for module in (tensorflow, mxnet, horovod, aiacc, paddle, pytorch, none)
 }
+_FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
+_ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
 
 
 def mode_of(job: JobSpec | TrainingJob) -> Mode | None:
@@ -124,3 +126,14 @@ def withheld(spec: JobSpec, account: str, rights: Container[ModeRight]) -> Itera
 def is_service(spec: JobSpec) -> bool:
     """Whether this role never ends by itself."""
     return FRAMEWORKS[spec.framework].kinds[spec.role].serves
+
+
+def success_policy(job: Json, spec: JobSpec) -> Json | None:
+    """The Job's successPolicy if its user sets none; None if each of its pods has to succeed."""
+    framework = FRAMEWORKS[spec.framework]
+    needs = framework.describe(spec)
+    if needs.first_decides:
+        return _FIRST_DECIDES
+    elastic = spec.scaling.min < spec.scaling.max
+    together = elastic or framework.launches(command_line(training_container(template(job))))
+    return _ANY_DECIDES if needs.any_decides and together else None

@@ -85,7 +85,8 @@ class Needs(msgspec.Struct, frozen=True):
     first_decides: bool = False
     """The Job is complete when index 0 is."""
     any_decides: bool = False
-    """The Job is complete when any one of its indexes is."""
+    """The Job is complete when any one of its indexes is, if its size varies or a launcher of the
+    framework starts its processes."""
 
 
 class Cooldown(msgspec.Struct, frozen=True):

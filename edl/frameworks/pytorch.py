@@ -73,13 +73,10 @@ def _worker(spec: JobSpec) -> Needs:
         "PET_MAX_RESTARTS": _RESTARTS,
         "PET_MONITOR_INTERVAL": "1",
     }
-    # torchrun's agents end together, so the first success is that of all. An agent that joins later
-    # finds the rendezvous closed and fails: that must not fail a finished Job. At a fixed size none
-    # joins late, and each success counts: other programs' workers end one after the other.
-    return Needs(
-        env=tuple(Env(*pair) for pair in pairs.items()),
-        any_decides=spec.scaling.min < spec.scaling.max,
-    )
+    # torchrun's agents end together, so the first success is that of all. One that joins later or
+    # returns finds the rendezvous closed and fails: that must not fail a finished Job. Workers of
+    # other programs end one after the other: at a fixed size, where none joins late, each counts.
+    return Needs(env=tuple(Env(*pair) for pair in pairs.items()), any_decides=True)
 
 
 def _meeting(spec: JobSpec) -> tuple[str, str]:

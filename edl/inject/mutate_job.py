@@ -1,19 +1,14 @@
 """Completes a labelled Job or bare pod: the same input always gives the same output."""
 
-from typing import Final
-
 from edl import contract
 from edl.contract.manifest_parts import metadata, moved, training_position
-from edl.frameworks import FRAMEWORKS
+from edl.frameworks import FRAMEWORKS, success_policy
 from edl.frameworks.base import Needs
 from edl.inject.pods import env_limits, gpus, kubeshare, mutate_pod, scheduling_gates
 from edl.inject.pods.pod_failure_policy import with_retries
 from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
-
-_FIRST_DECIDES: Final = {"rules": [{"succeededIndexes": "0"}]}
-_ANY_DECIDES: Final = {"rules": [{"succeededCount": 1}]}
 
 
 def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
@@ -29,7 +24,9 @@ def complete(manifest: Json, spec: JobSpec, image: str) -> Json:
     if manifest.get("kind") == "Pod":
         return template
     done = manifest | {"metadata": _labelled(metadata(manifest), spec)}
-    return done | {"spec": _sized(job | {"template": template, "suspend": True}, spec, needs)}
+    policy = success_policy(manifest, spec)
+    success = {"successPolicy": policy} if policy else {}
+    return done | {"spec": _sized(success | job | {"template": template, "suspend": True}, spec)}
 
 
 def _labelled(metadata: Json, spec: JobSpec) -> Json:
@@ -56,19 +53,13 @@ def _identity(spec: JobSpec) -> dict[str, str]:
     return identity | {contract.HOST: host}
 
 
-def _sized(job: Json, spec: JobSpec, needs: Needs) -> Json:
+def _sized(job: Json, spec: JobSpec) -> Json:
     job = with_retries(job, spec)
     if not spec.indexed:
         return job
     size = job.get("parallelism") or 1
     ranked = {"parallelism": size, "completions": size, "completionMode": "Indexed"}
-    return _success(needs) | job | ranked
-
-
-def _success(needs: Needs) -> Json:
-    if needs.first_decides:
-        return {"successPolicy": _FIRST_DECIDES}
-    return {"successPolicy": _ANY_DECIDES} if needs.any_decides else {}
+    return job | ranked
 
 
 def _with_pod(template: Json, spec: JobSpec, needs: Needs, image: str) -> Json:

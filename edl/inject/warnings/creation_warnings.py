@@ -16,7 +16,7 @@ from edl.contract.manifest_parts import (
     training_container,
 )
 from edl.dns_names import is_dns_subdomain
-from edl.frameworks import FRAMEWORKS, needs_all_ranks, peer_access
+from edl.frameworks import FRAMEWORKS, needs_all_ranks, peer_access, success_policy
 from edl.frameworks.base import Needs, PeerAccess
 from edl.inject.pods import gpus, volumes
 from edl.inject.warnings import launcher_warnings, request_warnings
@@ -48,7 +48,7 @@ def warnings(manifest: Json, spec: JobSpec) -> Iterator[str]:
         yield from _of_size(manifest, spec)
         yield from _of_failure_policy(manifest)
         yield from _of_failed_indexes(manifest, spec)
-        yield from _of_clean_up(manifest, spec, needs)
+        yield from _of_clean_up(manifest, spec)
         yield from request_warnings.warnings(manifest, spec)
         yield from gpus.warnings(manifest, spec.resources.gpu)
 
@@ -207,10 +207,10 @@ def _source(manifest: Json) -> str:
     return " and ".join(names) or (contract.ROLES if by_roles else "a default of its namespace")
 
 
-def _of_clean_up(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
+def _of_clean_up(manifest: Json, spec: JobSpec) -> Iterator[str]:
     """Pods that their Job's own controller ends, although the user wants them kept."""
     if spec.lifecycle.clean_up is contract.CleanUp.NONE and index_rules.ends_its_own_pods(
-        manifest, spec, decides=needs.first_decides or needs.any_decides
+        manifest, spec, decides=bool(success_policy(manifest, spec))
     ):
         yield f"{contract.CLEAN_UP}: {index_rules.OWN_PODS}"
 

@@ -43,7 +43,8 @@ def warnings(manifest: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
 def _of_end(job: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     """Workers that may not end together, where the first that ends is the end of all."""
     framework, container = FRAMEWORKS[spec.framework], training_container(template(job))
-    if not needs.any_decides or job["spec"].get("successPolicy") or not container.get("command"):
+    decides = needs.any_decides and spec.scaling.min < spec.scaling.max
+    if not decides or job["spec"].get("successPolicy") or not container.get("command"):
         return
     if not framework.launches(command_line(container)):
         launcher = framework.launchers[0]

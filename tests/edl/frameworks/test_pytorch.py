@@ -124,17 +124,41 @@ def test_the_first_of_workers_that_come_and_go_completes_the_training() -> None:
     assert "successPolicy" not in created(pytorch("rendezvous"))["spec"]
 
 
+def fixed(*command: str, sidecar: Json | None = None) -> Json:
+    containers = [{"name": "main", "image": "a", "command": list(command)}]
+    pods = {"containers": [*containers, *([sidecar] if sidecar else ())]}
+    return job(framework="pytorch", spec={"parallelism": 4, "completions": 4}, pod=pods)
+
+
 @pytest.mark.parametrize(
     "manifest",
     [
         job(framework="pytorch", spec={"parallelism": 4, "completions": 4}),
         pytorch("worker", "rendezvous=1,worker=4"),
+        fixed("python3", "train.py"),
+        fixed("./run.sh", sidecar={"name": "prints", "image": "a", "args": ["torchrun"]}),
     ],
-    ids=["alone", "with a rendezvous"],
+    ids=["unknown", "with a rendezvous", "python", "sidecar"],
 )
 def test_each_worker_of_a_fixed_number_has_to_succeed(manifest: Json) -> None:
     """Rank 0 of a program that torchrun did not start may still save the model."""
     assert "successPolicy" not in created(manifest)["spec"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["torchrun", "train.py"],
+        ["python3", "-m", "torch.distributed.run", "train.py"],
+        ["bash", "-c", "cd /app && torchrun train.py"],
+    ],
+)
+def test_the_first_of_torchruns_agents_completes_a_training_of_a_fixed_size(
+    command: list[str],
+) -> None:
+    """One that fails at the end cannot meet the others again, which have succeeded."""
+    policy = {"rules": [{"succeededCount": 1}]}
+    assert created(fixed(*command))["spec"]["successPolicy"] == policy
 
 
 def test_workers_decide_and_move_and_the_rendezvous_serves() -> None:

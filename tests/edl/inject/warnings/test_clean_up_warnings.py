@@ -34,6 +34,12 @@ def test_none_keeps_pods_of_other_jobs_and_of_work_items() -> None:
     assert said(job(framework="pytorch", min="1", max="1")) == 0
 
 
+def test_none_keeps_no_pod_of_torchruns_agents_at_a_fixed_size() -> None:
+    container = {"name": "main", "image": "a", "command": ["torchrun", "train.py"]}
+    manifest = job(framework="pytorch", spec={"parallelism": 3}, pod={"containers": [container]})
+    assert said(manifest) == 1
+
+
 def test_a_job_that_waits_for_all_of_its_pods_ends_none() -> None:
     everyone = {"rules": [{"succeededCount": 3}]}
     assert said(workers("tensorflow", "3", successPolicy=everyone)) == 0
