@@ -23,14 +23,8 @@ _COOLDOWN: Final = Cooldown(timedelta(seconds=60), "torchrun")
 _RESTARTS: Final = "1000"
 """Each worker that leaves costs every other worker one restart."""
 
-_LAUNCHERS: Final = (
-    "torchrun",
-    "torch.distributed.run",
-    "torch.distributed.launch",
-    "accelerate launch",
-    "accelerate.commands.launch",
-)
-"""All of them run torchrun's agent."""
+_LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
+"""Not `accelerate launch`, which has defaults of its own instead of most of the variables."""
 
 _STORE: Final = """\
 import pickle, signal, sys, time

@@ -16,7 +16,7 @@ from edl.writes import Json
 _FEWER: Final = "remove {} from the pod template"
 _RANGE: Final = r"([0-9]{1,9})(?::([0-9]{1,9}))?"
 _VALUE: Final = re.compile(_RANGE)
-_OPTION: Final = re.compile(rf"(--nnodes|--num_machines)[=\s]+[\"']?{_RANGE}(?![^\s\"';&|)])")
+_OPTION: Final = re.compile(rf"(--nnodes)[=\s]+[\"']?{_RANGE}(?![^\s\"';&|)])")
 """Launchers have these options, as arguments of their own or within that of a shell."""
 
 

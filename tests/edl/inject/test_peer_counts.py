@@ -51,9 +51,19 @@ def test_a_min_below_the_peers_of_the_command_line_is_refused(manifest: Json) ->
             "bash", "-c", f"$MANY && {TORCHRUN} --nnodes=4 t.py || {TORCHRUN} --nnodes=2 t.py"
         ),
         launched("python", "train.py", "--nnodes=4"),
+        launched("accelerate", "launch", "--num_machines=4", "train.py"),
         launched("mpirun", "torchrun", "--nnodes=4", framework="tensorflow"),
     ],
-    ids=["enough", "range", "reference", "joined", "one of two", "no launcher", "tensorflow"],
+    ids=[
+        "enough",
+        "range",
+        "reference",
+        "joined",
+        "one of two",
+        "no launcher",
+        "accelerate",
+        "tensorflow",
+    ],
 )
 def test_a_command_line_whose_peers_come_is_accepted(manifest: Json) -> None:
     assert refused(manifest) == []

@@ -22,8 +22,11 @@ def elastic(*command: str, most: str = "4", **spec: Json) -> Json:
     return job(framework="pytorch", min="2", max=most, spec=spec, pod=pods)
 
 
-def test_a_program_that_torchrun_may_not_start_is_told_when_its_workers_end() -> None:
-    manifest = elastic(*PLAIN)
+@pytest.mark.parametrize("command", [PLAIN, ["bash", "-c", "accelerate launch train.py"]])
+def test_a_program_that_torchrun_may_not_start_is_told_when_its_workers_end(
+    command: list[str],
+) -> None:
+    manifest = elastic(*command)
     (warning,) = warnings(manifest)
     assert warning == (
         "edl.dev/max: the first worker that exits with 0 completes the training and ends the "
@@ -38,7 +41,7 @@ def test_a_program_that_torchrun_may_not_start_is_told_when_its_workers_end() ->
     [
         TORCHRUN,
         ["python3", "-m", "torch.distributed.run", "train.py"],
-        ["bash", "-c", "cd /app && accelerate launch train.py"],
+        ["bash", "-c", "cd /app && torchrun train.py"],
     ],
 )
 def test_the_workers_of_torchruns_agents_end_together(command: list[str]) -> None:
