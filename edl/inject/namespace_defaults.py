@@ -75,7 +75,7 @@ def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
     size = None if _has_any_bound(manifest) else _size_of_its_own(manifest, spec)
     sized = _with_fixed_size(labelled, size) if size else labelled
     bounded, _ = with_defaults(owned_annotations.without_owned(sized), policy)
-    refuse(peer_counts.findings(bounded, parse(bounded)))
+    refuse(() if has_own_keys(manifest) else _peer_findings(bounded))
     return sized
 
 
@@ -206,12 +206,18 @@ def _with_bounds(manifest: Json, policy: NamespacePolicy) -> tuple[Json, tuple[s
     low, high = _bounds(manifest, spec, policy)
     bounded = _labelled(manifest, {contract.MIN: str(low), contract.MAX: str(high)})
     try:
-        findings = peer_counts.findings(bounded, parse(bounded))
+        findings = _peer_findings(bounded)
     except Denied as denied:
         findings = list(denied.findings)
     if findings:
         return manifest, tuple(f"{low}..{high}, {policy}: {finding}" for finding in findings)
     return bounded, ()
+
+
+def _peer_findings(manifest: Json) -> list[Finding]:
+    """Findings for peers that a default would not give to pods that wait for them."""
+    spec = parse(manifest)
+    return [*peer_counts.findings(manifest, spec), *peer_counts.option_findings(manifest, spec)]
 
 
 def _leaves_its_bounds(manifest: Json, spec: JobSpec) -> bool:

@@ -1,7 +1,7 @@
 """Pods that wait for a number of peers, such as torchrun's agents, need a min that gives it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from edl import contract
@@ -16,8 +16,9 @@ from edl.writes import Json
 _FEWER: Final = "remove {} from the pod template"
 _RANGE: Final = r"([0-9]{1,9})(?::([0-9]{1,9}))?"
 _VALUE: Final = re.compile(_RANGE)
-_OPTION: Final = re.compile(rf"(--nnodes)[=\s]+[\"']?{_RANGE}(?![^\s\"';&|)])")
-"""Launchers have these options, as arguments of their own or within that of a shell."""
+_NNODES: Final = "--nnodes"
+_OPTION: Final = re.compile(rf"{_NNODES}[=\s]+[\"']?{_RANGE}(?![^\s\"';&|)])")
+"""Launchers have this option, as an argument of its own or within that of a shell."""
 
 
 class PeerCounts(NamedTuple):
@@ -31,9 +32,18 @@ class PeerCounts(NamedTuple):
 def findings(job: Json, spec: JobSpec, fewer: str = _FEWER) -> list[Finding]:
     """A finding if the pods of `job` wait for more peers than the minimum of `spec` gives them.
 
-    `fewer` says how they start with fewer, with {} for the variable or option.
+    `fewer` says how they start with fewer, with {} for the variable.
     """
-    low, _, source = told(job, FRAMEWORKS[spec.framework])
+    return _too_many(told(job, FRAMEWORKS[spec.framework]), spec, fewer)
+
+
+def option_findings(job: Json, spec: JobSpec) -> list[Finding]:
+    """The same for an option, which refuses nothing: it may be that of the user's own program."""
+    return _too_many(options(job, FRAMEWORKS[spec.framework]), spec, _FEWER)
+
+
+def _too_many(counts: PeerCounts, spec: JobSpec, fewer: str) -> list[Finding]:
+    low, _, source = counts
     if spec.scaling.min >= low:
         return []
     peers = f"the number of peers that {source} makes each pod wait for"
@@ -53,22 +63,23 @@ def sizes(job: Json, framework: str) -> tuple[int, int | None]:
 
 
 def told(job: Json, framework: Framework) -> PeerCounts:
-    """What the pod template tells the framework's launchers; 0 and no source if it does not."""
-    containers = (template(job).get("spec") or {}).get("containers") or ()
-    counts = (count for container in containers for count in _told(container, framework))
-    return next(counts, PeerCounts(0, 0, ""))
+    """What the framework's variable tells the pods; 0 and no source if none does."""
+    for container in _containers(job):
+        for entry in container.get("env") or ():
+            match = _VALUE.fullmatch(str(entry.get("value") or ""))
+            if match and entry.get("name") == framework.min_peers_env:
+                return PeerCounts(int(match[1]), int(match[2] or match[1]), entry["name"])
+    return PeerCounts(0, 0, "")
 
 
-def _told(container: Json, framework: Framework) -> Iterator[PeerCounts]:
-    """Options precede the variable, which has their default. A script may have several calls."""
-    words = command_line(container)
-    options = _OPTION.findall(words) if framework.launches(words) else ()
-    yield from sorted(_counts(low, high, option) for option, low, high in options)
-    for entry in container.get("env") or ():
-        match = _VALUE.fullmatch(str(entry.get("value") or ""))
-        if match and entry.get("name") == framework.min_peers_env:
-            yield _counts(match[1], match[2], framework.min_peers_env)
+def options(job: Json, framework: Framework) -> PeerCounts:
+    """What command lines tell the framework's launchers: a script may have several calls."""
+    lines = filter(framework.launches, map(command_line, _containers(job)))
+    ranges = [(int(low), int(high or low)) for line in lines for low, high in _OPTION.findall(line)]
+    if not ranges:
+        return PeerCounts(0, 0, "")
+    return PeerCounts(min(low for low, _ in ranges), max(high for _, high in ranges), _NNODES)
 
 
-def _counts(low: str, high: str | None, source: str) -> PeerCounts:
-    return PeerCounts(int(low), int(high or low), source)
+def _containers(job: Json) -> Sequence[Json]:
+    return (template(job).get("spec") or {}).get("containers") or ()

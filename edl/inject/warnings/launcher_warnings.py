@@ -56,8 +56,10 @@ def _of_end(job: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
 
 
 def _of_peers(job: Json, spec: JobSpec, framework: Framework) -> Iterator[str]:
-    """A number of the user's own that leaves some of the pods out of the training."""
-    _, most, source = peer_counts.told(job, framework)
+    """Numbers of the user's own that leave pods waiting, or out of the training."""
+    yield from map(str, peer_counts.option_findings(job, spec))
+    option, variable = peer_counts.options(job, framework), peer_counts.told(job, framework)
+    _, most, source = option if option.source else variable
     mode = mode_of(spec)
     if mode and source and source not in mode.rendezvous_env and most < spec.scaling.max:
         yield (

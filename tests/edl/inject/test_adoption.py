@@ -189,6 +189,13 @@ def test_a_job_of_fewer_pods_than_its_launcher_waits_for_stays_ordinary(size: Js
     assert [text for text in verdict.warnings if "below 3, the number of peers" in text]
 
 
+def test_a_job_that_asks_to_be_managed_is_told_of_the_peers_that_its_launcher_waits_for() -> None:
+    pods = {"containers": [{"name": "main", "command": ["torchrun", "--nnodes=3", "train.py"]}]}
+    verdict = create(job("net", gpu="1", pod=pods), opted_in(framework="pytorch"))
+    assert labels(verdict.manifest)[contract.FRAMEWORK] == "pytorch"
+    assert [text for text in verdict.warnings if "below 3, the number of peers" in text]
+
+
 def test_a_default_may_give_a_launcher_the_peers_that_it_waits_for() -> None:
     command = ["torchrun", "--nnodes=3", "train.py"]
     pods = {"containers": [{"name": "main", "command": command}]}
