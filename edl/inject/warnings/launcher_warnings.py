@@ -49,9 +49,10 @@ def _of_end(job: Json, spec: JobSpec, needs: Needs) -> Iterator[str]:
     if not framework.launches(command_line(container)):
         launcher = framework.launchers[0]
         yield (
-            f"{contract.MAX}: the first {spec.role} that exits with 0 completes the training and "
-            f"ends the others, because those of {launcher} end together: if it does not start "
-            f"this program, write spec.successPolicy, or {contract.MIN} and {contract.MAX} alike"
+            f"{contract.MAX}: the first {spec.role} that exits with 0 completes the training, "
+            f"because those of {launcher} end together: if it does not start this program, write "
+            'successPolicy: {rules: [{succeededIndexes: "0"}]}, or '
+            f"{contract.MIN} and {contract.MAX} alike"
         )
 
 
@@ -117,8 +118,8 @@ def _of_slots(manifest: Json, spec: JobSpec, framework: Framework) -> Iterator[s
     given = contract.SLOTS in annotations(manifest) or spec.resources.accelerated
     if several and not given and _has_processes(spec, framework) and not _is_told(pod):
         yield (
-            f"{contract.SLOTS}: one process starts in each pod, and has {', '.join(several)}: set "
-            "the annotation to the number of processes"
+            f"{contract.SLOTS}: one process starts in each pod, and has {', '.join(several)}: if "
+            "these are GPUs, set the annotation to the number of processes"
         )
 
 

@@ -30,8 +30,8 @@ def warnings(new: Json, old: Json) -> Iterator[str]:
     ]
     if stale:
         yield (
-            f"env {', '.join(stale)}: the pods keep what was set for their GPUs at creation, and "
-            "the env of a Job is immutable: recreate the Job"
+            f"env {', '.join(stale)}: the pods keep what was set for their GPUs or slots at "
+            "creation, and the env of a Job is immutable: change these back, or recreate the Job"
         )
 
 

@@ -29,10 +29,11 @@ def test_a_program_that_torchrun_may_not_start_is_told_when_its_workers_end(
     manifest = elastic(*command)
     (warning,) = warnings(manifest)
     assert warning == (
-        "edl.dev/max: the first worker that exits with 0 completes the training and ends the "
-        "others, because those of torchrun end together: if it does not start this program, "
-        "write spec.successPolicy, or edl.dev/min and edl.dev/max alike"
+        "edl.dev/max: the first worker that exits with 0 completes the training, because "
+        "those of torchrun end together: if it does not start this program, write "
+        'successPolicy: {rules: [{succeededIndexes: "0"}]}, or edl.dev/min and edl.dev/max alike'
     )
+    assert len(warning) <= 256, "the API server cuts longer"
     assert warnings(created(manifest)) == [], "it was warned about before"
 
 

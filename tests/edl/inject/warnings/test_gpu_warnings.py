@@ -70,8 +70,8 @@ def several(framework: str, role: str = "", **fields: Any) -> list[str]:  # noqa
 
 
 SLOTS = (
-    "edl.dev/slots: one process starts in each pod, and has 8 amd.com/gpu: set the annotation to "
-    "the number of processes"
+    "edl.dev/slots: one process starts in each pod, and has 8 amd.com/gpu: if these are GPUs, set "
+    "the annotation to the number of processes"
 )
 
 

@@ -7,8 +7,8 @@ from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, changed, created, job
 
 STAYS = (
-    ": the pods keep what was set for their GPUs at creation, and the env of a Job is immutable: "
-    "recreate the Job"
+    ": the pods keep what was set for their GPUs or slots at creation, and the env of a Job is "
+    "immutable: change these back, or recreate the Job"
 )
 
 
