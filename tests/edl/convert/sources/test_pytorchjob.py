@@ -209,3 +209,12 @@ def test_processes_a_pod_are_its_slots(
 def test_an_unknown_number_of_processes_is_refused(processes: str) -> None:
     with pytest.raises(Malformed, match=rf'spec.nprocPerNode: "{processes}"'):
         convert(pytorchjob(2, nprocPerNode=processes))
+
+
+@pytest.mark.parametrize(("program", "noted"), [("torchrun", 1), ("python3", 0)])
+def test_pods_that_the_first_success_ends_are_noted(program: str, noted: int) -> None:
+    workers = replica("pytorch", 3)
+    workers["template"]["spec"]["containers"][0] |= {"command": [program, "train.py"]}
+    specs, policy = {"Worker": workers}, {"cleanPodPolicy": "None"}
+    found = jobs(pytorchjob(pytorchReplicaSpecs=specs, runPolicy=policy))
+    assert sum(note.what.startswith("cleanPodPolicy: None keeps") for note in found.notes) == noted
