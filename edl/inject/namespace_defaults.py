@@ -88,7 +88,7 @@ def _size_of_its_own(manifest: Json, spec: JobSpec) -> int | None:
     form = ManifestReader(manifest)
     if form.completions is None:
         return 1 if form.parallelism == 1 else None
-    if spec.indexed and form.completions > 1:
+    if spec.indexed and form.completions > 1 and not has_own_keys(manifest):
         _check_peers(form.job)
     return form.completions if spec.indexed or form.completions == 1 else None
 

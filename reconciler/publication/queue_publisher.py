@@ -65,6 +65,8 @@ class QueuePublisher:
         self._listed = 0.0
         self._refused: dict[str, float] = {}
         """Monotonic time until which a namespace is skipped."""
+        self._unanswered = set[str]()
+        """Skipped namespaces of which the last write got no answer: their documents stay."""
         self._errors = 0
         self._problems = ProblemLog(_log)
 
@@ -92,7 +94,8 @@ class QueuePublisher:
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
         allowed = self._allowed(wanted, decided.state.jobs)
-        writable = {name: one for name, one in published.items() if name not in self._refused}
+        unanswered = self._unanswered & self._refused.keys()
+        writable = {name: one for name, one in published.items() if name not in unanswered}
         due = queue_writes(writable, allowed)
         self._errors = 0
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
@@ -132,7 +135,10 @@ class QueuePublisher:
             self._listed = float("-inf")  # another client was faster: list again
             return False
         except (Forbidden, Invalid, Unreachable) as error:
-            self._errors += isinstance(error, Unreachable)
+            self._unanswered.discard(namespace)
+            if isinstance(error, Unreachable):
+                self._unanswered.add(namespace)
+                self._errors += 1
             if self._errors > MOST_ERRORS:
                 raise
             _log.debug("cannot publish the queue of %s: %s", namespace, error)

@@ -60,13 +60,12 @@ class KeptCapacity:
             self._follow(team, index, amount * pods)
 
     def allows(self, team: int, index: int, amount: int, most: int) -> bool:
-        """Whether a team may use more: teams keep nothing then, or `taken` is at most `most`."""
+        """Whether what is used and kept stays within `most` if a team uses more."""
         more = 0
         for ancestor in self._paths[team]:
             below, used = self._below[ancestor][index] + more, self._used[ancestor][index] + amount
             more = self._kept_of(ancestor, index, below, used) - self._kept[ancestor][index]
-        keeps = self.total[index] + more
-        return keeps == 0 or self.taken[index] + more + amount <= most
+        return self.taken[index] + more + amount <= most
 
     def _follow(self, team: int, index: int, used: int) -> None:
         more = 0
@@ -87,9 +86,9 @@ class KeptCapacity:
 class LendingBound(msgspec.Struct, frozen=True, eq=False):
     """The most that may be used, or kept by teams with `lend: false`, by resource index.
 
-    That is the sum of the nodes, or what is used and kept already if that is more. It binds where
-    teams keep anything, and no claim that a guarantee covers, which may be so only after replicas
-    were evicted.
+    That is the sum of the nodes, or what is used and kept already if that is more. It binds no
+    claim that a guarantee covers, which may be so only after replicas were evicted. A team that
+    keeps nothing may soon need its guarantee elsewhere: `used` has its pods on nodes that drain.
     """
 
     kept: KeptCapacity
@@ -98,8 +97,8 @@ class LendingBound(msgspec.Struct, frozen=True, eq=False):
     """Whether a guarantee covers the claim, which is counted in `used`."""
 
     def holds(self) -> bool:
-        taken, total = self.kept.taken, self.kept.total
-        within = all(taken[index] <= most or not total[index] for index, most in self.most)
+        taken = self.kept.taken
+        within = all(taken[index] <= most for index, most in self.most)
         return within or self.is_covered()
 
     def holds_with(self, team: int, amounts: Amounts, pods: int) -> bool:

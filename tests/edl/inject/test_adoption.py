@@ -69,11 +69,11 @@ def test_static_shards_stay_an_ordinary_job(framework: str, fields: Json) -> Non
     )
 
 
-def test_static_shards_that_ask_to_be_managed_hear_whence_their_framework_comes() -> None:
+def test_shards_with_a_key_of_ours_ask_to_be_managed() -> None:
     given = job(gpu="1", spec={"completions": 4, "parallelism": 4})
-    with pytest.raises(Denied, match=r'"pytorch" is the edl\.dev/default-framework'):
-        create(given, opted_in(framework="pytorch"))
-    assert created(given, POLICY)["spec"]["completions"] == 4
+    found = created(given, opted_in(framework="pytorch"))
+    assert (labels(found)[contract.MIN], labels(found)[contract.MAX]) == ("4", "4")
+    assert found["spec"]["completionMode"] == "Indexed"
 
 
 @pytest.mark.parametrize("framework", ["none", "pytorch", "tensorflow"])

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.errors import ClusterError, Forbidden, NotFound, Unreachable
+from edl.errors import ClusterError, Forbidden, Invalid, NotFound, Unreachable
 from edl.forecast.estimate import Certainty
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
@@ -281,6 +281,20 @@ def test_a_document_that_cannot_be_written_stays_and_delays_no_confirmation_of_o
     desk.cluster.error = None
     assert desk.read("a").jobs == 1
     assert len(desk.look("b/two", *left, after=AFTER_REFUSAL)) == 1
+
+
+@pytest.mark.parametrize("error", [Forbidden("a policy"), Invalid("too large")], ids=str)
+def test_a_document_that_may_not_be_updated_is_not_left_with_what_is_no_longer_true(
+    desk: Desk, error: ClusterError
+) -> None:
+    """It would be confirmed as current. Users may delete what the next creation replaces."""
+    desk.look("a/one")
+    desk.cluster.error, desk.cluster.refuses = error, "a"
+    desk.look("a/one", "a/three")
+    desk.cluster.error = None
+    assert desk.look("a/one", "a/three") == ["delete a"]
+    assert desk.look("a/one", "a/three", after=AFTER_REFUSAL) == ["create a"]
+    assert desk.read("a").jobs == 2
 
 
 def test_while_the_api_server_is_away_it_is_tried_again(
