@@ -89,11 +89,11 @@ def _size_of_its_own(manifest: Json, spec: JobSpec) -> int | None:
     if form.completions is None:
         return 1 if form.parallelism == 1 else None
     if spec.indexed and form.completions > 1 and not has_own_keys(manifest):
-        _check_peers(form.job)
+        _deny_static_shards(form.job)
     return form.completions if spec.indexed or form.completions == 1 else None
 
 
-def _check_peers(job: Mapping[str, Any]) -> None:
+def _deny_static_shards(job: Mapping[str, Any]) -> None:
     """Raises Denied for static shards, which a training would restart or fail with each other."""
     if job.get("completionMode") == "Indexed" and job.get("backoffLimitPerIndex") is None:
         return

@@ -79,7 +79,7 @@ class DecidedFacts:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFacts:
-    """What the reconciler publishes of a waiting job, for users who lack those rights."""
+    """The published entry of a waiting job; empty for users who may read the whole cluster."""
 
     entry: PublishedJob | None = None
     as_of: datetime | None = None

@@ -94,8 +94,8 @@ class QueuePublisher:
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
         allowed = self._allowed(wanted, decided.state.jobs)
-        unanswered = self._unanswered & self._refused.keys()
-        writable = {name: one for name, one in published.items() if name not in unanswered}
+        self._unanswered &= self._refused.keys()
+        writable = {name: one for name, one in published.items() if name not in self._unanswered}
         due = queue_writes(writable, allowed)
         self._errors = 0
         done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
