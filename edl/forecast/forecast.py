@@ -17,11 +17,11 @@ from edl.forecast.contention import Contention
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import Basis, RemainingWork, left
-from edl.lost_pods import missing_pods
+from edl.job_state.lost_pods import missing_pods
+from edl.job_state.phases import blocked, ending
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.scarcity import NoRoom, Shortage
-from edl.phases import blocked, ending
 from edl.planner.decide import decide
 from edl.planner.plan import Plan, is_never
 from edl.planner.published_settings import Settings

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from edl import contract, cooldowns
+from edl import contract
 from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
 from edl.errors import Denied, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, Mode, PeerAccess
+from edl.job_state import cooldowns
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
@@ -176,8 +177,9 @@ def _mode(
     for role in roles:
         if mode and mode.roles and role not in mode.roles:
             what = f'"{role}" has no place in mode {mode.name}'
-            others = dict.fromkeys(other.name for other in framework.modes if other.accepts(roles))
-            form.found(path, what, " or ".join(("leave it out", *map(_by_mode, others))))
+            fitting = [other.name for other in framework.modes if other.accepts(roles)]
+            ways = ("leave it out", *(f"choose mode {name}" for name in dict.fromkeys(fitting)))
+            form.found(path, what, " or ".join(ways))
     if not absent and not framework.completion_role(roles):
         form.found(
             path,
@@ -185,10 +187,6 @@ def _mode(
             f"list all roles, with a {' or '.join(framework.completion_roles)}",
         )
     return mode
-
-
-def _by_mode(name: str) -> str:
-    return f"choose mode {name}"
 
 
 def _check_role(

@@ -116,7 +116,7 @@ class Limits(Struct, frozen=True):
         " scale-ups that stall no replica (tensorflow with parameter servers, none).",
     ] = timedelta(seconds=10)
     """Until then it donates no replica to rebalancing, either. Scale-downs that free capacity for
-    claims do not wait. Growth after growth: `edl.cooldowns.after_growth`."""
+    claims do not wait. Growth after growth: `edl.job_state.cooldowns.after_growth`."""
     pending_limit: Annotated[
         timedelta,
         "How long a replica above the minimum may stay unscheduled before it is removed.",

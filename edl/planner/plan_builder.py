@@ -7,7 +7,8 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import reasons
+from edl.job_state import last_changes, phases
 from edl.model import Code, JobKey, Reason, Role
 from edl.model.causes.reason_subjects import Size
 from edl.planner.decision import Decision
@@ -31,7 +32,6 @@ from edl.planner.plan import (
     Suspension,
 )
 from edl.planner.reclaiming.removal_choice import drains_of_removals
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restart_backoff import (
     with_attempts,
@@ -222,7 +222,7 @@ def _by_index(allocation: RoleAllocation, nodes: tuple[str, ...]) -> tuple[str, 
 def _growth_reverted(allocations: Iterable[RoleAllocation]) -> bool:
     """Whether a role was stopped to grow and starts smaller: it would soon be stopped again."""
     return any(
-        last_resizes.stopped_to_grow(allocation.role)
+        last_changes.stopped_to_grow(allocation.role)
         and allocation.allocated < allocation.role.status.size
         for allocation in allocations
     )

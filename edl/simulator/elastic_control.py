@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl import messages
 from edl.annotations import unneeded_nodes
-from edl.cooldowns import after_growth
+from edl.job_state.cooldowns import after_growth
 from edl.model import ClusterState, ObjectRef, Role, TrainingJob
 from edl.patches import patched_values
 from edl.planner.decision_limits import Limits, Provisioner

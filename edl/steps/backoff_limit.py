@@ -8,7 +8,7 @@ every start never runs long enough for that.
 from datetime import datetime
 
 from edl import contract
-from edl.lost_pods import CALM
+from edl.job_state.lost_pods import CALM
 from edl.model import Role, TrainingJob
 from edl.spec.allowed_sizes import unended
 from edl.steps.preconditioned_patches import job_patch

@@ -9,8 +9,9 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from edl import messages, phases
+from edl import messages
 from edl.annotations.role_record import recorded
+from edl.job_state import phases
 from edl.model import ClusterState, ConflictingJob, JobKey, Reason, Role, TrainingJob
 from edl.planner.plan import Admission, Drain, Held, NodeAssignment, Plan, Resize, Suspension
 from edl.steps.pod_placement import placement_steps

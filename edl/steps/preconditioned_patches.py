@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from edl import lost_pods, messages
+from edl import messages
 from edl.annotations.role_record import recorded
+from edl.job_state import lost_pods
 from edl.model import Assignment, Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.writes import Action, JobEvent, Json, Patch
 

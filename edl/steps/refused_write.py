@@ -9,9 +9,10 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import reasons
 from edl.annotations import write_refusals
 from edl.annotations.role_record import recorded
+from edl.job_state import phases
 from edl.model import ResizePolicy, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Admission
 from edl.steps.preconditioned_patches import job_patch, reason_annotations, size_spec

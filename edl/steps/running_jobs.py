@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from edl import phases
 from edl.annotations.role_record import recorded
+from edl.job_state import phases
+from edl.job_state.final_failures import final_failure
 from edl.model import JobEnd, Role, TrainingJob
-from edl.planner.gangs.final_failures import final_failure
 from edl.planner.plan import Resize
 from edl.steps import host_lists, pod_removal
 from edl.steps.backoff_limit import raise_backoff_limit

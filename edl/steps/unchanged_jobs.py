@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from edl import phases
+from edl.job_state import phases
 from edl.model import JobKey, Role, TrainingJob
 from edl.steps.backoff_limit import is_forgiven
 

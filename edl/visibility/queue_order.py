@@ -1,7 +1,7 @@
 """The queued jobs of a plan."""
 
+from edl.job_state.phases import blocked, waits_to_start
 from edl.model import ClusterState
-from edl.phases import blocked, waits_to_start
 from edl.planner.plan import Held, Plan
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations.last_change import with_name
+from edl.job_state.lost_pods import why_any_missing
 from edl.kube.cluster import Cluster, ListOptions, server_time
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.job_facts import JobFacts
@@ -22,7 +23,6 @@ from edl.kube.decode.object_facts import NamespaceFacts, PodFacts, PriorityClass
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.kube.state.observe import ClusterFacts, observe
 from edl.kube.state.quota_usage import lacking_pods, with_refused_pods
-from edl.lost_pods import why_any_missing
 from edl.messages import message
 from edl.model import ClusterState, JobKey, Quota, Role, TrainingJob
 from edl.parsing.namespace_policy import NamespacePolicy, allow_kubexec

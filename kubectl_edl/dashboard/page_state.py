@@ -12,8 +12,8 @@ from operator import itemgetter
 from typing import Final
 
 from edl.domain_counts import NodeLabels, labels_of, running
+from edl.job_state.phases import ENDED, phase, unready
 from edl.model import ClusterState, Phase, Role, TrainingJob
-from edl.phases import ENDED, phase, unready
 from edl.quantities import Resources, amount_text
 from edl.simulator import ENDLESS, Training
 from edl.visibility.team_figures import TeamFigures

@@ -7,11 +7,11 @@ from typing import Final
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
+from edl.job_state.phases import filling
 from edl.model import Caveat, Code, Reason, TrainingJob
 from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
 from edl.model.causes.scarcity import NodePoolLimit
-from edl.phases import filling
 from edl.planner.explain.explanation import Blockers, Explanation, RoleExplanation
 from edl.planner.explain.room_trials import RoomTrials
 from edl.planner.plan import Held

@@ -8,9 +8,9 @@ from typing import Final
 from edl.domain_counts import labels_of, running
 from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
+from edl.job_state.phases import waits_to_start
 from edl.model import ClusterState, TrainingJob, job_of
 from edl.model.causes.blockers import OF_WORK, AtBound
-from edl.phases import waits_to_start
 from edl.planner.explain.explanation import Explanation, RoleExplanation
 from edl.planner.explain.explanation import explain as explain_job
 from edl.planner.explain.what_if_state import DecisionInput

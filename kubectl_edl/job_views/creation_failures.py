@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from edl.job_state.last_changes import pods_were_not_created
 from edl.kube.cluster import Cluster
 from edl.kube.create_failures import CreateFailure, create_failure, missing_name
 from edl.kube.event_facts import EventFacts
@@ -13,7 +14,6 @@ from edl.messages.blocker_messages import restart_commands
 from edl.model import JobKey, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
-from edl.planner.snapshot.last_resizes import pods_were_not_created
 from kubectl_edl.client.event_reader import jobs_of, warnings_by_job
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.job_views.blocker_facts import JobBlocker

@@ -7,10 +7,10 @@ from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from edl import contract
+from edl.job_state.phases import below_minimum, blocked, ending, why_below_minimum
 from edl.messages import message
 from edl.model import Code, ConflictingJob, Phase
 from edl.model.causes.reason_codes import PROMISING_CODES
-from edl.phases import below_minimum, blocked, ending, why_below_minimum
 from kubectl_edl.job_views import pod_blockers
 from kubectl_edl.job_views.blocker_facts import (
     SLOW,

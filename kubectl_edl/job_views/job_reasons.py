@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec.structs import replace
 
 from edl import contract, reasons
-from edl.lost_pods import why_any_missing, why_missing, why_role_lacks
+from edl.job_state.lost_pods import why_any_missing, why_missing, why_role_lacks
+from edl.job_state.phases import (
+    below_minimum,
+    ending,
+    phase,
+    unready,
+    why_below_minimum,
+    why_kept,
+    why_unscheduled,
+)
 from edl.messages import QUEUE_CLOSED, container_messages, message
 from edl.model import (
     Code,
@@ -21,15 +30,6 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.causes.reason_subjects import Size
-from edl.phases import (
-    below_minimum,
-    ending,
-    phase,
-    unready,
-    why_below_minimum,
-    why_kept,
-    why_unscheduled,
-)
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import WhyDocument

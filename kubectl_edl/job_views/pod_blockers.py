@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from edl import contract
-from edl.lost_pods import longest_wait, why_any_missing, why_missing
+from edl.job_state.lost_pods import longest_wait, why_any_missing, why_missing
+from edl.job_state.phases import ending, phase, unready_minimum
 from edl.messages import container_messages, message
 from edl.model import Phase, Pod, PodPhase, Role, TrainingJob
-from edl.phases import ending, phase, unready_minimum
 from edl.spec import addresses
 from edl.spec.job_spec import UNLIMITED
 from kubectl_edl.client.failed_pods import FailedPod

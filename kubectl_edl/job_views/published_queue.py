@@ -12,10 +12,10 @@ from msgspec import structs
 
 from edl.errors import ClusterError, Forbidden, NotFound
 from edl.forecast.estimate import Certainty, Estimate
+from edl.job_state.phases import waits_to_start
 from edl.kube.cluster import server_time
 from edl.model import Code, JobKey, ObjectRef
 from edl.model.causes.reason_codes import code_of
-from edl.phases import waits_to_start
 from edl.visibility.namespace_queue import (
     CONFIG_MAP,
     KEY,

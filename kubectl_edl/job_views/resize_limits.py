@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from edl import contract
-from edl.cooldowns import cooldown
 from edl.frameworks.base import Cooldown
+from edl.job_state.cooldowns import cooldown
 from edl.model import ResizePolicy, TrainingJob
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.documents.shared_documents import CooldownDocument

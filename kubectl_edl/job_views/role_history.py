@@ -12,10 +12,10 @@ from msgspec import structs
 
 from edl import reasons
 from edl.annotations.job_history import HistoryEntry, Operation, OperationPhase, entries
+from edl.job_state.phases import ending, phase
 from edl.kube.state.clock_skew import AHEAD
 from edl.messages import message
 from edl.model import Code, JobEnd, Phase, Role, TrainingJob
-from edl.phases import ending, phase
 from kubectl_edl.output.documents.shared_documents import RoleChangeDocument
 
 _PHASES: Final[Mapping[Operation, OperationPhase]] = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
+from edl.job_state.phases import ENDED, phase
 from edl.model import Phase, Pod, PodPhase, Reason, Role, TrainingJob
-from edl.phases import ENDED, phase
 from edl.spec.allowed_sizes import start_pods
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.job_views.job_reasons import Why, why, why_of, why_of_role

@@ -5,9 +5,9 @@ from typing import Final
 
 import click
 
+from edl.job_state.phases import ENDED, phase
 from edl.kube.option_group import group
 from edl.model import JobKey, job_of
-from edl.phases import ENDED, phase
 from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Refused
 from kubectl_edl.cli.completion_candidates import job_names
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope

@@ -11,9 +11,9 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, Invalid, NotFound, Unreachable
+from edl.job_state.phases import phase
 from edl.kube.cluster import ListOptions, Log, LogRequest
 from edl.model import TrainingJob
-from edl.phases import phase
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.job_views.job_reasons import why

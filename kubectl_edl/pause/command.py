@@ -6,11 +6,11 @@ from typing import Final
 import click
 
 from edl import contract
+from edl.job_state.lost_pods import pods_delayed_until
+from edl.job_state.phases import ending
 from edl.kube.option_group import group, option_group, shared_option
-from edl.lost_pods import pods_delayed_until
 from edl.messages import QUEUE_ENDS
 from edl.model import ObjectRef, Role, TrainingJob
-from edl.phases import ending
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import EXIT_CODES_NAMED_HELP, Exit, Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope

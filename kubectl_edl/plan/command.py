@@ -4,8 +4,8 @@ import click
 
 from edl import reasons
 from edl.errors import Forbidden
+from edl.job_state.phases import ending, waits_to_start
 from edl.model import Code, TrainingJob
-from edl.phases import ending, waits_to_start
 from edl.planner.plan import Held
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, print_options

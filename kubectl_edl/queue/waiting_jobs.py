@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from edl.job_state.phases import waits_to_start
 from edl.messages import message, messages
 from edl.model import ClusterState, TrainingJob
 from edl.model.jobs import queue_order
-from edl.phases import waits_to_start
 from edl.planner.plan import Admission, Plan
 from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.queue_order import waiting as waiting_in

@@ -7,9 +7,9 @@ from typing import Final
 
 from edl import contract
 from edl.errors import ClusterError, EdlError
+from edl.job_state.phases import phase
 from edl.messages import message
 from edl.model import ObjectRef, Phase
-from edl.phases import phase
 from edl.writes import Json, Patch
 from kubectl_edl.cli.command_errors import Misused, Refused, Reverted
 from kubectl_edl.cli.context import CliContext, ClusterConnection

@@ -9,10 +9,10 @@ from edl import contract
 from edl.annotations.job_history import HistoryEntry, Operation, entries
 from edl.durations import duration_text
 from edl.errors import ClusterError
+from edl.job_state.phases import ending
 from edl.kube.cluster import ListOptions
 from edl.messages import QUEUE_CLOSED
 from edl.model import Code, JobKey, Role, TrainingJob, job_of
-from edl.phases import ending
 from edl.spec.allowed_sizes import with_work
 from kubectl_edl.cli.command_errors import Missing, Refused, Reverted, TimedOut
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from edl import contract
 from edl.durations import duration_text
+from edl.job_state.phases import phase
 from edl.messages import QUEUE_CLOSED, message
 from edl.model import Code, ObjectRef, Phase, Pod, ResizePolicy, Role
-from edl.phases import phase
 from edl.writes import Patch
 from kubectl_edl.scale.resize_target import ResizeTarget, SizeRequest
 from kubectl_edl.scale.worker_removal import removal_sentence

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from edl.errors import ClusterError
-from edl.phases import waits_to_start
+from edl.job_state.phases import waits_to_start
 from edl.quantities import CPU, DEVICE_CLASS, MEMORY, Resources, devices_text
 from kubectl_edl.client.cluster_view import survey_cluster
 

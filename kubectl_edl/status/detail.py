@@ -9,13 +9,13 @@ from edl import contract
 from edl.contract.manifest_parts import labels
 from edl.domain_counts import DomainCounts, labels_of, running
 from edl.errors import Denied, Forbidden
+from edl.job_state.phases import waits_to_start
 from edl.kube.cache.team_source import last_applied
 from edl.kube.cluster import ListOptions, PluginCluster, find, server_time
 from edl.kube.decode.object_facts import node
 from edl.model import ClusterState, Code, Node, ObjectRef, TrainingJob
 from edl.model.causes.blockers import BlockerKind
 from edl.parsing.team_config_map import teams_of
-from edl.phases import waits_to_start
 from edl.planner.plan import StayingPods
 from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import PublishedJob, PublishedStops

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 
+from edl.job_state.phases import ENDED
 from edl.model import Code, Phase
-from edl.phases import ENDED
 from kubectl_edl.cli.command_errors import EndedOtherwise, Missing, TimedOut
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.job_views.training_job_view import JobView

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Forbidden, NotFound, Unreachable
+from edl.job_state.phases import phase, waits_to_start
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
-from edl.phases import phase, waits_to_start
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.spec.allowed_sizes import start_pods
 from edl.writes import Json

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edl.frameworks import FRAMEWORKS
+from edl.job_state.phases import ending
 from edl.model import JobKey, PodPhase, Role, TrainingJob
-from edl.phases import ending
 
 
 class _Change(msgspec.Struct, frozen=True):

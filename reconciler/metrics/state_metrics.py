@@ -13,8 +13,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from edl import contract
+from edl.job_state.phases import phase
 from edl.model import ClusterState, Code, Phase, Role, TrainingJob
-from edl.phases import phase
 from edl.planner.plan import Plan
 from edl.quantities import CPU, MEMORY, PODS, SHARED_GPU, Resources
 from reconciler.metrics.team_metrics import team_gauges

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from edl.errors import Conflict
+from edl.job_state.lost_pods import CALM
 from edl.kube.state.incremental_state import read_state
 from edl.kube.writer.single_writes import perform
-from edl.lost_pods import CALM
 from edl.planner.plan import Plan
 from edl.steps.plan_steps import steps
 from edl.writes import Json

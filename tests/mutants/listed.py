@@ -13,6 +13,7 @@ LIST: Final = Path(__file__).with_name("mutants.toml")
 PACKAGES: Final = {
     "edl/planner": ("tests/edl/planner",),
     "edl/feasibility": ("tests/edl/planner",),
+    "edl/job_state": ("tests/edl/job_state", "tests/edl/planner", "tests/edl/steps"),
     "edl/model": ("tests/edl/planner",),
     "edl/kube": ("tests/edl/kube",),
     "edl/steps": ("tests/edl/steps",),

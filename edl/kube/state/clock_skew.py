@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from edl.job_state.lost_pods import LONGEST_BACKOFF
 from edl.kube.cluster import Delta
-from edl.lost_pods import LONGEST_BACKOFF
 from edl.model import Pod, Role, TrainingJob
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl import lost_pods, phases, reasons
+from edl import reasons
 from edl.frameworks import resizes
+from edl.job_state import lost_pods, phases
 from edl.model import Code, JobKey, Reason, Role, TrainingJob
 from edl.model.causes.blockers import (
     OF_WORK,

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import reasons
+from edl.job_state import phases
 from edl.model import Code, JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.blockers import Blocker, InProgress, Outranked
 from edl.model.causes.reason_codes import PROMISING_CODES

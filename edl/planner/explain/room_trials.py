@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl import lost_pods
 from edl.frameworks import restarts_together
+from edl.job_state import lost_pods
 from edl.model import DEFAULT_TEAM, JobKey, PodPhase, Reclaim, Role, Teams, TrainingJob
 from edl.planner.decision import Decision
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy

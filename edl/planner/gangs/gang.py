@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import JOB_TRACKING
+from edl.job_state import last_changes
 from edl.model import Domain, Pod, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.role_specs import DEFAULT_GRACE
 from edl.planner.packing.placement import DONE, Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.growth_gates import cool_down_after_restart
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
@@ -54,10 +54,10 @@ class Gang(msgspec.Struct, frozen=True):
         return failed_starts(self.roles) > 0
 
     @property
-    def preemptor(self) -> last_resizes.JobReference | None:
+    def preemptor(self) -> last_changes.JobReference | None:
         """The job for which it was preempted, or None."""
         for role in self.roles:
-            if reference := last_resizes.preempted_for(role):
+            if reference := last_changes.preempted_for(role):
                 return reference
         return None
 
@@ -65,7 +65,7 @@ class Gang(msgspec.Struct, frozen=True):
     def stop_reason(self) -> Reason | None:
         """Why it was stopped to resize, or None."""
         return next(
-            (role.record.last for role in self.roles if last_resizes.stopped_to_resize(role)), None
+            (role.record.last for role in self.roles if last_changes.stopped_to_resize(role)), None
         )
 
     @property
@@ -118,7 +118,7 @@ def is_restarting(snapshot: Snapshot, job: TrainingJob) -> bool:
     clock, limit = snapshot.clock, snapshot.limits.gang_limit + longer
     return any(
         role.status.suspended
-        and last_resizes.stopped_to_resize(role)
+        and last_changes.stopped_to_resize(role)
         and not clock.elapsed_or_recheck(role.record.resized_at, limit)
         for role in job.live
     )
@@ -178,7 +178,7 @@ def _add_ended_ranks(gang: Gang, allocation: RoleAllocation) -> None:
 def _most_at_start(gang: Gang, role: Role, size: int) -> int:
     if role.request.replicas is not None or role.spec.resizing is ResizePolicy.FIXED:
         # A manual size that was raised during the restart applies at once, if it fits.
-        return start_size(role) if last_resizes.stopped_for_manual_size(role) else size
+        return start_size(role) if last_changes.stopped_for_manual_size(role) else size
     # A job stopped for a size has grown to it or yielded replicas: more would be taken again.
     most = min(role.status.size, role.spec.max) if gang.stop_reason else role.spec.max
     return max(size, with_work(role, most))

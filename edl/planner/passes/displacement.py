@@ -7,10 +7,10 @@ from typing import Final
 
 from edl import reasons
 from edl.feasibility.horizon import Horizon
+from edl.job_state import last_changes
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.admission.precedence import max_displaced
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
@@ -63,7 +63,7 @@ class Displacement:
         scarce = {pod_class for pod_class in together if self.may_stay_pending(pod_class, together)}
 
         def turn(allocation: RoleAllocation) -> tuple[bool, bool, float, float, int]:
-            gave = last_resizes.gave_replica(policy.rebalance_code, allocation.role)
+            gave = last_changes.gave_replica(policy.rebalance_code, allocation.role)
             fits = allocation.pod_class not in scarce
             share = policy.satisfaction(allocation, allocation.allocated - allocation.growth)
             return gave, fits, share, -allocation.cluster_fraction, allocation.rank

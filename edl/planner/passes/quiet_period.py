@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from edl import reasons
+from edl.job_state.last_changes import stopped_to_resize
 from edl.planner.pass_results import PassResults
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.last_resizes import stopped_to_resize
 
 
 def hold_growth_until_quiet(snapshot: Snapshot, *, asked: bool) -> None:

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple, Self
 
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import reasons
 from edl.frameworks import FRAMEWORKS
-from edl.lost_pods import missing_pods, recreated_within, why_role_lacks
+from edl.job_state import phases
+from edl.job_state.lost_pods import missing_pods, recreated_within, why_role_lacks
 from edl.model import Code, Node, Pod, Reason, Role, TrainingJob
 from edl.planner.disruption_budgets import counted_pods, disruptions_allowed, min_available
 from edl.planner.pass_results import PassResults

@@ -10,15 +10,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import reasons
 from edl.contract import Provision
-from edl.lost_pods import has_lost_any, stands_still
+from edl.job_state import last_changes, phases
+from edl.job_state.final_failures import final_failure
+from edl.job_state.lost_peers import lost_peer
+from edl.job_state.lost_pods import has_lost_any, stands_still
 from edl.model import Code, JobKey, Pod, Reason, TrainingJob
-from edl.planner.gangs.final_failures import final_failure
-from edl.planner.gangs.lost_peers import lost_peer
 from edl.planner.packing.placement import Unscheduled
 from edl.planner.pass_results import PassResults, record_eviction
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.growth_gates import has_succeeded_pods
@@ -96,7 +96,7 @@ def _half_stopped(allocation: RoleAllocation) -> Reason | None:
     why = (
         role.record.last
         for role in stopped
-        if last_resizes.stopped_to_resize(role)
+        if last_changes.stopped_to_resize(role)
         and not (began and role.record.resized_at and role.record.resized_at <= began)
     )
     return next(why, None)

@@ -9,6 +9,7 @@ from itertools import chain
 from math import inf
 
 from edl.feasibility.eligibility import Eligibility, Ints
+from edl.job_state.last_changes import JobReference, latest_yields
 from edl.model import (
     ClusterState,
     Demand,
@@ -28,7 +29,6 @@ from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.decision_clock import DecisionClock
-from edl.planner.snapshot.last_resizes import JobReference, latest_yields
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation

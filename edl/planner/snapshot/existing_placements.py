@@ -8,10 +8,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from edl.contract import HOSTS_GATE
-from edl.lost_pods import recreation_delay
+from edl.job_state import last_changes
+from edl.job_state.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.packing.placement import DONE, Placement, Unscheduled
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.spec.allowed_sizes import with_work
@@ -163,7 +163,7 @@ class _Waits:
         role, began = self.role, self.job.started_at
         if pod is not None:
             return self._of_pod(pod)
-        asked_at = None if last_resizes.removed_pending_extras(role) else role.record.resized_at
+        asked_at = None if last_changes.removed_pending_extras(role) else role.record.resized_at
         times = [began, asked_at]
         if lost or role.status.failures or role.status.ignores:
             if self._recreated_at is None:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from edl import phases, reasons
-from edl.cooldowns import cooldown, resized_at
-from edl.lost_pods import recorded_delay, why_any_missing
+from edl import reasons
+from edl.job_state import last_changes, phases
+from edl.job_state.cooldowns import cooldown, resized_at
+from edl.job_state.lost_pods import recorded_delay, why_any_missing
 from edl.model import Code, PodPhase, Reason, Role, TrainingJob
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
 from edl.planner.snapshot.restart_backoff import (
@@ -187,8 +187,8 @@ def _set_cooldown(snapshot: Snapshot, allocation: RoleAllocation, changed: datet
         left = _left_to_grow(snapshot, allocation, left)
         # A role restarted smaller for a claim would retake the capacity before the claim starts,
         # and one that has got a part of its manual size would restart for each further replica.
-        again = last_resizes.reached_part_of(manual_size(role), role)
-        at_once = allocation.manual and not (again or last_resizes.was_reclaimed(role))
+        again = last_changes.reached_part_of(manual_size(role), role)
+        at_once = allocation.manual and not (again or last_changes.was_reclaimed(role))
         reason = None if at_once or left <= timedelta() else reasons.COOLDOWN
         _cool_down(snapshot, allocation, reason, snapshot.clock.now + left)
     elif _donation_pending(snapshot, allocation, changed):
@@ -203,7 +203,7 @@ def _donation_pending(snapshot: Snapshot, allocation: RoleAllocation, changed: d
     """
     role = allocation.role
     return (
-        last_resizes.gave_replica(snapshot.policy.rebalance_code, role)
+        last_changes.gave_replica(snapshot.policy.rebalance_code, role)
         and any(pod.terminating for pod in role.status.pods)
         and not snapshot.clock.elapsed_or_recheck(changed, snapshot.limits.queue_patience)
     )
@@ -217,9 +217,9 @@ def _cool_down(
 ) -> None:
     """Start a cooldown, which ends at `until`; None if unknown."""
     allocation.hold.cool_down(reason, until)
-    if not last_resizes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
+    if not last_changes.gave_replica(snapshot.policy.rebalance_code, allocation.role):
         return
-    reference, moves = last_resizes.given_to(allocation.role), snapshot.moves
+    reference, moves = last_changes.given_to(allocation.role), snapshot.moves
     recipient = snapshot.referenced_jobs.get(reference) if reference else None
     if recipient and (team := _other_team(snapshot, allocation, recipient)) is not None:
         moves.recipients[recipient.key] = team
@@ -264,7 +264,7 @@ def _left_to_grow(snapshot: Snapshot, allocation: RoleAllocation, left: timedelt
     """
     job, role = allocation.job, allocation.role
     rest = cooldown(job, usual_cooldown(snapshot, allocation))
-    if rest.after_growth is None or resized_at(job, role) is None or not last_resizes.grew(role):
+    if rest.after_growth is None or resized_at(job, role) is None or not last_changes.grew(role):
         return left
     if any(replica.pod is None or replica.pod.unplaced for replica in allocation.unscheduled):
         return left

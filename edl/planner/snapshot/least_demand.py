@@ -7,7 +7,7 @@ that does not fit into the empty cluster is left out.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from edl import phases
+from edl.job_state import phases
 from edl.model import ClusterState, Shape
 from edl.spec.allowed_sizes import start_pods
 

@@ -23,9 +23,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.lost_pods import pods_delayed_until
+from edl.job_state import last_changes
+from edl.job_state.lost_pods import pods_delayed_until
 from edl.model import Code, Reason, Restart, Role, TrainingJob
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
@@ -77,15 +77,15 @@ def last_change_time(job: TrainingJob, role: Role) -> datetime | None:
 
 def failed_change(snapshot: Snapshot, job: TrainingJob, role: Role) -> Reason | None:
     """The reason to hold a role whose last resize failed; None after any other."""
-    if last_resizes.growth_failed(job.key, role) or last_resizes.was_unschedulable(role):
+    if last_changes.growth_failed(job.key, role) or last_changes.was_unschedulable(role):
         return reasons.BACK_OFF_GROWTH
-    if last_resizes.left_unneeded_nodes(role) and _recorded_attempts(role) >= _IN_VAIN:
+    if last_changes.left_unneeded_nodes(role) and _recorded_attempts(role) >= _IN_VAIN:
         return reasons.BACK_OFF_GROWTH
-    key = last_resizes.reclaimed_for(snapshot.policy.rebalance_code, role)
+    key = last_changes.reclaimed_for(snapshot.policy.rebalance_code, role)
     other = snapshot.referenced_jobs.get(key) if key else None
     if other is None:
         return None
-    if last_resizes.was_reclaimed(role):
+    if last_changes.was_reclaimed(role):
         return reasons.BACK_OFF_RECLAMATION if _has_suspended_role(other) else None
     return None if _changed_since(other, role.record.resized_at) else reasons.BACK_OFF_GROWTH
 
@@ -112,11 +112,11 @@ def gang_backoff(snapshot: Snapshot, job: TrainingJob) -> tuple[Reason, datetime
     failed = failed_starts(job.live)
     if not failed or job.started_at is None or _resumed_since(job, job.started_at):
         return None
-    taken = any(last_resizes.nodes_were_taken(role) for role in job.live)
+    taken = any(last_changes.nodes_were_taken(role) for role in job.live)
     wait = (_TAKEN if taken else 2 * snapshot.limits.gang_limit) * (1 << failed - 1)
     if snapshot.clock.elapsed_or_recheck(job.started_at, wait):
         return None
-    causes = (role.record.last for role in job.live if last_resizes.gang_was_unschedulable(role))
+    causes = (role.record.last for role in job.live if last_changes.gang_was_unschedulable(role))
     return reasons.after_failed_start(next(causes, None)), job.started_at + wait
 
 
@@ -128,7 +128,7 @@ def _resumed_since(job: TrainingJob, started: datetime) -> bool:
 
 def failed_starts(roles: Iterable[Role]) -> int:
     """The number of failed starts of a gang in a row, at most `_MOST` + 1."""
-    failed = filter(last_resizes.gang_was_unschedulable, roles)
+    failed = filter(last_changes.gang_was_unschedulable, roles)
     return max((min(role.record.failed_starts, _MOST) + 1 for role in failed), default=0)
 
 
@@ -141,7 +141,7 @@ def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reaso
 def with_failed_growth(role: Role, reason: Reason) -> Reason:
     """The reason to resize a role live, with how many times in a row its growth had failed."""
     recorded, attempts = _recorded_attempts(role), 0
-    if last_resizes.was_unschedulable(role) and reason.code is not Code.UNSCHEDULABLE:
+    if last_changes.was_unschedulable(role) and reason.code is not Code.UNSCHEDULABLE:
         attempts = min(recorded + 1, _MOST)
     elif reason.code is Code.UNSCHEDULABLE:
         attempts = recorded
@@ -150,7 +150,7 @@ def with_failed_growth(role: Role, reason: Reason) -> Reason:
 
 def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> int:
     """The count of a restart with this reason code."""
-    failed, left = failed_change(snapshot, job, role), last_resizes.left_unneeded_nodes(role)
+    failed, left = failed_change(snapshot, job, role), last_changes.left_unneeded_nodes(role)
     if role.restart is Restart.NONE and not failed:
         return 0
     if left and code is Code.NODE_UNNEEDED:  # its extras leave one node after the other
@@ -173,7 +173,7 @@ def _failure_wait(snapshot: Snapshot, role: Role) -> timedelta:
 
 def _wait_after_failure(snapshot: Snapshot, role: Role) -> timedelta:
     """The wait after a failed restart."""
-    left = last_resizes.left_unneeded_nodes(role)
+    left = last_changes.left_unneeded_nodes(role)
     return _failure_wait(snapshot, role) / (1 << _IN_VAIN if left else 1)
 
 

@@ -1,10 +1,10 @@
 """The snapshot at the start of a decision, built from the cluster's state."""
 
-from edl import phases
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
 from edl.feasibility.gpu_shares import gpu_shares_of
 from edl.feasibility.topology_state import topology_state_of
+from edl.job_state import phases
 from edl.model import ClusterState, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity

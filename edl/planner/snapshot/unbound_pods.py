@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from edl.lost_pods import has_lost_any
+from edl.job_state.lost_pods import has_lost_any
 from edl.planner.packing.placement import Unscheduled
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot

@@ -6,8 +6,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from edl import phases
-from edl.lost_pods import delayed_until, recreated_within
+from edl.job_state import phases
+from edl.job_state.lost_pods import delayed_until, recreated_within
 from edl.model import JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, simulate_job

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from edl import lost_pods, messages, reasons
+from edl import messages, reasons
 from edl.annotations import cleared_nodes, job_history, write_refusals
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.role_record import recorded
+from edl.job_state import last_changes, lost_pods
 from edl.model import Code, PodPhase, Reason, RefusedSize, Role, TrainingJob, WriteRefusal
 from edl.planner.plan import Resize
-from edl.planner.snapshot import last_resizes
 from edl.steps import pod_removal
 from edl.steps.disruption_marks import marks_for_size
 from edl.steps.preconditioned_patches import (
@@ -70,7 +70,7 @@ def resize_annotations(
         operation, before, after, reason = done
         entry = HistoryEntry(now, operation, before, after, reason.code, messages.message(reason))
         # A role stopped for a restart must keep that reason, by which it starts before the queue.
-        returns = role.status.suspended and last_resizes.stopped_to_resize(role)
+        returns = role.status.suspended and last_changes.stopped_to_resize(role)
         if role.request.drain_reason and not resize:
             annotations |= reason_annotations(reason)
         else:

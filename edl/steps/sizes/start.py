@@ -9,10 +9,10 @@ from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.role_record import recorded
 from edl.annotations.time_text import timestamp
 from edl.frameworks import interdependent, mode_of
+from edl.job_state import last_changes
+from edl.job_state.final_failures import lasting_restarts
 from edl.model import Code, FailedAttempt, Reason, ResizePolicy, Restart, Role, TrainingJob
-from edl.planner.gangs.final_failures import lasting_restarts
 from edl.planner.plan import Admission, Suspension
-from edl.planner.snapshot import last_resizes
 from edl.spec import addresses
 from edl.steps.dependents import dependents_of, keys
 from edl.steps.disruption_marks import marks_for_stop
@@ -116,7 +116,7 @@ def _consumed(role: Role, consumed: Mapping[str, str]) -> dict[str, str | None]:
 def _history(
     job: TrainingJob, role: Role, size: int, why: tuple[Reason, str], now: datetime
 ) -> dict[str, str | None]:
-    again = Operation.RESTARTED if last_resizes.stopped_to_resize(role) else Operation.RESUMED
+    again = Operation.RESTARTED if last_changes.stopped_to_resize(role) else Operation.RESUMED
     # `started_at` may be that of other roles, after a partial start: this role needs a history.
     operation = again if job.started_at and role.record.history else Operation.STARTED
     return job_history.annotation(

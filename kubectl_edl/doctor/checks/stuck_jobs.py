@@ -10,6 +10,7 @@ from edl import contract
 from edl.errors import Forbidden
 from edl.frameworks import peer_access
 from edl.frameworks.base import PeerAccess
+from edl.job_state.phases import ending, waits_to_start
 from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
@@ -18,7 +19,6 @@ from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, ObjectRef, Reason, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.parsing import namespace_policy
-from edl.phases import ending, waits_to_start
 from edl.similar_names import similar_key
 from kubectl_edl.cli.completion_candidates import object_name
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation, with_flags

@@ -11,6 +11,7 @@ from typing import Final
 
 from edl import contract
 from edl.errors import Forbidden
+from edl.job_state.phases import waits_to_start
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.gpu_sharing import GPU_COUNT_LABEL, UNCOUNTED
 from edl.kube.decode.object_facts import node
@@ -19,7 +20,6 @@ from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import Code, Node, TrainingJob
 from edl.parsing.yaml_values import timestamp
-from edl.phases import waits_to_start
 from edl.quantities import SHARED_GPU
 from kubectl_edl.cli.suggested_commands import FixCommand, by_administrator, explanation
 from kubectl_edl.doctor.checks.check import (

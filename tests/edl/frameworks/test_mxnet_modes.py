@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from edl import contract, phases
+from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, is_leader, is_service
 from edl.frameworks.mxnet import at_start
+from edl.job_state import phases
 from edl.model import JobEnd, Phase, ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json

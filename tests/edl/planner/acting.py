@@ -16,7 +16,7 @@ from edl import reasons
 from edl.annotations import cleared_nodes, unneeded_nodes
 from edl.contract import PLACEMENT_GATE
 from edl.feasibility.eligibility import Eligibility
-from edl.lost_pods import delayed_until, has_lost_any, missing_pods, recorded_delay
+from edl.job_state.lost_pods import delayed_until, has_lost_any, missing_pods, recorded_delay
 from edl.model import (
     Assignment,
     ClusterState,

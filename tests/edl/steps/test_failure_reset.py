@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
-from edl.lost_pods import CALM
+from edl.job_state.lost_pods import CALM
 from edl.model import Pod, Role
 from edl.model.pods import PodContainers
 from edl.steps.running_jobs import upkeep

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from edl import contract
 from edl.contract import CleanUp
 from edl.frameworks import FRAMEWORKS
+from edl.job_state.phases import phase
 from edl.model import EndCondition, JobEnd, Phase, ResizePolicy, Role, TrainingJob
 from edl.model.pods import PodContainers, TrainingRuns
 from edl.patches.patched_values import patched_role
-from edl.phases import phase
 from edl.steps.running_jobs import upkeep
 from edl.steps.step_collector import DueSteps
 from edl.writes import Json

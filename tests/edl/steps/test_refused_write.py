@@ -4,9 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edl import contract, phases, reasons
+from edl import contract, reasons
 from edl.annotations import failed_attempts
 from edl.annotations.json_text import json_text
+from edl.job_state import phases
 from edl.kube.writer.conditional_patch import still_fits
 from edl.messages import message
 from edl.model import (

@@ -3,7 +3,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from edl import contract
-from edl.lost_pods import missing_pods
+from edl.job_state.lost_pods import missing_pods
 from edl.model import Assignment, ResizePolicy, Role
 from edl.patches.patched_values import patched_role
 from edl.planner.plan import Resize

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl import contract, reasons
 from edl.annotations.json_text import json_text
-from edl.lost_pods import lost_pods
+from edl.job_state.lost_pods import lost_pods
 from edl.model import Reason, ResizePolicy, Role, ScaleDeadline, TrainingJob
 from edl.model.pods import PodContainers, TrainingRuns
 from edl.patches.patched_values import patched_role

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
-from edl.lost_pods import CALM
+from edl.job_state.lost_pods import CALM
 from edl.model import ClusterState, JobEnd, Pod, PodPhase, Role, ScaleDeadline, TrainingJob
 from edl.planner.plan import Drain, Plan, Resize
 from edl.steps.dependents import PATIENCE

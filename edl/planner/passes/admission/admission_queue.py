@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from edl import phases
-from edl.lost_pods import has_lost_any
+from edl.job_state import phases
+from edl.job_state.last_changes import stopped_to_grow
+from edl.job_state.lost_pods import has_lost_any
 from edl.model import Demand, JobKey, TrainingJob
 from edl.planner.gangs.gang import Gang, gang_to_start, is_restarting
 from edl.planner.pass_results import PassResults
@@ -32,7 +33,6 @@ from edl.planner.passes.suspensions import drop_suspended, release_suspended
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority, reclaim_priority_of
-from edl.planner.snapshot.last_resizes import stopped_to_grow
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.planner.teams.team_charge import TeamCharge
 from edl.planner.teams.team_guarantees import NO_TEAM

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
-from edl.lost_pods import longest_wait, stands_still
+from edl.job_state.lost_pods import longest_wait, stands_still
 from edl.model import Demand, Domain, JobKey, Reason, TrainingJob
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.empty_cluster import EmptyCluster

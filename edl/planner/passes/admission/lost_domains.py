@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import EligibleNodes
 from edl.feasibility.horizon import Horizon
-from edl.lost_pods import why_leaves_domain
+from edl.job_state.lost_pods import why_leaves_domain
 from edl.model import TrainingJob
 from edl.planner.gangs.gang import gang_to_start
 from edl.planner.packing.pack_order import pack_in_best_order

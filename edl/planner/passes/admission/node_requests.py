@@ -17,10 +17,11 @@ from edl import reasons
 from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
+from edl.job_state import last_changes
+from edl.job_state.phases import unready_minimum
 from edl.model import Reason, Role, Shape, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.model.failures import FailedAttempt
-from edl.phases import unready_minimum
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
@@ -35,7 +36,6 @@ from edl.planner.passes.admission.provisional_room import (
     is_unlent,
 )
 from edl.planner.plan import is_never
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import DEVICE_CLASS
@@ -209,7 +209,7 @@ class NodeRequests:
         since, limit = max(filter(None, stopped), default=None), self.snapshot.limits.gang_limit
         if since is None or self.snapshot.clock.now - since >= limit:
             return False
-        keys = [last_resizes.preempted_for(role) for role in job.live]
+        keys = [last_changes.preempted_for(role) for role in job.live]
         askers = [self.snapshot.referenced_jobs.get(key) for key in keys if key]
         waits = any(
             role.status.suspended or unready_minimum(role)

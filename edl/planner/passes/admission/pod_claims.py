@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final
 
 from edl import reasons
-from edl.lost_pods import has_lost_any, why_any_missing
+from edl.job_state.lost_pods import has_lost_any, why_any_missing
 from edl.model import Demand, Pod, Reason
 from edl.model.causes.scarcity import UnplacedMinimum
 from edl.planner.fit_errors.fit_error import minimum_fit_error, one_pod_error

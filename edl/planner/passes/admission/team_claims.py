@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final, TypeAlias
 
+from edl.job_state.last_changes import JobReference
 from edl.planner.gangs.gang import Gang
 from edl.planner.passes.admission.claim_order import Claim, ClaimingTeam, ClaimOrder, claim_order
-from edl.planner.snapshot.last_resizes import JobReference
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
 from edl.planner.teams.team_guarantees import NO_TEAM

@@ -19,7 +19,7 @@ import numpy as np
 from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
-from edl.lost_pods import why_returns
+from edl.job_state.lost_pods import why_returns
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.pass_results import PassResults, record_eviction

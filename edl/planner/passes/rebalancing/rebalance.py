@@ -17,6 +17,7 @@ from typing import Final
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
+from edl.job_state import last_changes
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.placement_order import defer_growth
@@ -29,7 +30,6 @@ from edl.planner.passes.rebalancing.donors import (
 )
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
 from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
-from edl.planner.snapshot import last_resizes
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, order_by_satisfaction
 from edl.planner.snapshot.quota_balance import NOT_COUNTED
@@ -143,7 +143,7 @@ class Rebalance:
         gave = [
             allocation
             for allocation in growing
-            if last_resizes.gave_replica(gives, allocation.role)
+            if last_changes.gave_replica(gives, allocation.role)
         ]
         for allocation in gave if len(gave) < len(growing) else ():
             defer_growth(allocation)

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from edl.job_state.lost_pods import LONGEST_BACKOFF
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.state.clock_skew import AHEAD, OwnTimes
-from edl.lost_pods import LONGEST_BACKOFF
 from edl.model import ClusterState, JobKey, Node, ScaleDeadline, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.contract import CleanUp
 from edl.feasibility.eligibility import Eligibility
+from edl.job_state.phases import unready
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.object_facts import NamespaceFacts, OwnedObjectRef
 from edl.kube.decode.pod_shapes import ShapeInterner
@@ -27,7 +28,6 @@ from edl.model import (
     Topology,
     TrainingJob,
 )
-from edl.phases import unready
 from edl.quantities import Resources
 from edl.spec.job_spec import HELD_TTL
 from edl.writes import Json

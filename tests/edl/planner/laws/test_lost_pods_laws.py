@@ -9,7 +9,7 @@ from hypothesis import assume, example
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl.lost_pods import stands_still
+from edl.job_state.lost_pods import stands_still
 from edl.model import Assignment, ClusterState, Node, ResizePolicy, Topology, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.packed_draws import Draw, packed

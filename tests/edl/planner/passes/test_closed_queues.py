@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl import contract, phases, reasons
+from edl import contract, reasons
+from edl.job_state import phases
 from edl.model import Code, Pod, PodPhase, Reclaim, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.plans import ALL, held, plan_for, sizes, told

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.lost_pods import delayed_until
+from edl.job_state.lost_pods import delayed_until
 from edl.messages import message
 from edl.model import Code, JobKey, TrainingJob
 from edl.model.causes.reason_codes import Reason, Restart

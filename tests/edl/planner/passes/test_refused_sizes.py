@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edl import phases, reasons
+from edl import reasons
+from edl.job_state import phases
 from edl.model import Code, Node, RefusedSize, TrainingJob, WriteRefusal
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import JOB_TRACKING
+from edl.job_state import last_changes
 from edl.messages import message
 from edl.model import Code, JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
 from edl.model.causes.reason_subjects import Minimum, Size
 from edl.model.pods import TrainingRuns
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Resize
-from edl.planner.snapshot import last_resizes
 from tests.edl.planner.acting import act, quiet
 from tests.edl.planner.plans import held, plan_for, sizes, started
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
@@ -448,7 +448,7 @@ def test_what_grew_in_the_way_of_its_own_other_role_gives_that_room_back_itself(
     (resize,) = plan.resizes
     assert resize.reason == Reason(Code.RECLAIMED, Minimum(mine.key, own=True), attempts=1)
     back = parts[1].changed(last=reasons.restart(resize.reason))
-    assert last_resizes.growth_failed(mine.key, back)
+    assert last_changes.growth_failed(mine.key, back)
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import PLACEMENT_GATE
-from edl.cooldowns import cooldown
 from edl.frameworks.base import Cooldown
+from edl.job_state.cooldowns import cooldown
 from edl.model import Code, JobKey, Pod, ResizePolicy, TrainingJob
 from tests.edl.planner.plans import ALL, held, plan_for, sizes
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract, reasons
+from edl.job_state.phases import unready
 from edl.kube.decode import object_facts
 from edl.kube.decode.object_facts import NamespaceFacts
 from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import ClusterState, ObjectRef, Owner, ResizePolicy
 from edl.parsing.namespace_policy import NamespacePolicy
-from edl.phases import unready
 from edl.writes import Json
 from tests.edl.kube import manifests
 from tests.edl.kube.whole_state import ManyFacts, observed

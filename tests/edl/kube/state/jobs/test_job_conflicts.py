@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
+from edl.job_state.phases import phase, unready
 from edl.messages import message
 from edl.model import Code, TrainingJob
-from edl.phases import phase, unready
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan

@@ -9,9 +9,9 @@ from itertools import chain
 from typing import Final
 
 from edl.frameworks import interdependent, needs_minimum
+from edl.job_state.lost_peers import failed_early, formed_at, group
 from edl.messages.code_texts import FAILED_RANK, SPENT_RETRIES
 from edl.model import EndCondition, Role, TrainingJob
-from edl.planner.gangs.lost_peers import failed_early, formed_at, group
 
 _SAVING: Final = timedelta(hours=1)
 """The other ranks may have ended their training, and save the model."""

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import CleanUp
+from edl.job_state.phases import ending, phase, runs, waits_to_start, why_unscheduled
 from edl.model import Code, JobEnd, Phase, Pod, PodPhase, ResizePolicy, Role, ScaleDeadline
-from edl.phases import ending, phase, runs, waits_to_start, why_unscheduled
 from edl.steps.host_lists import JOIN
 from tests.edl.trainings import NOW, pod, pods, role, training
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from edl import reasons
 from edl.backoff import Backoff
 from edl.frameworks import interdependent
-from edl.lost_pods import CALM, missing_pods
+from edl.job_state.lost_pods import CALM, missing_pods
 from edl.model import Pod, Reason, Role, TrainingJob
 
 _FORMING: Final = timedelta(seconds=30)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from edl.lost_pods import (
+from edl.job_state.lost_pods import (
     longest_wait,
     lost_pods,
     pods_delayed_until,

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from edl.job_state.lost_peers import lost_peer
 from edl.model import Code, Pod, PodPhase, Reason, ResizePolicy, TrainingJob
 from edl.model.pods import TrainingRuns
-from edl.planner.gangs.lost_peers import lost_peer
 from tests.edl.planner.states import at, job, pod, role
 
 START = -3000.0

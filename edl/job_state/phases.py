@@ -9,7 +9,7 @@ from edl import reasons
 from edl.annotations.job_history import entries
 from edl.contract import CleanUp
 from edl.contract.manifest_parts import has_our_prefix
-from edl.lost_pods import missing_pods
+from edl.job_state.lost_pods import missing_pods
 from edl.model import (
     Code,
     ConflictingJob,

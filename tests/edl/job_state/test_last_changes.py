@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from edl.job_state import last_changes
 from edl.model import Code, JobKey, Reason, Restart, Role
 from edl.model.causes.reason_subjects import ForeignJob, Minimum, Other, PendingPods, Size
-from edl.planner.snapshot import last_resizes
 from tests.edl.planner.states import role
 
 ME, OTHER = JobKey("team", "me"), JobKey("team", "other")
@@ -35,11 +35,11 @@ EVERY = {Restart.NONE, Restart.STOPPED, Restart.STARTED}
 
 Holds = Callable[[Role], object]
 MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
-    "restarts": (last_resizes.stopped_to_resize, {one: {STOPPED} for one in CHANGES}),
-    "gang_pending": (last_resizes.gang_was_unschedulable, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
-    "stayed_pending": (last_resizes.was_unschedulable, {Reason(Code.UNSCHEDULABLE): EVERY}),
+    "restarts": (last_changes.stopped_to_resize, {one: {STOPPED} for one in CHANGES}),
+    "gang_pending": (last_changes.gang_was_unschedulable, {Reason(Code.GANG_UNSCHEDULABLE): EVERY}),
+    "stayed_pending": (last_changes.was_unschedulable, {Reason(Code.UNSCHEDULABLE): EVERY}),
     "grew_in_vain": (
-        lambda found: last_resizes.growth_failed(ME, found),
+        lambda found: last_changes.growth_failed(ME, found),
         {
             Reason(Code.GROWTH_UNSCHEDULABLE): {STOPPED, STARTED},
             Reason(Code.RECLAIMED, Minimum(ME)): {STOPPED, STARTED},
@@ -47,16 +47,16 @@ MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
         },
     ),
     "for_manual_size": (
-        last_resizes.stopped_for_manual_size,
+        last_changes.stopped_for_manual_size,
         {Reason(Code.MANUAL_SIZE): {STOPPED}},
     ),
-    "grows": (last_resizes.stopped_to_grow, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
+    "grows": (last_changes.stopped_to_grow, {Reason(Code.IDLE_CAPACITY, Size(2, 4)): {STOPPED}}),
     "made_room": (
-        last_resizes.was_reclaimed,
+        last_changes.was_reclaimed,
         {one: {STARTED} for one in CHANGES if one.code is Code.RECLAIMED},
     ),
     "yielded_to": (
-        lambda found: last_resizes.reclaimed_for(Code.FAIR_SHARING, found) == OTHER,
+        lambda found: last_changes.reclaimed_for(Code.FAIR_SHARING, found) == OTHER,
         {
             Reason(Code.RECLAIMED, Other(OTHER)): {STARTED},
             Reason(Code.RECLAIMED, Minimum(OTHER)): {STARTED},
@@ -64,21 +64,21 @@ MEANT: dict[str, tuple[Holds, dict[Reason, set[Restart]]]] = {
         },
     ),
     "yielded_to_another_namespace": (
-        lambda found: last_resizes.reclaimed_for(Code.FAIR_SHARING, found) == "uid",
+        lambda found: last_changes.reclaimed_for(Code.FAIR_SHARING, found) == "uid",
         {Reason(Code.RECLAIMED, ForeignJob("uid")): {STARTED}},
     ),
     "preempted": (
-        lambda found: last_resizes.preempted_for(found) == ME,
+        lambda found: last_changes.preempted_for(found) == ME,
         {Reason(Code.PREEMPTED, Minimum(ME)): EVERY},
     ),
     "preempted_for_another_namespace": (
-        lambda found: last_resizes.preempted_for(found) == "uid",
+        lambda found: last_changes.preempted_for(found) == "uid",
         {
             Reason(Code.PREEMPTED, ForeignJob("uid")): EVERY,
             Reason(Code.GUARANTEE_RECLAIMED, ForeignJob("uid", minimum=True)): EVERY,
         },
     ),
-    "balanced": (lambda found: last_resizes.gave_replica(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
+    "balanced": (lambda found: last_changes.gave_replica(Code.FAIR_SHARING, found), {GAVE: {NONE}}),
 }
 
 
