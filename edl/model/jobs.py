@@ -15,7 +15,7 @@ from edl.model.causes.reason_codes import Code, Reason
 from edl.model.failures import RefusedSize, WriteRefusal
 from edl.model.nodes import Topology
 from edl.model.object_refs import JobKey, ObjectRef, Owner
-from edl.model.pods import Leaving, Provisioning
+from edl.model.pods import Leaving, PodPhase, Provisioning
 from edl.model.role_specs import ResizePolicy
 from edl.model.roles import EndCondition, JobEnd, Role
 
@@ -233,6 +233,15 @@ class TrainingJob(msgspec.Struct, frozen=True, dict=True):
     def restarted_in_place(self) -> bool:
         """Whether the kubelet has restarted a training container of a live role."""
         return any(pod.failed_at for role in self.live for pod in role.status.pods)
+
+    @cached_property
+    def has_succeeded_pods(self) -> bool:
+        """Whether a pod of a live role succeeded: after a restart others would be without it."""
+        return any(
+            role.status.finished_indexes
+            or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
+            for role in self.live
+        )
 
     @cached_property
     def has_late_pods(self) -> bool:

@@ -10,7 +10,6 @@ from edl.kube.state.quota_usage import charged, excesses
 from edl.messages import cause, message, remedy
 from edl.model import Provisioning, Reason, ResizePolicy, Role, TrainingJob, job_of
 from edl.model.causes.blockers import QuotaExceeded
-from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.spec.allowed_sizes import RESIZABLE, start_size, unended, with_unended, with_work
 from kubectl_edl.client.cluster_view import Survey
 
@@ -77,7 +76,7 @@ def _extras(survey: Survey, job: TrainingJob) -> Mapping[_Key, int]:
         for role in other.live:
             if role.spec.resizing not in RESIZABLE or role.request.replicas is not None:
                 continue
-            if role.spec.resizing is ResizePolicy.RESTART and has_succeeded_pods(other):
+            if role.spec.resizing is ResizePolicy.RESTART and other.has_succeeded_pods:
                 continue  # a restart would leave the others without the ranks that have ended
             pods = sum(not pod.ended for pod in role.status.pods)
             for source, resource, amount in role.template.charges:

@@ -13,7 +13,6 @@ from edl.planner.decision import Decision
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy
 from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.spec.allowed_sizes import RESIZABLE
 
 _ALONE: Final = 4
@@ -117,7 +116,7 @@ def _ended_ranks(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
     """
     others = (other for other in given.state.jobs if other.key != job.key and not other.suspended)
     ranked = {
-        other.key for other in others if restarts_together(other) and has_succeeded_pods(other)
+        other.key for other in others if restarts_together(other) and other.has_succeeded_pods
     }
     if not ranked:
         return ()

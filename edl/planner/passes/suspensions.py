@@ -21,7 +21,6 @@ from edl.planner.packing.placement import Unscheduled
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
-from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.restart_backoff import (
     with_attempts,
     with_failed_starts,
@@ -105,7 +104,7 @@ def _half_stopped(allocation: RoleAllocation) -> Reason | None:
 def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
     """The reason to restart the whole job, as its pods wait for a peer that is gone."""
     lost = lost_peer(job)
-    if lost is None or job.problem or has_succeeded_pods(job) or final_failure(job):
+    if lost is None or job.problem or job.has_succeeded_pods or final_failure(job):
         return None
     elapsed, limits = snapshot.clock.elapsed_or_recheck, snapshot.limits
     due = elapsed(lost.at, limits.loss_patience)

@@ -7,7 +7,7 @@ from edl import reasons
 from edl.job_state import last_changes, phases
 from edl.job_state.cooldowns import cooldown, resized_at
 from edl.job_state.lost_pods import recorded_delay, why_any_missing
-from edl.model import Code, PodPhase, Reason, Role, TrainingJob
+from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
 from edl.planner.snapshot.restart_backoff import (
@@ -43,7 +43,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     allocation.hold.patience = _patience(snapshot, allocation)
     most = with_work(role, most_replicas(role))
     allocation.max_replicas = max(allocation.min_replicas, most)
-    if allocation.restarts_to_resize and has_succeeded_pods(allocation.job):
+    if allocation.restarts_to_resize and allocation.job.has_succeeded_pods:
         allocation.min_replicas = role.status.size
         allocation.hold.deny(reasons.PODS_SUCCEEDED)
     elif _keeps_size_to_finish(snapshot, allocation):
@@ -130,15 +130,6 @@ def hold_incomplete_gang(allocations: Sequence[RoleAllocation]) -> None:
     for allocation in allocations if waits else ():
         if allocation.resizable and not allocation.hold.reason:
             allocation.hold.deny(reasons.minimum_pending(allocation.job.key))
-
-
-def has_succeeded_pods(job: TrainingJob) -> bool:
-    """Whether any pod has succeeded; a restart would leave the others without it."""
-    return any(
-        role.status.finished_indexes
-        or any(pod.phase is PodPhase.SUCCEEDED for pod in role.status.pods)
-        for role in job.live
-    )
 
 
 def _keeps_size_to_finish(snapshot: Snapshot, allocation: RoleAllocation) -> bool:

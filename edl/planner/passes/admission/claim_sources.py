@@ -23,7 +23,6 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
 from edl.planner.snapshot.extras.team_extras import TeamExtras
-from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_charge import TeamCharge
@@ -69,7 +68,7 @@ class ClaimSources:
         self.standing_still = frozenset(
             key
             for key, job in lacking.items()
-            if stands_still(job) and longest_wait(job) > limit and not has_succeeded_pods(job)
+            if stands_still(job) and longest_wait(job) > limit and not job.has_succeeded_pods
         )
 
     @property

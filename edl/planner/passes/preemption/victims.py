@@ -13,7 +13,6 @@ from edl.frameworks import restarts_together
 from edl.model import TrainingJob
 from edl.planner.packing.placement import Placement, by_class
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
-from edl.planner.snapshot.growth_gates import has_succeeded_pods
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
@@ -75,7 +74,7 @@ def _must_run_on(job: TrainingJob) -> bool:
 
     The Job controller recreates no pod of an index that has succeeded (docs/kubernetes.md 35).
     """
-    return job.keeps_running or (restarts_together(job) and has_succeeded_pods(job))
+    return job.keeps_running or (restarts_together(job) and job.has_succeeded_pods)
 
 
 def _holdings(
