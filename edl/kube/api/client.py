@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edl import contract
-from edl.errors import Gone, Unreachable
+from edl.errors import Unreachable
 from edl.kube.api.api_errors import ApiCall, refusal
 from edl.kube.api.api_paths import list_query, log_query, resource_path
 from edl.kube.api.discovery import serves
@@ -127,10 +127,7 @@ class ApiClient:
         return self._object(self._read(self._call("get", *target), resource_path(*target)))
 
     def list(self, selection: ListOptions) -> RawList:
-        try:
-            pages = tuple(self.pages(selection))
-        except Gone:  # the pages took longer than the server keeps a version
-            return self._page(selection, {})[0]
+        pages = tuple(self.pages(selection))
         return RawList(tuple(item for page in pages for item in page.items), pages[0].version)
 
     def pages(self, selection: ListOptions) -> Iterator[RawList]:

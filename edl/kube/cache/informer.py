@@ -7,7 +7,7 @@ exponential back-off.
 
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from http import HTTPStatus
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -17,7 +17,7 @@ import msgspec
 from edl.backoff import Backoff
 from edl.errors import ClusterError, Forbidden, Gone, NotFound, Unreachable
 from edl.kube.cache.store import Store, version_of
-from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent, RawList
+from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawEvent
 from edl.kube.problem_log import ProblemLog
 
 if TYPE_CHECKING:
@@ -155,22 +155,15 @@ class Informer(Generic[T]):
         self._failures = _SELDOM
 
     def _list(self) -> None:
-        try:
-            items, version = self._read(self._cluster.pages(self.selection))
-        except Gone:  # the pages took longer than the server keeps a version
-            items, version = self._read([self._cluster.list(self.selection)])
+        items: dict[ObjectKey, StoredObject[T]] = {}
+        version = ""
+        for page in self._cluster.pages(self.selection):
+            version = version or page.version
+            items.update((item.key, item) for item in map(self.store.item, page.items))
         self.store.replace(items, int(version))
         self._version = version
         self._refusals = self._missing = self._withheld = 0
         self._received()
-
-    def _read(self, pages: Iterable[RawList]) -> "tuple[dict[ObjectKey, StoredObject[T]], str]":
-        items: dict[ObjectKey, StoredObject[T]] = {}
-        version = ""
-        for page in pages:
-            version = version or page.version
-            items.update((item.key, item) for item in map(self.store.item, page.items))
-        return items, version
 
     def _follow(self) -> bool:
         watch = self._cluster.watch(self.selection, self._version)
