@@ -1,11 +1,13 @@
 """The promises of `Cluster`, kept by a real API server."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from edl.errors import Forbidden, Invalid, Unreachable
-from edl.kube.api.client import PAGE_SIZE, ApiClient, connect
+from edl.kube.api.client import ApiClient, connect
+from edl.kube.api.list_pages import LONGEST_PAGE, PAGE_SIZE
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from sandbox.cluster import Cluster as SandboxCluster
@@ -31,6 +33,23 @@ def test_a_long_list_comes_in_pages_of_one_version(cluster: ApiClient, namespace
     assert [len(page.items) for page in pages] == [PAGE_SIZE, 1]
     assert len({page.version for page in pages}) == 1
     assert len(cluster.list(selection).items) == PAGE_SIZE + 1
+
+
+def test_a_page_of_large_objects_is_short_whatever_their_number(
+    cluster: ApiClient, namespace: str
+) -> None:
+    """Limits change while one list is read: its continue tokens serve them all."""
+    sizes = [300_000] * 15 + [900_000] * 30
+    for number, size in enumerate(sizes):
+        target = ObjectRef("ConfigMap", namespace, f"n{number:02}")
+        cluster.create(target, {"metadata": {"name": target.name}, "data": {"text": "x" * size}})
+    chosen = ListOptions("ConfigMap", namespace, fields="metadata.name!=kube-root-ca.crt")
+    pages = list(cluster.pages(chosen))
+    names = [json.loads(item)["metadata"]["name"] for page in pages for item in page.items]
+    assert names == [f"n{number:02}" for number in range(len(sizes))]
+    assert max(sum(map(len, page.items)) for page in pages) < LONGEST_PAGE
+    assert len({len(page.items) for page in pages}) > 1
+    assert len({page.version for page in pages}) == 1
 
 
 def test_a_refused_object_says_why(cluster: ApiClient, namespace: str) -> None:

@@ -1,8 +1,8 @@
 """HTTP requests to one API server: credentials, timeouts, errors."""
 
+import math
 import re
 import time
-import zlib
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -27,7 +27,6 @@ _PATCHES: Final = {
     "MERGE_BY_KEY": "application/strategic-merge-patch+json",
 }
 """Pseudo-methods for the kinds of PATCH, by their content type."""
-_GZIP: Final = zlib.MAX_WBITS | 16
 _WARNING: Final = re.compile(r'299 [^ "]+ "((?:[^"\\]|\\.)*)"')
 """A warning in a Warning header, as RFC 7234 writes it; the API server sends code 299 only."""
 _ESCAPED: Final = re.compile(r"\\(.)")
@@ -36,6 +35,10 @@ _NO_HEADER: Final = (
     "have: write it on one line, without a final line break"
 )
 _CONNECTION: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
+
+
+class AnswerTooLong(Unreachable):
+    """An answer has more bytes than the request allows; the rest of it was not read."""
 
 
 class ApiResponse(NamedTuple):
@@ -56,15 +59,20 @@ class Transport:
         self.server_clock = ServerClock()
 
     def send(
-        self, method: str, path: str, seconds: float, body: bytes | None = None
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        body: bytes | None = None,
+        longest: float = math.inf,
     ) -> ApiResponse:
         """The whole answer, of any status, within this many seconds; a long one may take longer.
 
-        Raises Unreachable if there is none.
+        Raises Unreachable if there is none, AnswerTooLong if it has more than `longest` bytes.
         """
         try:
-            return self._request(method, path, seconds, body)
-        except (HTTPError, zlib.error) as error:
+            return self._request(method, path, seconds, body, longest)
+        except HTTPError as error:
             raise self._no_answer(error) from error
 
     def close(self) -> None:
@@ -79,16 +87,18 @@ class Transport:
         except HTTPError as error:
             raise self._no_answer(error) from error
 
-    def _request(self, method: str, path: str, seconds: float, body: bytes | None) -> ApiResponse:
+    def _request(
+        self, method: str, path: str, seconds: float, body: bytes | None, longest: float
+    ) -> ApiResponse:
         ends = time.monotonic() + seconds
         try:
-            return _whole(self._once(method, path, body, _timeout(seconds)), ends)
+            return _whole(self._once(method, path, body, _timeout(seconds)), ends, longest)
         except ProtocolError:
             if method != "GET":
                 raise
             # The server may have closed a kept connection: a new one is tried once.
             left = _timeout(ends - time.monotonic())
-            return _whole(self._once(method, path, body, left), ends)
+            return _whole(self._once(method, path, body, left), ends, longest)
 
     def _once(
         self, method: str, path: str, body: bytes | None, timeout: urllib3.Timeout
@@ -134,7 +144,7 @@ class Transport:
         self.server_clock.answered(response.headers.get("Date", ""), sent)
         return response
 
-    def _no_answer(self, error: HTTPError | zlib.error) -> Unreachable:
+    def _no_answer(self, error: HTTPError) -> Unreachable:
         return Unreachable(
             f"no answer from the API server {self._login.server}: "
             f"{_CONNECTION.sub('', str(error))}; "
@@ -147,25 +157,26 @@ def _timeout(seconds: float) -> urllib3.Timeout:
     return urllib3.Timeout(total=left, connect=min(_CONNECT_SECONDS, left))
 
 
-def _whole(response: urllib3.BaseHTTPResponse, ends: float) -> ApiResponse:
-    """The body, decompressed in one step: urllib3 would copy a long list several times.
+def _whole(response: urllib3.BaseHTTPResponse, ends: float, longest: float) -> ApiResponse:
+    """The body, unpacked while it is read: a short one may unpack to a thousand times its size.
 
     urllib3 limits each read of the socket only: a server that sends a byte now and then would keep
     a thread.
     """
     parts, size = [], 0
-    while part := response.read1(_CHUNK, decode_content=False):
+    while part := response.read1(_CHUNK):
         parts.append(part)
         size += len(part)
+        if size > longest:
+            response.close()
+            raise AnswerTooLong(f"an answer of the API server has more than {longest} bytes")
         if time.monotonic() > ends + size / _SLOWEST:
             response.close()
             raise HTTPError("the answer takes too long")
-    data = b"".join(parts)
-    packed = response.headers.get("Content-Encoding") == "gzip"
     later = response.headers.get("Retry-After", "")
     return ApiResponse(
         response.status,
-        zlib.decompress(data, _GZIP) if packed else data,
+        b"".join(parts),
         float(later) if later.isascii() and later.isdecimal() else 0.0,
         tuple(_warnings(response.headers)),
     )

@@ -1,5 +1,7 @@
 import gzip
 import socket
+import tracemalloc
+import zlib
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,6 +22,7 @@ from edl.errors import (
     WebhookAway,
     WebhookRefused,
 )
+from edl.kube.api.list_pages import LONGEST_PAGE
 from edl.kube.cluster import ListOptions
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -281,6 +284,21 @@ def test_a_packed_answer_is_unpacked() -> None:
     packed = gzip.compress(b'{"metadata": {"resourceVersion": "5"}, "items": [{"x": 1}]}')
     with serving(Answer(200, packed)) as (_, address):
         assert api(address).list(ListOptions("Job")).items == (b'{"x": 1}',)
+
+
+def test_a_page_that_unpacks_to_more_than_memory_may_hold_is_given_up() -> None:
+    """Ten pages' size arrives packed in a hundredth of one: it must not be unpacked as a whole."""
+    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    long = b"".join(packer.compress(b" " * LONGEST_PAGE) for _ in range(10)) + packer.flush()
+    with serving(Answer(200, long), EMPTY) as (script, address):
+        tracemalloc.start()
+        try:
+            assert api(address).list(ListOptions("Job")).version == "5"
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert [asked.path.partition("limit=")[2] for asked in script.asked] == ["1000", "250"]
+    assert peak < 5 * LONGEST_PAGE
 
 
 def test_a_packed_answer_that_is_broken_is_none() -> None:
