@@ -20,8 +20,12 @@ from edl.writes import JobEvent, Json
 _log: Final = logging.getLogger(__name__)
 _MOST_WAITING: Final = 10_000
 _SHARE: Final = 0.25
-"""The largest fraction of one thread's time spent on Events: the writes that they report come
-first, and have many threads."""
+"""The largest fraction of one thread's time spent on Events, but for slow writes: the writes that
+they report come first, and have many threads."""
+_SLOW: Final = 2.0
+"""Seconds of a write after which a hanging admission webhook of its namespace is suspected."""
+_DROPPED: Final = 20
+"""For this multiple of the time of a slow write, further Events of its namespace are dropped."""
 _LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 200
 
@@ -30,7 +34,8 @@ class EventRecorder:
     """Writes Events from a thread of its own, more slowly the busier the API server is.
 
     After each Event it rests for a multiple of the time that the write took. If the queue is full,
-    events are dropped.
+    events are dropped; so are those of a namespace in which a write was slow, as they would delay
+    the others.
     """
 
     def __init__(
@@ -62,8 +67,11 @@ class EventRecorder:
         self._thread.join(seconds)
 
     def _run(self) -> None:
+        dropped_until: dict[str, float] = {}
         while (entry := self._waiting.get()) is not None:
-            begun = self._monotonic()
+            namespace, begun = entry[0].target.namespace, self._monotonic()
+            if begun < dropped_until.get(namespace, begun):
+                continue
             try:
                 write_event(self._cluster, *entry)
             except ClusterError as error:
@@ -74,6 +82,9 @@ class EventRecorder:
                 what = f"{type(error).__name__}: {error}"
                 self._problems.report("cannot write an Event: %s", what, bug=error)
             took = self._monotonic() - begun
+            if took > _SLOW:
+                dropped_until[namespace] = begun + took * _DROPPED
+                took = _SLOW
             self._closing.wait(took / _SHARE - took)
 
 

@@ -297,12 +297,47 @@ def test_an_event_that_fails_with_a_defect_does_not_end_later_events(
 def test_a_busy_server_hears_events_late_but_closing_waits_for_none(
     cluster: FaultyCluster, fake: FakeCluster
 ) -> None:
-    moments = count(step=1000)  # each write seems to take long, and so would the rest after it
+    moments = count()  # each write seems to take a second, and the rest after it three
     recorder = EventRecorder(cluster, lambda: NOW, lambda: next(moments))
-    for message in ("one", "two", "three"):
-        recorder.record(JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
+    for number in range(5):
+        event = JobEvent(JOB, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, str(number))
+        recorder.record(event)
     recorder.close(10)
-    assert len(fake.list(ListOptions("Event")).items) == 3
+    assert len(fake.list(ListOptions("Event")).items) == 5
+
+
+class SlowNamespaces(FaultyCluster):
+    """Creations in a namespace take this many seconds by its clock; those of 30 get no answer."""
+
+    def __init__(self, fake: FakeCluster) -> None:
+        super().__init__(fake)
+        self.now = 0.0
+        self.seconds = dict[str, float]()
+        self.tried = list[str]()
+
+    def create(
+        self, target: ObjectRef, manifest: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Json:
+        self.tried.append(f"{target.namespace} {manifest['message']}")
+        self.now += self.seconds.get(target.namespace, 0.0)
+        if self.seconds.get(target.namespace) == 30:
+            raise Unreachable("no answer")
+        return super().create(target, manifest, dry_run=dry_run)
+
+
+@pytest.mark.parametrize("seconds", [3, 30])
+def test_events_of_a_namespace_whose_webhook_hangs_do_not_delay_others(
+    fake: FakeCluster, seconds: int
+) -> None:
+    cluster = SlowNamespaces(fake)
+    cluster.seconds = {"hangs": seconds, "short": 1, "long": 20 * seconds}
+    recorder = EventRecorder(cluster, lambda: NOW, lambda: cluster.now)
+    for text in ("hangs a", "hangs b", "short a", "short b", "hangs c", "long a", "hangs d"):
+        namespace, message = text.split()
+        job = ObjectRef("Job", namespace, "train")
+        recorder.record(JobEvent(job, "uid-1", Action.SCALED_UP, Code.IDLE_CAPACITY, message))
+    recorder.close(10)
+    assert cluster.tried == ["hangs a", "short a", "short b", "long a", "hangs d"]
 
 
 def test_what_was_not_begun_when_it_was_enough_is_left(
