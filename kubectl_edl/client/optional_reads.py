@@ -32,31 +32,33 @@ def read_if_allowed(
         return (), (f"hint: {consequence}: {error}",)
 
 
-class _RefusedLists(PluginClusterDecorator):
-    """A cluster that is not asked again for a list that it has refused.
-
-    The right to list a kind depends on the namespace, not on the selector.
-    """
+class _ReadOnce(PluginClusterDecorator):
+    """A cluster of which each list is read once; later ones get the same answer or refusal."""
 
     def __init__(self, cluster: PluginCluster) -> None:
         super().__init__(cluster)
-        self._refused: dict[tuple[str, str, str], Forbidden] = {}
+        self._answers: dict[ListOptions, RawList | Forbidden] = {}
 
     def list(self, selection: ListOptions) -> RawList:
-        right = (selection.kind, selection.namespace, selection.name)
-        if refusal := self._refused.get(right):
-            raise Forbidden(str(refusal), refusal.status)
+        answer = self._answers.get(selection) or self._asked(selection)
+        if isinstance(answer, Forbidden):
+            raise Forbidden(str(answer), answer.status)
+        return answer
+
+    def _asked(self, selection: ListOptions) -> RawList | Forbidden:
         try:
-            return super().list(selection)
+            answer: RawList | Forbidden = super().list(selection)
         except Forbidden as error:
-            if error.status != HTTPStatus.UNAUTHORIZED:
-                self._refused[right] = error
-            raise
+            if error.status == HTTPStatus.UNAUTHORIZED:  # new credentials may be accepted
+                raise
+            answer = error
+        self._answers[selection] = answer
+        return answer
 
 
 def asking_once(connection: ClusterConnection) -> ClusterConnection:
-    """The connection for many reads in a row, of which several may need the same list."""
-    cluster: PluginCluster = _RefusedLists(connection.cluster)
+    """The connection for many reads of one moment, of which several may need the same list."""
+    cluster: PluginCluster = _ReadOnce(connection.cluster)
     return with_fields(connection, cluster=cluster)
 
 

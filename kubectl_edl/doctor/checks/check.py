@@ -25,11 +25,7 @@ from kubectl_edl.client.certificate_store import served_outside
 from kubectl_edl.client.cluster_view import Reads, Survey, read_survey, survey_cluster
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import deciding
-from kubectl_edl.doctor.unsettled_pods import (
-    PodNotingCluster,
-    UnsettledPod,
-    unsettled_pods,
-)
+from kubectl_edl.doctor.unsettled_pods import UnsettledPod, unsettled_pods
 from kubectl_edl.install.components import Component, components
 from kubectl_edl.install.installer import UNKNOWN, Installer, installer_of
 
@@ -115,13 +111,9 @@ class CheckContext:
     def _cluster(self) -> tuple[ClusterState, Hints] | Forbidden:
         """The whole cluster as the reconciler sees it, or the right that the user lacks."""
         try:
-            return survey_cluster(self._noting, self.now, self.settings)
+            return survey_cluster(self.connection.cluster, self.now, self.settings)
         except Forbidden as error:
             return error
-
-    @cached_property
-    def _noting(self) -> PodNotingCluster:
-        return PodNotingCluster(self.connection.cluster)
 
     @property
     def survey(self) -> Survey:
@@ -174,10 +166,7 @@ class CheckContext:
     @cached_property
     def unsettled_pods(self) -> tuple[UnsettledPod, ...]:
         """Pods of any owner that terminate or have no node; read once. Raises Forbidden."""
-        there, _ = self.connection.scope.namespace, self._cluster  # which notes all pods
-        if (everywhere := self._noting.unsettled) is None:
-            return unsettled_pods(self.connection.cluster, there)
-        return tuple(pod for pod in everywhere if there in ("", pod.metadata.namespace))
+        return unsettled_pods(self.connection.cluster, self.connection.scope.namespace)
 
     @property
     def system_namespace(self) -> str:

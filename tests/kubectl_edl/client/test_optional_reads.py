@@ -1,62 +1,54 @@
-"""Reads that are asked once, and what users without the right to read get instead."""
+"""Lists that are read once, and refusals, which are not asked for again."""
 
 import pytest
-from msgspec.structs import replace
 
 from edl.errors import Forbidden
-from edl.kube.cluster import ListOptions, RawList
+from edl.kube.cluster import ListOptions, PluginCluster, RawList
 from kubectl_edl.cli.context import ClusterConnection, Scope
 from kubectl_edl.client.optional_reads import asking_once
 from tests.fake_cluster.cluster import FakeCluster
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, recorded
 from tests.kubectl_edl.stage import NOW
 
 NODES = ListOptions("Node")
 
 
 class Refusing(ClusterWrapper):
-    """Refuses all lists with a status, and counts them."""
+    """Refuses all lists with a status."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(FakeCluster(lambda: NOW))
-        self.status = status
-        self.asked: list[ListOptions] = []
+    status = 403
 
     def list(self, selection: ListOptions) -> RawList:
-        self.asked.append(selection)
         raise Forbidden(f"no {selection.kind}", self.status)
 
 
-def refusals(cluster: Refusing, *selections: ListOptions) -> list[tuple[str, int]]:
-    """The errors of these lists, which one connection reads in order."""
-    connection = ClusterConnection(cluster, "", "https://cluster", Scope())
+class Unauthorized(Refusing):
+    status = 401
+
+
+def asked_for(cluster: PluginCluster, *selections: ListOptions) -> list[ListOptions]:
+    """The lists that reach the API server, of those that one connection reads in order."""
+    asked: list[ListOptions] = []
+    connection = ClusterConnection(recorded(asked)(cluster), "", "https://cluster", Scope())
     once = asking_once(connection).cluster
-    errors = []
     for selection in selections:
-        with pytest.raises(Forbidden) as error:
+        if not isinstance(cluster, Refusing):
+            assert once.list(selection) == cluster.list(selection)
+            continue
+        with pytest.raises(Forbidden, match=f"no {selection.kind}") as error:
             once.list(selection)
-        errors.append((str(error.value), error.value.status))
-    return errors
+        assert error.value.status == cluster.status
+    return asked
 
 
-def test_a_refused_list_is_asked_once_whatever_its_selector() -> None:
-    cluster = Refusing(403)
-    errors = refusals(cluster, NODES, replace(NODES, labels="a=b"))
-    assert errors == [("no Node", 403)] * 2
-    assert cluster.asked == [NODES]
+@pytest.mark.parametrize("cluster", [ClusterWrapper, Refusing])
+def test_each_list_and_each_refusal_is_asked_for_once(cluster: type[ClusterWrapper]) -> None:
+    others = (ListOptions("Pod"), ListOptions("Node", labels="a=b"), ListOptions("Node", "team"))
+    read = (NODES, *others, NODES, *others)
+    assert asked_for(cluster(FakeCluster(lambda: NOW)), *read) == [NODES, *others]
 
 
-@pytest.mark.parametrize(
-    "other", [ListOptions("Pod"), ListOptions("Node", "team"), ListOptions("Node", name="n")]
-)
-def test_a_list_of_another_kind_namespace_or_name_is_asked(other: ListOptions) -> None:
-    cluster = Refusing(403)
-    refusals(cluster, NODES, other)
-    assert cluster.asked == [NODES, other]
-
-
-def test_a_list_is_asked_again_after_rejected_credentials() -> None:
+def test_a_list_is_asked_for_again_after_rejected_credentials() -> None:
     """A new token may be accepted."""
-    cluster = Refusing(401)
-    assert refusals(cluster, NODES, NODES) == [("no Node", 401)] * 2
-    assert cluster.asked == [NODES, NODES]
+    cluster = Unauthorized(FakeCluster(lambda: NOW))
+    assert asked_for(cluster, NODES, NODES) == [NODES, NODES]

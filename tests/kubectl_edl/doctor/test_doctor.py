@@ -209,17 +209,20 @@ def test_the_training_jobs_are_listed_once_for_all_checks(stage: Stage) -> None:
     assert listed.count("LimitRange") == 1, "of the whole cluster, for them and for its plan"
 
 
-@pytest.mark.parametrize("kinds", [("Job",), ("Node", "CronJob", "Pod", "Namespace", "Event")])
-def test_a_list_that_is_refused_is_requested_once(
-    stage: Stage, server: FakeApi, kinds: tuple[str, ...]
+@pytest.mark.parametrize(
+    "refused", [(), ("Job",), ("Node", "CronJob", "Pod", "Namespace", "Event")]
+)
+def test_each_list_is_requested_once_also_if_it_is_refused(
+    stage: Stage, server: FakeApi, refused: tuple[str, ...]
 ) -> None:
     lists: list[ListOptions] = []
     mnist(stage)
-    stage.wrapped = lambda cluster: recorded(lists)(fenced(*kinds)(server(cluster)))
+    stage.wrapped = lambda cluster: recorded(lists)(fenced(*refused)(server(cluster)))
     checked(stage)
-    asked = [(one.kind, one.namespace) for one in lists if one.kind in kinds]
+    kinds = refused or ("Job", "Node", "Pod", "Namespace")
+    asked = [(one.kind, one.namespace, one.labels) for one in lists if one.kind in kinds]
     assert sorted(asked) == sorted(set(asked))
-    assert {kind for kind, _ in asked} == set(kinds)
+    assert {kind for kind, *_ in asked} == set(kinds)
 
 
 def test_a_user_of_another_namespace_is_told_to_name_it(stage: Stage, server: FakeApi) -> None:
