@@ -152,8 +152,7 @@ def _failed(error: EdlError, cli: CliContext, asked: Sequence[Scope], command: s
     from kubectl_edl.crash_file import redacted
 
     findings = error.findings if isinstance(error, Denied) else ()
-    for line in findings or (error,):
-        cli.warn(f"error: {redacted(str(line))}")
+    cli.warn(*(f"error: {redacted(str(line))}" for line in findings or (error,)))
     if isinstance(error, WebhookAway) or isinstance(error.__cause__, WebhookAway):
         flags = asked[-1].edl_flags if asked else ""
         cli.warn(f"hint: the webhook of kubectl-edl did not answer: kubectl edl doctor{flags}")

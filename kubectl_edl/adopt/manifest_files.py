@@ -44,8 +44,7 @@ def adopt_files(cli: CliContext, named: Named, labels: LabelOptions) -> list[Rew
     documents, edits = _edited(cli.stdin, named, adopted)
     if not edits.names:
         raise Refused(f"{edits.where} has no Job, CronJob or Pod to label")
-    for hint in told:
-        cli.warn(hint)
+    cli.warn(*told)
     return documents
 
 
@@ -81,8 +80,7 @@ def print_documents(cli: CliContext, documents: Sequence[Rewritten], output: str
     if output == "json":
         cli.out.write(json_stream([document.value for document in documents]))
         return
-    for hint in hints(documents):
-        cli.warn(hint)
+    cli.warn(*hints(documents))
     cli.out.write(joined(document.text for document in documents))
 
 

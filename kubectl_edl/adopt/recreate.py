@@ -108,8 +108,7 @@ def adopt_job(
         cli.warn(f"{target.name} stays as it is")
         return
     fresh = _recreate(cli, connection, replacement, labels, how)
-    for hint in _hints(cli, connection, fresh):
-        cli.warn(hint)
+    cli.warn(*_hints(cli, connection, fresh))
     _print_created(cli, target.name, fresh, connection.scope.job_flags)
 
 

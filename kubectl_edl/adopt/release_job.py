@@ -91,8 +91,7 @@ def release_job(
             sentences = [f"{_outcome(job, scope.cluster_flags)}{patcher.remark}" for job in before]
             print_changed(cli, writing.output, sentences, released)
             budgets = _delete_budgets(connection, released, writing)
-            for hint in (*_hints(before, scope.flags), *budgets):
-                cli.warn(hint)
+            cli.warn(*_hints(before, scope.flags), *budgets)
 
 
 def _metadata(manifest: Json) -> Iterator[Json]:

@@ -163,10 +163,10 @@ class CliContext:
     unicode: bool = True
     """Whether the terminal supports more than ASCII."""
 
-    def say(self, text: str) -> None:
-        """Write one line to stdout, also for a text with line breaks or control characters."""
-        self.out.write(f"{_harmless(text)}\n")
+    def say(self, *texts: str) -> None:
+        """Write each text as one line to stdout, also with line breaks or control characters."""
+        self.out.writelines(f"{_harmless(text)}\n" for text in texts)
 
-    def warn(self, text: str) -> None:
-        """Write one line to stderr, likewise: hints and all other text that is not the result."""
-        self.err.write(f"{_harmless(text)}\n")
+    def warn(self, *texts: str) -> None:
+        """The same on stderr, for hints and all other texts that are not the result."""
+        self.err.writelines(f"{_harmless(text)}\n" for text in texts)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final, TypeVar
 
+from edl.kube.cluster import RESOURCES
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.context import CliContext
@@ -67,16 +68,19 @@ def print_changed(
     hints: Sequence[str] = (),
 ) -> None:
     """Print the sentences, or with `-o` the changed objects; hints go to stderr."""
-    for hint in hints:
-        cli.warn(hint)
+    cli.warn(*hints)
     if not output:
-        for sentence in sentences:
-            cli.say(sentence)
+        cli.say(*sentences)
     elif output == "name":
-        for manifest in manifests:
-            cli.say(f"job.batch/{manifest['metadata']['name']}")
+        cli.say(*(qualified_name(one["kind"], one["metadata"]["name"]) for one in manifests))
     else:
         cli.out.write(STREAMS[output]([_shown(manifest) for manifest in manifests]))
+
+
+def qualified_name(kind: str, name: str) -> str:
+    """`deployment.apps/edl-webhook`, kubectl's format."""
+    group = RESOURCES[kind].group
+    return f"{kind.lower()}{'.' if group else ''}{group}/{name}"
 
 
 def _shown(manifest: Json) -> Json:

@@ -168,8 +168,7 @@ def last(reports: Iterator[Report]) -> Report:
 
 def _print_hints(cli: CliContext, chosen: OutputForm, report: Report) -> None:
     """Print hints, and the message for an empty list, to stderr."""
-    for hint in report.hints:
-        cli.warn(hint)
+    cli.warn(*report.hints)
     if not report.objects and chosen.people:
         cli.warn(report.nothing)
 

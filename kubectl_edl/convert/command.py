@@ -70,8 +70,7 @@ def convert(
     stream = converted(given, installed)
     remarks = {"note": stream.notes, "dropped": stream.dropped, "error": stream.errors}
     for word, lines in remarks.items():
-        for line in lines:
-            cli.warn(f"{word}: {line}")
+        cli.warn(*(f"{word}: {line}" for line in lines))
     if stream.empty:
         raise Refused(f"nothing to convert: no document in {', '.join(one.name for one in given)}")
     if stream.errors:

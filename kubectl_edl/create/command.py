@@ -175,8 +175,7 @@ def _create(cli: CliContext, scope: Scope, writing: WriteOptions, request: Creat
         made = create_all(connection, made)
         now = cli.now()
         needed = hints(connection, made, now)
-        for hint in (*unattended(connection, now), *needed, *_by_itself(made)):
-            cli.warn(hint)
+        cli.warn(*unattended(connection, now), *needed, *_by_itself(made))
     remark = REMARKS[writing.dry_run]
     lines = (f"job.batch/{job['metadata']['name']} created{remark}: {_range(job)}" for job in made)
     print_changed(cli, writing.output, lines, made)

@@ -21,7 +21,7 @@ from kubectl_edl.cli.command_errors import (
 )
 from kubectl_edl.cli.completion_candidates import plain, training_job_name
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
-from kubectl_edl.cli.interaction import waited_gone
+from kubectl_edl.cli.interaction import print_changed, waited_gone
 from kubectl_edl.cli.job_selection import (
     JobSelection,
     agreed,
@@ -158,14 +158,11 @@ def _delete(
     for job in jobs if how.dry_run != "client" else ():
         delete_job(connection.cluster, job, dry_run=how.dry_run == "server")
     names = [job["metadata"]["name"] for job in jobs]
-    if how.output == "name":
-        for job_name in names:
-            cli.say(f"job.batch/{job_name}")
-        return
     which = "" if names == [key.name] else f" with its {'Job' if len(names) == 1 else 'Jobs'} "
     remark = REMARKS[how.dry_run] or _ending_pods(jobs)
     name = shown(key, connection.scope)
-    cli.say(f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}")
+    sentence = f"{name}: deleted{which}{', '.join(names) if which else ''}{remark}"
+    print_changed(cli, how.output, [sentence], [job | {"kind": "Job"} for job in jobs])
 
 
 def _ending_pods(jobs: Sequence[Json]) -> str:

@@ -90,12 +90,11 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
 
     files = sources(asked.filenames, cli.stdin)
     stream = injector.inject(files, injector.InjectionContext(asked.namespace, asked.image))
-    for warning in stream.warnings:
-        cli.warn(f"warning: {warning}")
+    cli.warn(*(f"warning: {warning}" for warning in stream.warnings))
     if not (stream.injections or stream.warnings or stream.findings):
         cli.warn(_NOTHING)
-    for hint in hints(stream.documents) if asked.form == _YAML else ():
-        cli.warn(hint)
+    if asked.form == _YAML:
+        cli.warn(*hints(stream.documents))
     for name in stream.cron_jobs if asked.form == asked.output else ():
         cli.warn(
             f"hint: {name} is unchanged: its Jobs are completed when they are created; "

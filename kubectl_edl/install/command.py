@@ -14,6 +14,7 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Exit, Misused, Refused, exit_codes
 from kubectl_edl.cli.context import CliContext, Scope
+from kubectl_edl.cli.interaction import print_changed
 from kubectl_edl.cli.options import TIME_LIMIT, TIMEOUT, WriteOptions, cluster_options
 from kubectl_edl.cli.suggested_commands import with_flags
 from kubectl_edl.client.certificate_store import served_outside
@@ -26,8 +27,7 @@ from kubectl_edl.install.installer import (
     refuse_elsewhere,
     webhook_deployment,
 )
-from kubectl_edl.install.server_side_apply import Applied, Apply, check_rights, name_of, target_of
-from kubectl_edl.output.serialize import STREAMS
+from kubectl_edl.install.server_side_apply import Applied, Apply, check_rights, name_of
 
 _INSTALL_HELP: Final = """Install kubectl-edl into a cluster: webhook, reconciler and their RBAC.
 
@@ -90,7 +90,8 @@ def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     if how.dry_run == "client":
         _check_image(given, "install", scope)
         namespace = scope.system_namespace or contract.SYSTEM_NAMESPACE
-        _print(cli, how.output or "yaml", installation_values.documents(given, namespace))
+        documents = installation_values.documents(given, namespace)
+        print_changed(cli, how.output or "yaml", (), documents)
         return
     cluster = cli.connect(scope).cluster
     if find(cluster, webhook_deployment(cluster)) is not None:
@@ -143,7 +144,7 @@ def _put(
 ) -> None:
     documents = installation_values.documents(given, cluster.system_namespace)
     if how.dry_run == "client":
-        _print(cli, how.output or "yaml", documents)
+        print_changed(cli, how.output or "yaml", (), documents)
         return
     if unchecked := check_rights(cluster, documents):
         cli.warn(unchecked)
@@ -157,7 +158,7 @@ def _put(
     done = [_announce(cli, one, how) if sentences else one for one in map(apply, documents)]
     _delete_others(cli, scope, cluster, [applied.target for applied in done], how)
     if not sentences:
-        _print(cli, how.output, [applied.after for applied in done])
+        print_changed(cli, how.output, (), [applied.after for applied in done])
     if how.wait and not apply.dry_run:
         rollout.wait(cli, cluster, how.timeout, scope)
         if sentences:
@@ -176,8 +177,7 @@ def _delete_others(
     for target in old if how.dry_run == "server" else prune.remove(cluster, old):
         if not how.output:
             cli.say(f"{name_of(target)} deleted{REMARKS[how.dry_run]}")
-    for sentence in prune.others_stay(cluster, scope.cluster_flags, wanted):
-        cli.warn(sentence)
+    cli.warn(*prune.others_stay(cluster, scope.cluster_flags, wanted))
 
 
 def _announce(cli: CliContext, applied: Applied, how: InstallOptions) -> Applied:
@@ -185,11 +185,3 @@ def _announce(cli: CliContext, applied: Applied, how: InstallOptions) -> Applied
     for difference in applied.differences:
         cli.say(f"  {difference}")
     return applied
-
-
-def _print(cli: CliContext, output: str, documents: Sequence[Json]) -> None:
-    if output != "name":
-        cli.out.write(STREAMS[output](documents))
-        return
-    for document in documents:
-        cli.say(name_of(target_of(document)))

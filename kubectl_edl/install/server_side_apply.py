@@ -13,6 +13,7 @@ from edl.kube.cluster import RESOURCES, Cluster, PluginCluster, find
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
+from kubectl_edl.cli.interaction import qualified_name
 
 _OPTIONAL: Final = {
     "cert-manager.io/v1": ("cert-manager", "certManager.enabled"),
@@ -107,10 +108,7 @@ def target_of(document: Json) -> ObjectRef:
 
 
 def name_of(target: ObjectRef) -> str:
-    """`deployment.apps/edl-webhook`, kubectl's format."""
-    resource = RESOURCES[target.kind]
-    group = f".{resource.group}" if resource.group else ""
-    return f"{target.kind.lower()}{group}/{target.name}"
+    return qualified_name(target.kind, target.name)
 
 
 def _without_server_fields(document: Json) -> Json:

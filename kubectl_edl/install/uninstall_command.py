@@ -1,6 +1,6 @@
 """`kubectl edl uninstall`: deletes everything of kubectl-edl and keeps all Jobs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -64,19 +64,20 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
         raise Misused("--start-commands deletes nothing: leave out --yes and --dry-run")
     cluster = cli.connect(scope).cluster
     if how.start_commands:
-        _say_start_commands(cli, cluster, scope.cluster_flags)
+        jobs = uninstall_summary.elastic_jobs(cluster)
+        cli.say(*uninstall_summary.start_script(jobs, scope.cluster_flags))
         return
     _check_installer(cluster, scope)
     installed = prune.installed(cluster)
     targets = tuple(dict.fromkeys((*installed, *created(cluster))))
     others = tuple(prune.others_stay(cluster, scope.cluster_flags, targets))
-    _warn(cli, (*uninstall_summary.teams_stay(cluster, scope.cluster_flags), *others))
+    cli.warn(*uninstall_summary.teams_stay(cluster, scope.cluster_flags), *others)
     if not targets:
         if not others:
             cli.say("nothing of kubectl-edl is installed in this cluster")
         return
-    _warn(cli, uninstall_summary.sentences(cluster, scope.cluster_flags))
-    _warn(cli, uninstall_summary.namespace_stays(cluster, scope.cluster_flags))
+    cli.warn(*uninstall_summary.sentences(cluster, scope.cluster_flags))
+    cli.warn(*uninstall_summary.namespace_stays(cluster, scope.cluster_flags))
     if how.dry_run != "none":
         client = how.dry_run == "client"
         for target in targets if client else prune.remove(cluster, targets, dry_run=True):
@@ -99,11 +100,6 @@ def uninstall(cli: CliContext, how: UninstallOptions, scope: Scope) -> None:
         prune.wait_until_gone(cli, cluster, ours, how.timeout, scope.cluster_flags)
 
 
-def _warn(cli: CliContext, sentences: Iterable[str]) -> None:
-    for sentence in sentences:
-        cli.warn(sentence)
-
-
 def _check_installer(cluster: PluginCluster, scope: Scope) -> None:
     """Raise Refused for an installation by Helm, or in another namespace.
 
@@ -120,12 +116,6 @@ def _check_installer(cluster: PluginCluster, scope: Scope) -> None:
         )
     if where := elsewhere(cluster):
         raise Refused(applies_in(where, "uninstall", scope))
-
-
-def _say_start_commands(cli: CliContext, cluster: PluginCluster, flags: str) -> None:
-    jobs = uninstall_summary.elastic_jobs(cluster)
-    for line in uninstall_summary.start_script(jobs, flags):
-        cli.say(line)
 
 
 def _remove(cli: CliContext, cluster: PluginCluster, targets: Sequence[ObjectRef]) -> None:
