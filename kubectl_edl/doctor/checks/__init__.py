@@ -61,10 +61,10 @@ SECTIONS: Final[tuple[Section, ...]] = (
         (
             Check("leader", reconciler_health.leads),
             Check("settings", reconciler_health.settings),
-            Check("autoscaler", reconciler_health.autoscaler),
+            Check("autoscaler", reconciler_health.autoscaler, quiet=True),
             Check("provisioner", reconciler_health.provisioner),
             Check("writes", reconciler_health.writes),
-            Check("fence", permissions.fence),
+            Check("fence", permissions.fence, quiet=True),
             Check("teams", configured_teams.teams),
         ),
     ),
@@ -76,16 +76,16 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("requests", stuck_jobs.unrequested),
             Check("never", stuck_jobs.never),
             Check("topology", stuck_jobs.topologies),
-            Check("drain", stuck_jobs.drains),
-            Check("nodes", stuck_jobs.on_lost_nodes),
+            Check("drain", stuck_jobs.drains, quiet=True),
+            Check("nodes", stuck_jobs.on_lost_nodes, quiet=True),
             Check("terminating", stuck_pods.terminating),
             Check("scheduler", stuck_pods.ignored),
             Check("shared-gpus", stuck_pods.uncounted_gpus),
-            Check("budgets", eviction_budgets.overlaps),
+            Check("budgets", eviction_budgets.overlaps, quiet=True),
             Check("kubexec", stuck_jobs.consent),
             Check("namespaces", misplaced_keys.namespaces),
             Check("ignored", misplaced_keys.ignored),
-            Check("default-priority", stuck_jobs.default_priorities),
+            Check("default-priority", stuck_jobs.default_priorities, quiet=True),
             Check("keys", misplaced_keys.unheeded),
             Check("cronjobs", misplaced_keys.cron_jobs),
             Check("paused", misplaced_keys.paused_by_controllers),
@@ -143,7 +143,8 @@ def _results_of(check: Check, context: CheckContext) -> Iterator[CheckResult]:
     try:
         yield from check.run(context)
     except EdlError as error:
-        yield _of_error(error)
+        if not (check.quiet and isinstance(error, Forbidden)):
+            yield _of_error(error)
 
 
 def _of_error(error: EdlError) -> CheckResult:

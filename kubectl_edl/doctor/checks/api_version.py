@@ -14,7 +14,7 @@ _NUMBERS: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 def answers(context: CheckContext) -> CheckResults:
     server = context.connection.server
-    release = context.connection.cluster.version()
+    release = context.cluster.version()
     oldest, newest = (".".join(map(str, bound)) for bound in (OLDEST, NEWEST))
     match = _NUMBERS.match(release)
     if not match:

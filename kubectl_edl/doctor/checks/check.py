@@ -9,9 +9,10 @@ from typing import Final, TypeAlias
 
 from edl.errors import Forbidden
 from edl.kube.auth.access_review import AccessRight, is_granted
-from edl.kube.cluster import find
+from edl.kube.cluster import ListOptions, PluginCluster, find
+from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
 from edl.kube.state.quota_usage import with_refused_pods
-from edl.model import ClusterState, ObjectRef, TrainingJob
+from edl.model import ClusterState, Node, ObjectRef, TrainingJob
 from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from edl.writes import Json
@@ -107,11 +108,23 @@ class CheckContext:
     connection: ClusterConnection
     now: datetime
 
+    @property
+    def cluster(self) -> PluginCluster:
+        return self.connection.cluster
+
+    @property
+    def named(self) -> str:
+        """The namespace that the user named; empty for all."""
+        return self.connection.scope.namespace
+
+    def covers(self, namespace: str) -> bool:
+        return self.named in ("", namespace)
+
     @cached_property
     def _cluster(self) -> tuple[ClusterState, Hints] | Forbidden:
         """The whole cluster as the reconciler sees it, or the right that the user lacks."""
         try:
-            return survey_cluster(self.connection.cluster, self.now, self.settings)
+            return survey_cluster(self.cluster, self.now, self.settings)
         except Forbidden as error:
             return error
 
@@ -132,9 +145,9 @@ class CheckContext:
     @cached_property
     def _readable(self) -> tuple[Survey, str]:
         """The survey and its namespace, which is empty for all."""
-        named = self.connection.scope.namespace
+        named = self.named
         if not isinstance(self._cluster, Forbidden):
-            return _surveyed(*self._cluster, named), named
+            return self._surveyed(*self._cluster), named
         try:
             return read_survey(
                 replace(self.connection, namespace=named), self.now, Reads.QUOTAS
@@ -146,6 +159,15 @@ class CheckContext:
             return read_survey(self.connection, self.now, Reads.QUOTAS), self.connection.namespace
         except Forbidden as error:
             raise NamespaceUnreadable(str(error), error.status) from error
+
+    def _surveyed(self, state: ClusterState, hints: Hints) -> Survey:
+        """The training jobs of the named namespace, or of all."""
+
+        def of_scope(jobs: Iterable[TrainingJob]) -> tuple[TrainingJob, ...]:
+            return tuple(job for job in jobs if self.covers(job.key.namespace))
+
+        jobs = with_refused_pods(state.jobs, state.quotas, state.observed_at)
+        return Survey(of_scope(jobs), hints, of_scope(state.bare_jobs))
 
     @cached_property
     def settings(self) -> Settings:
@@ -166,63 +188,66 @@ class CheckContext:
     @cached_property
     def unsettled_pods(self) -> tuple[UnsettledPod, ...]:
         """Pods of any owner that terminate or have no node; read once. Raises Forbidden."""
-        return unsettled_pods(self.connection.cluster, self.connection.scope.namespace)
+        return unsettled_pods(self.cluster, self.named)
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        """By name. Raises Forbidden."""
+        listing = self.cluster.list(ListOptions("Node"))
+        return {entry.name: entry for entry in map(node, listing.items)}
+
+    @cached_property
+    def namespaces(self) -> Sequence[NamespaceFacts]:
+        """Raises Forbidden."""
+        return [namespace(raw) for raw in self.cluster.list(ListOptions("Namespace")).items]
 
     @property
     def system_namespace(self) -> str:
         """The namespace of the installation."""
-        return self.connection.cluster.system_namespace
+        return self.cluster.system_namespace
 
     @property
     def outside_webhook(self) -> str:
         """The URL of a webhook outside of the cluster; empty for one behind a Service."""
-        return served_outside(self.connection.cluster)
+        return served_outside(self.cluster)
 
     @cached_property
     def installer(self) -> Installer:
         """What applies all objects of this installation again."""
         try:
-            return installer_of(self.connection.cluster)
+            return installer_of(self.cluster)
         except Forbidden:
             return UNKNOWN
 
     @cached_property
     def components(self) -> Mapping[str, Component]:
         """Webhook and reconciler by their names, if they exist. Raises Forbidden."""
-        return components(self.connection.cluster)
+        return components(self.cluster)
 
     def may(self, right: AccessRight) -> bool:
         """Whether the user has the right; False if the API server does not answer that."""
         try:
-            return is_granted(self.connection.cluster, right)
+            return is_granted(self.cluster, right)
         except Forbidden:
             return False
 
     def find(self, target: ObjectRef) -> Json | None:
         """The object, or None if it does not exist. Raises other errors of the API server."""
-        return find(self.connection.cluster, target)
-
-
-def _surveyed(state: ClusterState, hints: Hints, namespace: str) -> Survey:
-    """The training jobs of a namespace, or of all without one."""
-
-    def of_scope(jobs: Iterable[TrainingJob]) -> tuple[TrainingJob, ...]:
-        return tuple(job for job in jobs if namespace in ("", job.key.namespace))
-
-    jobs = with_refused_pods(state.jobs, state.quotas, state.observed_at)
-    return Survey(of_scope(jobs), hints, of_scope(state.bare_jobs))
+        return find(self.cluster, target)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check. If a `vital` one fails, the later ones are skipped.
 
-    `run` may raise any EdlError: a missing right becomes a warning, other errors a failure.
+    `run` may raise any EdlError: a missing right becomes a warning, or nothing if the check is
+    `quiet`, as another one names the right; other errors become a failure.
     """
 
     name: str
     run: Callable[[CheckContext], Iterator[CheckResult]]
     vital: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Final
 from edl import contract
 from edl.errors import Denied, Forbidden, NotFound
 from edl.kube.cluster import ListOptions
-from edl.kube.decode.object_facts import namespace, node
 from edl.model import ObjectRef, Teams
 from edl.parsing.team_config_map import teams_of
 from edl.visibility.team_figures import excess_guarantees
@@ -32,7 +31,7 @@ def teams(context: CheckContext) -> CheckResults:
     where = f"ConfigMap {namespace}/{contract.TEAMS_CONFIG_MAP}"
     target = ObjectRef("ConfigMap", namespace, contract.TEAMS_CONFIG_MAP)
     try:
-        data = context.connection.cluster.get(target).get("data") or {}
+        data = context.cluster.get(target).get("data") or {}
         configured = teams_of(data)
     except NotFound:
         yield _left_behind(context) or ok(_NONE)
@@ -67,8 +66,7 @@ def _above_nodes(context: CheckContext, teams: Teams) -> Iterator[CheckResult]:
     """Warn if guarantees exceed the nodes' capacity."""
     if not any(teams.guaranteed[name] for name in teams.children.get("", ())):
         return
-    nodes = map(node, context.connection.cluster.list(ListOptions("Node")).items)
-    for excess in excess_guarantees(teams, nodes):
+    for excess in excess_guarantees(teams, context.nodes.values()):
         yield warning(str(excess), FixCommand("kubectl edl teams; lower a guarantee, or add nodes"))
 
 
@@ -76,7 +74,7 @@ def _left_behind(context: CheckContext) -> CheckResult | None:
     """The teams of an earlier installation, whose namespace is kept for them."""
     name, here = contract.TEAMS_CONFIG_MAP, context.system_namespace
     with suppress(Forbidden):
-        listing = context.connection.cluster.list(ListOptions("ConfigMap", name=name))
+        listing = context.cluster.list(ListOptions("ConfigMap", name=name))
         for manifest in listing.manifests():
             where = manifest["metadata"]["namespace"]
             return warning(
@@ -92,10 +90,8 @@ def _left_behind(context: CheckContext) -> CheckResult | None:
 
 def _claims(context: CheckContext, teams: Teams) -> Mapping[str, tuple[str, ...]]:
     """The teams that claim each namespace; it belongs to the first."""
-    listing = context.connection.cluster.list(ListOptions("Namespace"))
     return {
-        facts.name: teams.matches(facts.name, dict(facts.labels))
-        for facts in map(namespace, listing.items)
+        facts.name: teams.matches(facts.name, dict(facts.labels)) for facts in context.namespaces
     }
 
 

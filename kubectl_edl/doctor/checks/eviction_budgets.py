@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from edl import contract
-from edl.errors import Forbidden
 from edl.kube.cluster import ListOptions
 from edl.kube.decode.schemas import ENDED_PHASES
 from edl.messages.scarcity_messages import listed
@@ -24,23 +23,16 @@ from kubectl_edl.doctor.checks.check import (
 
 def overlaps(context: CheckContext) -> CheckResults:
     """Report users' budgets that select pods of ours: the API server refuses such evictions."""
-    scope = context.connection.scope.namespace
-    try:
-        manifests = [
-            *context.connection.cluster.list(ListOptions("PodDisruptionBudget", scope)).manifests()
-        ]
-    except Forbidden:
-        return  # the check of orphaned objects names the missing right
+    listing = context.cluster.list(ListOptions("PodDisruptionBudget", context.named))
     by_namespace: defaultdict[str, list[Json]] = defaultdict(list)
-    for budget in manifests:
+    for budget in listing.manifests():
         by_namespace[budget["metadata"]["namespace"]].append(budget)
     results = [
         result
         for namespace, budgets in sorted(by_namespace.items())
         for result in _of_namespace(context, namespace, budgets)
     ]
-    where = f"-n {scope}" if scope else "-A"
-    yield from first(results, FixCommand(f"kubectl get poddisruptionbudgets {where}"))
+    yield from first(results, FixCommand(f"kubectl get poddisruptionbudgets {context.where}"))
 
 
 def _of_namespace(
@@ -88,7 +80,7 @@ def _job_of_ours(budget: Json) -> str:
 
 def _pods(context: CheckContext, namespace: str) -> list[Json]:
     """Metadata of the training jobs' pods that have not ended."""
-    listing = context.connection.cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
+    listing = context.cluster.list(ListOptions("Pod", namespace, contract.FRAMEWORK))
     pods = map(msgspec.json.decode, listing.items)
     return [
         pod["metadata"] for pod in pods if pod.get("status", {}).get("phase") not in ENDED_PHASES

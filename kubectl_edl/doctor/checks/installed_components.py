@@ -41,7 +41,7 @@ def configurations(context: CheckContext) -> CheckResults:
     there = {kind: context.find(ObjectRef(kind, "", CONFIGURATION)) for kind in WEBHOOK_KINDS}
     missing = [kind for kind, manifest in there.items() if manifest is None]
     here = context.system_namespace
-    if home := readable_elsewhere(context.connection.cluster):
+    if home := readable_elsewhere(context.cluster):
         fix = f"export {contract.SYSTEM_NAMESPACE_ENV}={home}"
         yield failure(f"kubectl-edl is installed in namespace {home}, not in {here}", fix)
         return
@@ -62,7 +62,7 @@ def _remains(context: CheckContext) -> CheckResults:
     try:
         if context.components:
             return
-        counts = Counter(target.kind for target in created(context.connection.cluster))
+        counts = Counter(target.kind for target in created(context.cluster))
     except Forbidden:
         return
     if not counts:

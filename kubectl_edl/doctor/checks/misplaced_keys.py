@@ -78,7 +78,7 @@ def namespaces(context: CheckContext) -> CheckResults:
             f"namespace {manifest['metadata']['name']} {finding}",
             FixCommand(f"kubectl edit namespace {manifest['metadata']['name']}"),
         )
-        for manifest in context.connection.cluster.list(_NAMESPACES).manifests()
+        for manifest in context.cluster.list(_NAMESPACES).manifests()
         for finding in namespace_policy.problems(manifest)
     ]
     yield from first(results, FixCommand("kubectl get namespaces -o yaml"))
@@ -187,7 +187,7 @@ def _refused(context: CheckContext, cron_jobs: Sequence[_CronJob]) -> Iterator[C
 def _policies(context: CheckContext) -> Mapping[str, NamespacePolicy]:
     """The settings of the namespaces, as far as the user may read them."""
     with suppress(Forbidden):
-        manifests = context.connection.cluster.list(_NAMESPACES).manifests()
+        manifests = context.cluster.list(_NAMESPACES).manifests()
         return {one["metadata"]["name"]: namespace_policy.read(one) for one in manifests}
     return {}
 

@@ -41,7 +41,7 @@ _SWEPT: Final = timedelta(minutes=2)
 
 def orphans(context: CheckContext) -> CheckResults:
     """Report objects that we created for Jobs that no longer exist; nothing else deletes them."""
-    namespace = context.connection.scope.namespace
+    namespace = context.named
     jobs = [*_listed(context, ListOptions("Job", namespace, contract.FRAMEWORK))]
     labelled = frozenset(metadata["uid"] for metadata in jobs)
     used = {(metadata["namespace"], _job(metadata)) for metadata in jobs}
@@ -63,16 +63,15 @@ def orphans(context: CheckContext) -> CheckResults:
     )
     old = duration(_SWEPT)
     none = "" if objects or pods else f"no object older than {old} is left by a deleted Job"
-    where = f"-n {namespace}" if namespace else "-A"
-    yield from first(objects, FixCommand(f"kubectl get {_PLURALS} {where} -l '{_OURS}'"), none)
-    yield from first(pods, FixCommand(f"kubectl get pods {where} -l '{_PODS}'"))
+    yield from first(
+        objects, FixCommand(f"kubectl get {_PLURALS} {context.where} -l '{_OURS}'"), none
+    )
+    yield from first(pods, FixCommand(f"kubectl get pods {context.where} -l '{_PODS}'"))
 
 
 def held(context: CheckContext) -> CheckResults:
     """Jobs that were deleted a while ago, and that a finalizer keeps: their pods use capacity."""
-    jobs = _listed(
-        context, ListOptions("Job", context.connection.scope.namespace, contract.FRAMEWORK)
-    )
+    jobs = _listed(context, ListOptions("Job", context.named, contract.FRAMEWORK))
     results = [
         _held(metadata, context.now - since)
         for metadata in jobs
@@ -112,7 +111,7 @@ def _pods_without_owner(context: CheckContext, namespace: str) -> Iterator[Json]
     The garbage collector deletes those that name a deleted owner. Each is decoded by itself, as
     there may be many.
     """
-    for raw in context.connection.cluster.list(ListOptions("Pod", namespace, _PODS)).items:
+    for raw in context.cluster.list(ListOptions("Pod", namespace, _PODS)).items:
         manifest = msgspec.json.decode(raw)
         metadata = manifest["metadata"]
         leaves = metadata.get("ownerReferences") or metadata.get("deletionTimestamp")
@@ -143,7 +142,7 @@ def _job(metadata: Json) -> str:
 
 def _listed(context: CheckContext, selection: ListOptions) -> Iterator[Json]:
     """The objects' metadata."""
-    for manifest in context.connection.cluster.list(selection).manifests():
+    for manifest in context.cluster.list(selection).manifests():
         yield manifest["metadata"]
 
 
@@ -165,5 +164,5 @@ def _exists(owner: Json, namespace: str, context: CheckContext) -> bool:
     target = ObjectRef(owner["kind"], namespace, owner["name"])
     if target.kind not in _OWNERS:
         return True
-    current = find(context.connection.cluster, target)
+    current = find(context.cluster, target)
     return current is not None and bool(current["metadata"]["uid"] == owner["uid"])

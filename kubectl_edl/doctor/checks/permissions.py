@@ -107,7 +107,7 @@ def ours(context: CheckContext) -> CheckResults:
 
     Raises Forbidden if the user may not review the rights of others, or read the fence.
     """
-    cluster = context.connection.cluster
+    cluster = context.cluster
     chosen = values.read(
         {
             "certManager": {"enabled": _uses_cert_manager(cluster)},
@@ -135,16 +135,12 @@ def ours(context: CheckContext) -> CheckResults:
 def fence(context: CheckContext) -> CheckResults:
     """Check that no half of the fence is missing where the rights that it limits are granted.
 
-    Nothing for a user who may not read these objects: `ours` says so.
+    Raises Forbidden if the user may not read these objects: `ours` says so.
     """
-    try:
-        lost = [target for target in _FENCE if context.find(target) is None]
-        granted_rights = context.find(_FENCED_RIGHTS)
-    except Forbidden:
-        return
+    lost = [target for target in _FENCE if context.find(target) is None]
     if not lost:
         yield _denying(context)
-    elif granted_rights:
+    elif context.find(_FENCED_RIGHTS):
         missing = " and ".join(f"{target.kind} {target.name}" for target in lost)
         does = "nothing limits the reconciler's writes, and its token may create any pod"
         are = "is" if len(lost) == 1 else "are"
@@ -213,7 +209,7 @@ def _rights(role: Json) -> Iterator[AccessRight]:
 
 def yours(context: CheckContext) -> CheckResults:
     """Check the user's rights. A missing one is a warning: many users need only one namespace."""
-    cluster, namespace = context.connection.cluster, context.connection.namespace
+    cluster, namespace = context.cluster, context.connection.namespace
     without = {}
     for need in YOURS:
         rights = tuple(

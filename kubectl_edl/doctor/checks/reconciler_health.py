@@ -1,6 +1,5 @@
 """Checks that a reconciler leads, and reads the settings and rights that it publishes."""
 
-from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -127,19 +126,18 @@ def autoscaler(context: CheckContext) -> CheckResults:
     by = deciding(context.connection, context.now)
     if by.settings.limits.autoscaler is not Autoscaler.DETECT:
         return
-    with suppress(Forbidden):
-        if _served(context, "NodePool"):
-            return
-        requests = _served(context, "ProvisioningRequest")
-        if requests is None:
-            yield from _undetected(context)
-        elif not (any(map(_is_answered, requests)) or _autoscaler_writes(context)):
-            yield warning(
-                "the API server serves ProvisioningRequest, so the reconciler expects new nodes "
-                "and scales up on needed nodes only; nothing else shows an autoscaler",
-                "if none adds nodes, set the value reconciler.planning.autoscaler to none "
-                "(--autoscaler=none), else to present",
-            )
+    if _served(context, "NodePool"):
+        return
+    requests = _served(context, "ProvisioningRequest")
+    if requests is None:
+        yield from _undetected(context)
+    elif not (any(map(_is_answered, requests)) or _autoscaler_writes(context)):
+        yield warning(
+            "the API server serves ProvisioningRequest, so the reconciler expects new nodes "
+            "and scales up on needed nodes only; nothing else shows an autoscaler",
+            "if none adds nodes, set the value reconciler.planning.autoscaler to none "
+            "(--autoscaler=none), else to present",
+        )
 
 
 def _undetected(context: CheckContext) -> CheckResults:
@@ -162,7 +160,7 @@ def _is_answered(request: Json) -> bool:
 def _served(context: CheckContext, kind: str) -> list[Json] | None:
     """All objects of a kind; None if the API server does not serve it. Raises Forbidden."""
     try:
-        return context.connection.cluster.list(ListOptions(kind)).manifests()
+        return context.cluster.list(ListOptions(kind)).manifests()
     except NotFound:
         return None
 
@@ -173,7 +171,7 @@ def provisioner(context: CheckContext) -> CheckResults:
     if by.settings.limits.provisioning.provisioner is not Provisioner.REQUEST:
         return
     try:
-        next(context.connection.cluster.pages(ListOptions("ProvisioningRequest")))
+        next(context.cluster.pages(ListOptions("ProvisioningRequest")))
     except NotFound:
         yield warning(
             f"it requests nodes by --provisioner={Provisioner.REQUEST}, and the API server serves "

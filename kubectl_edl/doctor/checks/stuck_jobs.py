@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -13,7 +12,7 @@ from edl.frameworks.base import PeerAccess
 from edl.job_state.phases import ending, waits_to_start
 from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import ListOptions
-from edl.kube.decode.object_facts import NamespaceFacts, namespace, node
+from edl.kube.decode.object_facts import NamespaceFacts
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, ObjectRef, Reason, TrainingJob
@@ -140,11 +139,10 @@ def never(context: CheckContext) -> CheckResults:
 
     state, settings, plan = context.next_plan
     reasons = unstartable(state, settings, plan)
-    named = context.connection.scope.namespace
     queued = [
         job
         for job in state.jobs
-        if waits_to_start(job) and not job.problem and named in ("", job.key.namespace)
+        if waits_to_start(job) and not job.problem and context.covers(job.key.namespace)
     ]
     unlabelled = _unlabelled_keys(context, queued)
     unfit = [job for job in queued if job.key in reasons and job.key not in unlabelled]
@@ -159,7 +157,7 @@ def never(context: CheckContext) -> CheckResults:
         for place, job in enumerate(unfit)
     ]
     yield from first(results, _all(context), "" if unlabelled else none)
-    yield from first(list(unplaceable(state, settings, named)), _PENDING)
+    yield from first(list(unplaceable(state, settings, context.named)), _PENDING)
 
 
 def _unstartable(
@@ -190,12 +188,8 @@ def topologies(context: CheckContext) -> CheckResults:
 
 def drains(context: CheckContext) -> CheckResults:
     """Pods that stay on cordoned nodes and block a drain, or have lost their budget there."""
-    try:
-        _, _, plan = context.next_plan
-    except Forbidden:
-        return  # `never` names the missing right
-    named = context.connection.scope.namespace
-    staying = [group for group in plan.staying if named in ("", group.job.namespace)]
+    _, _, plan = context.next_plan
+    staying = [group for group in plan.staying if context.covers(group.job.namespace)]
     results = [
         warning(
             f"{group.job}: {staying_text(group)}",
@@ -210,10 +204,7 @@ def drains(context: CheckContext) -> CheckResults:
 
 def on_lost_nodes(context: CheckContext) -> CheckResults:
     """Pods on nodes that are unready or deleted, and how Kubernetes learns that these are gone."""
-    try:
-        state, _, _ = context.next_plan
-    except Forbidden:
-        return  # `never` names the missing right
+    state, _, _ = context.next_plan
     results = [
         warning(f"{job.key}: {blocker.what}", FixCommand(blocker.remedy))
         for job in context.survey.jobs
@@ -230,8 +221,7 @@ def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> Coll
 
 
 def _node_labels(context: CheckContext) -> frozenset[str]:
-    listing = context.connection.cluster.list(ListOptions("Node"))
-    return frozenset(label for raw in listing.items for label in node(raw).labels or {})
+    return frozenset(label for node in context.nodes.values() for label in node.labels or {})
 
 
 def _unlabelled(shown: JobView, label: str, labels: Collection[str]) -> CheckResult:
@@ -273,15 +263,12 @@ def consent(context: CheckContext) -> CheckResults:
 
 def default_priorities(context: CheckContext) -> CheckResults:
     """Default PriorityClasses of namespaces that do not exist."""
-    cluster = context.connection.cluster
-    with suppress(Forbidden):  # the user's own Jobs report it if namespaces are not readable
-        listed = [namespace(raw) for raw in cluster.list(ListOptions("Namespace")).items]
-        giving = [facts for facts in listed if facts.policy.default_priority]
-        classes = cluster.list(ListOptions("PriorityClass")).manifests() if giving else ()
-        names = {object_name(manifest) for manifest in classes}
-        lacking = [facts for facts in giving if facts.policy.default_priority not in names]
-        none = "the default PriorityClasses of namespaces exist" if giving else ""
-        yield from first([_without_class(facts) for facts in lacking], _CLASSES, none)
+    giving = [facts for facts in context.namespaces if facts.policy.default_priority]
+    classes = context.cluster.list(ListOptions("PriorityClass")).manifests() if giving else ()
+    names = {object_name(manifest) for manifest in classes}
+    lacking = [facts for facts in giving if facts.policy.default_priority not in names]
+    none = "the default PriorityClasses of namespaces exist" if giving else ""
+    yield from first([_without_class(facts) for facts in lacking], _CLASSES, none)
 
 
 def _without_class(facts: NamespaceFacts) -> CheckResult:
@@ -294,5 +281,5 @@ def _without_class(facts: NamespaceFacts) -> CheckResult:
 
 
 def _consents(context: CheckContext, namespace: str) -> bool:
-    manifest = context.connection.cluster.get(ObjectRef("Namespace", "", namespace))
+    manifest = context.cluster.get(ObjectRef("Namespace", "", namespace))
     return namespace_policy.read(manifest).kubexec

@@ -12,9 +12,7 @@ from typing import Final
 from edl import contract
 from edl.errors import Forbidden
 from edl.job_state.phases import waits_to_start
-from edl.kube.cluster import ListOptions
 from edl.kube.decode.gpu_sharing import GPU_COUNT_LABEL, UNCOUNTED
-from edl.kube.decode.object_facts import node
 from edl.kube.decode.schemas import SCHEDULING_GATED
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
@@ -89,10 +87,9 @@ def _due(pod: UnsettledPod, otherwise: datetime) -> datetime:
 
 def _nodes(context: CheckContext) -> _Nodes:
     try:
-        listing = context.connection.cluster.list(ListOptions("Node"))
+        return context.nodes
     except Forbidden:
         return None
-    return {entry.name: entry for entry in map(node, listing.items)}
 
 
 def _named_with_their_job(context: CheckContext, nodes: _Nodes) -> frozenset[tuple[str, str]]:

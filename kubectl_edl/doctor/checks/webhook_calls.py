@@ -65,7 +65,7 @@ def answers(context: CheckContext) -> CheckResults:
     probe = _probe(f"edl-doctor-{int(context.now.timestamp())}", namespace)
     target = ObjectRef("Job", namespace, probe["metadata"]["name"])
     try:
-        answer = context.connection.cluster.without_warnings().create(target, probe, dry_run=True)
+        answer = context.cluster.without_warnings().create(target, probe, dry_run=True)
     except Unreachable as error:
         yield failure(f"the API server does not reach the webhook: {error}", _restart(context))
         return

@@ -40,7 +40,7 @@ _FIXES: Final[Mapping[CertificateStore, str]] = {
 
 def trusted(context: CheckContext) -> CheckResults:
     """Check each entry's caBundle: present, readable, equal to the others, not about to expire."""
-    cluster = context.connection.cluster
+    cluster = context.cluster
     bundles, owner = list(entries(cluster)), certificate_owner(cluster)
     fix, rewrite = _fix(context, owner), _rewrite(context, owner)
     empty = [bundle for bundle in bundles if not bundle.certificates]
@@ -70,7 +70,7 @@ def trusted(context: CheckContext) -> CheckResults:
 
 def bundle_remedy(context: CheckContext) -> str:
     """What mends an entry whose caBundle has no readable certificate; empty if each has one."""
-    cluster = context.connection.cluster
+    cluster = context.cluster
     if all(_authorities(bundle) for bundle in entries(cluster)):
         return ""
     return _rollout(context) or _rewrite(context, certificate_owner(cluster))
@@ -81,7 +81,7 @@ def serving(context: CheckContext) -> CheckResults:
 
     A webhook outside the cluster has it in a file there, which only its answers show.
     """
-    cluster = context.connection.cluster
+    cluster = context.cluster
     secret, by = _usual(context).serving, certificate_owner(cluster)
     named = f"Secret {secret.namespace}/{secret.name}"
     if by is CertificateStore.DIRECTORY:
@@ -158,5 +158,5 @@ def _served(pair: KeyPair, named: str, context: CheckContext, fix: str) -> Check
 
 def _distrusting(certificate: bytes, context: CheckContext) -> Trusted | None:
     """The first entry that does not trust the certificate."""
-    bundles = entries(context.connection.cluster)
+    bundles = entries(context.cluster)
     return next((one for one in bundles if not is_believed(certificate, one.certificates)), None)
