@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -20,21 +19,14 @@ from kubectl_edl.cli.command_errors import Missing, Refused, no_such_job, not_el
 from kubectl_edl.cli.completion_candidates import plain
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey
-from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.client.reconciler_lease import unmanaged
-
-if TYPE_CHECKING:
-    from edl.parsing.namespace_policy import NamespacePolicy
-
-_LATEST: Final = 3
-"""Jobs of a CronJob that an error names."""
 
 
 def training_job(name: str, survey: Survey, connection: ClusterConnection) -> TrainingJob:
     """The training job of this name, or the one to which a Job of this name belongs.
 
-    Raises Missing with the closest names or with the Jobs of a CronJob of this name, Refused for a
-    Job without our label or that is left out, or when several namespaces have one.
+    Raises Missing with the closest names, Refused for a Job without our label or that is left out,
+    or when several namespaces have one.
     """
     name = plain(name)
     matches = [job for job in survey.jobs if job.key.name == name] or [
@@ -79,17 +71,12 @@ def _refuse_unsurveyed(name: str, job: Json, connection: ClusterConnection) -> N
 def missing(name: str, names: Sequence[str], connection: ClusterConnection) -> Missing:
     """The error for a name that no training job has, with the closest of `names`.
 
-    For a CronJob whose Jobs are training jobs, it names the latest of these; for a pod with our
-    labels, its training job, or what to use for a bare pod.
+    For a pod with our labels, it names its training job, or what to use for a bare pod.
     """
     with suppress(Forbidden):
         pod = _find("Pod", name, connection)
         if pod and contract.FRAMEWORK in labels(pod):
             return _of_pod(name, pod, connection)
-    with suppress(Forbidden):
-        cron_job = _find("CronJob", name, connection)
-        if cron_job and (error := _of_cron_job(name, cron_job, connection)):
-            return error
     return no_such_job(name, names, connection)
 
 
@@ -117,46 +104,3 @@ def _of_pod(name: str, pod: Json, connection: ClusterConnection) -> Missing:
         f'"{name}" is a bare pod, which is neither queued nor resized: kubectl describe pod '
         f"{name}{scope.flags}; only Jobs are training jobs"
     )
-
-
-def _of_cron_job(name: str, cron_job: Json, connection: ClusterConnection) -> Missing | None:
-    """The error with the latest Jobs of a CronJob; None if these are not training jobs."""
-    from edl.contract.manifest_parts import made_job
-    from edl.inject.namespace_defaults import reaches_webhook
-
-    scope = connection.scope
-    if jobs := _jobs_made_by(cron_job, connection):
-        return Missing(
-            f'"{name}" is a CronJob, and each of its Jobs is a training job; the latest: '
-            f"{', '.join(jobs)}; see kubectl edl explain {jobs[0]}{scope.job_flags}"
-        )
-    if reaches_webhook(made_job(cron_job), _policy(connection)):
-        made = (cron_job.get("status") or {}).get("lastScheduleTime")
-        return Missing(
-            f'"{name}" is a CronJob that {"has no Job now" if made else "has made no Job yet"}: '
-            f"kubectl get cronjob {name}{scope.flags}; once it has one, "
-            f"see kubectl edl explain JOB{scope.job_flags}"
-        )
-    return None
-
-
-def _policy(connection: ClusterConnection) -> "NamespacePolicy":
-    """The settings of the namespace; none if the user may not read them."""
-    from edl.parsing import namespace_policy
-
-    with suppress(Forbidden):
-        namespace = find(connection.cluster, ObjectRef("Namespace", "", connection.namespace))
-        return namespace_policy.read(namespace or {})
-    return namespace_policy.SILENT
-
-
-def _jobs_made_by(cron_job: Json, connection: ClusterConnection) -> list[str]:
-    """The latest Jobs, the newest first."""
-    uid = cron_job["metadata"]["uid"]
-    jobs = [
-        job["metadata"]
-        for job in connection.cluster.list(jobs_of(connection)).manifests()
-        if uid in [owner["uid"] for owner in job["metadata"].get("ownerReferences") or ()]
-    ]
-    jobs.sort(key=lambda job: (job["creationTimestamp"], job["name"]), reverse=True)
-    return [job["name"] for job in jobs[:_LATEST]]

@@ -22,7 +22,7 @@ from kubectl_edl.cli.lazy_group import command_first
 from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from kubectl_edl.output.yaml_writer import dump
-from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, hidden
+from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.stage import Stage, job, mnist
 
 
@@ -141,59 +141,6 @@ def test_a_labelled_pod_is_named_with_what_to_use(stage: Stage, command: tuple[s
     assert stage.run(verb, "mnist-x", *size).err == (
         'error: "mnist-x" is a pod of training job mnist: kubectl edl explain mnist\n'
     )
-
-
-def _cron_job(stage: Stage, **labels: str) -> Json:
-    spec = {"schedule": "@daily", "jobTemplate": job("", **labels)}
-    return stage.create({"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec})
-
-
-@pytest.mark.parametrize("command", ["status", "explain", "delete"])
-def test_the_latest_jobs_of_a_cron_job_are_named(stage: Stage, command: str) -> None:
-    uid = _cron_job(stage, framework="none")["metadata"]["uid"]
-    for minute in (1, 2, 3, 4):
-        made = job(f"nightly-{minute}", framework="none")
-        made["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "nightly", "uid": uid}]
-        stage.put(made)
-    found = stage.run(command, "nightly", "-n", "default")
-    assert (found.code, found.out) == (3, "")
-    assert found.err == (
-        'error: "nightly" is a CronJob, and each of its Jobs is a training job; the latest: '
-        "nightly-4, nightly-3, nightly-2; see kubectl edl explain nightly-4 -n default\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("status", "has"),
-    [
-        ({}, "has made no Job yet"),
-        ({"lastScheduleTime": "2026-11-21T00:00:00Z"}, "has no Job now"),
-    ],
-)
-def test_a_cron_job_without_jobs_says_so(stage: Stage, status: Json, has: str) -> None:
-    _cron_job(stage, framework="none")
-    stage.patch("nightly", {"status": status}, "CronJob")
-    assert stage.run("status", "nightly").err == (
-        f'error: "nightly" is a CronJob that {has}: kubectl get cronjob nightly; '
-        "once it has one, see kubectl edl explain JOB\n"
-    )
-
-
-def test_a_cron_job_of_a_namespace_that_adopts_all_jobs_says_so(stage: Stage) -> None:
-    _cron_job(stage)
-    labels = {"labels": {"edl.dev/injection": "enabled"}}
-    stage.cluster.create(ObjectRef("Namespace", "", "default"), {"metadata": labels})
-    assert "is a CronJob that has made no Job yet" in stage.run("status", "nightly").err
-
-
-def test_other_cron_jobs_and_those_that_may_not_be_read_are_unknown(stage: Stage) -> None:
-    created = _cron_job(stage)
-    assert stage.run("status", "nightly").err.startswith('error: no training job "nightly"')
-    labelled: Json = {"labels": {"edl.dev/framework": "none"}}
-    template = created["spec"]["jobTemplate"] | {"metadata": labelled}
-    stage.patch("nightly", {"spec": {"jobTemplate": template}}, "CronJob")
-    stage.wrapped = hidden("CronJob")
-    assert stage.run("status", "nightly").err.startswith('error: no training job "nightly"')
 
 
 class Away(ClusterWrapper):
