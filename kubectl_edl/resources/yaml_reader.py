@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,11 +32,23 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object of a file. `line_of` returns the line of a field, or of its nearest ancestor."""
+    """One object of a file, which begins in `line`; `root` is its YAML, None for JSON."""
 
     value: Json
     origin: Origin
-    line_of: Callable[[FieldPath], int]
+    line: int
+    root: yaml.Node | None = None
+
+    def line_of(self, place: FieldPath) -> int:
+        """The line of a field, or of its nearest ancestor; for JSON that of the document."""
+        node, line = self.root, self.line
+        for step in place:
+            pair = _child(node, step)
+            if pair is None:
+                break
+            key, node = pair
+            line = key.start_mark.line + 1
+        return line
 
     def at(self, place: FieldPath) -> str:
         """`jobs.yaml: document 2, line 14`."""
@@ -113,7 +125,9 @@ def _yaml_documents(text: str, where: str) -> Iterator[Document]:
         for node, own_text in _composed(loader, text):
             value = loader.construct_document(node)
             if value is not None:
-                yield _document(value, Origin(where, number, own_text), _line_of(node, 0))
+                yield _document(
+                    value, Origin(where, number, own_text), node.start_mark.line + 1, node
+                )
             number += 1
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line, problem = _problem(error, text)
@@ -171,23 +185,7 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
     return 1, TOO_DEEP if isinstance(error, RecursionError) else f"not YAML: {error}"
 
 
-def _line_of(root: yaml.Node, before: int) -> Callable[[FieldPath], int]:
-    """A function from path to line; `before` is the number of lines before the text of `root`."""
-
-    def line(place: FieldPath) -> int:
-        node, mark = root, root.start_mark
-        for step in place:
-            pair = _child(node, step)
-            if pair is None:
-                break
-            key, node = pair
-            mark = key.start_mark
-        return int(mark.line) + 1 + before
-
-    return line
-
-
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
+def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
     """The node that has the line, and the value's node."""
     if isinstance(node, yaml.MappingNode):
         return next((pair for pair in reversed(node.value) if pair[0].value == step), None)
@@ -216,7 +214,7 @@ def _json_documents(text: str, where: str) -> Iterator[Document]:
             raise Unreadable(f"{position(where, number, line)}: {TOO_DEEP}") from error
         body = text[begin:end]
         origin = Origin(where, number, _ended(body))
-        yield _document(value, origin, _json_line_of(body, line - 1))
+        yield _document(value, origin, line)
         begin = _next(text, end)
 
 
@@ -229,15 +227,6 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
     return result
 
 
-def _json_line_of(text: str, before: int) -> Callable[[FieldPath], int]:
-    """Lines from YAML's parser, because nearly all JSON is YAML as well."""
-    try:
-        node = yaml.compose(text, _Loader)
-    except (yaml.YAMLError, RecursionError):
-        node = None
-    return _line_of(node, before) if node else lambda _: before + 1
-
-
 def _next(text: str, begin: int) -> int:
     while begin < len(text) and text[begin].isspace():
         begin += 1
@@ -247,15 +236,15 @@ def _next(text: str, begin: int) -> int:
 # ----------------------------------------------------------------------------------------------
 
 
-def _document(value: object, origin: Origin, line_of: Callable[[FieldPath], int]) -> Document:
+def _document(value: object, origin: Origin, line: int, root: yaml.Node | None = None) -> Document:
+    where = position(origin.where, origin.number, line)
     if not isinstance(value, dict):
-        where = position(origin.where, origin.number, line_of(()))
         raise Unreadable(
             f"{where}: {type(value).__name__} instead of an object with apiVersion and kind"
         )
     if _too_deep(value):
-        raise Unreadable(f"{position(origin.where, origin.number, line_of(()))}: {TOO_DEEP}")
-    return Document(value, origin, line_of)
+        raise Unreadable(f"{where}: {TOO_DEEP}")
+    return Document(value, origin, line, root)
 
 
 def _too_deep(value: Json) -> bool:

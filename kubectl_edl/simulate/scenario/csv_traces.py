@@ -87,7 +87,7 @@ def _training(
     value = {"cpu": 1} | {
         _FIELDS.get(name, name): _value(name, cell) for name, cell in cells.items() if cell
     }
-    document = Document(value, Origin(where, 1, ""), lambda _: number)
+    document = Document(value, Origin(where, 1, ""), number)
     field = Reading(document, _COLUMNS, findings).root()
     if surplus := ", ".join(f'"{cell}"' for cell in row.get(None) or () if cell.strip()):
         field.report(f"{surplus} beyond the last column", "a cell for each column at most")

@@ -222,7 +222,7 @@ def test_the_items_of_a_tfjoblist_need_no_kind() -> None:
     (list_,) = documents(found.out)
     assert (list_["apiVersion"], list_["kind"]) == ("v1", "List")
     assert list_["items"][0]["kind"] == "Job"
-    assert "document 1, line 25: TFJob mnist: spec.color" in found.err
+    assert "document 1, line 1: TFJob mnist: spec.color" in found.err
 
 
 def test_a_list_of_other_kinds_is_unchanged() -> None:
