@@ -5,13 +5,14 @@ from datetime import timedelta
 
 import click
 
+from edl.frameworks import FRAMEWORKS
 from edl.kube.option_group import option, option_group
-from edl.model import Pod, Role, TrainingJob
+from edl.model import Pod, ResizePolicy, Role, TrainingJob
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.completion_candidates import role_names
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.cli.param_types import Duration
-from kubectl_edl.scale.resizable_roles import chosen_role
+from kubectl_edl.job_views.job_reasons import problem_text
 from kubectl_edl.scale.worker_removal import named_pods
 
 
@@ -86,7 +87,7 @@ class ResizeTarget:
 
 def resolved(job: TrainingJob, request: SizeRequest) -> ResizeTarget:
     """Raises Refused for roles and workers that are ambiguous, unknown or ended."""
-    role = chosen_role(job, request.role)
+    role = _chosen_role(job, request.role)
     if (ending := role.status.ending) is not None:
         name = f"{job.key.name}: {role.name}"
         raise Refused(f"{name} has ended ({ending.value}): nothing is left to resize")
@@ -100,6 +101,38 @@ def resolved(job: TrainingJob, request: SizeRequest) -> ResizeTarget:
         size=_left(role, len(removed)) if removed and size is None else size,
         low=request.min or role.spec.min,
         high=request.max or role.spec.max,
+    )
+
+
+def _chosen_role(job: TrainingJob, named: str) -> Role:
+    """The role to resize; `named` may be empty. Raises Refused if it is ambiguous or fixed."""
+    roles = {role.name: role for role in _resizable(job)}
+    names = ", ".join(roles)
+    name = job.key.name
+    if not roles:
+        why = problem_text(job) or f"{job.framework}, roles {', '.join(job.role_names)}"
+        raise Refused(f"{name}: it has no role that can be resized ({why})")
+    if named and named not in roles:
+        what = "is never resized" if named in job.role_names else "is not one of its roles"
+        raise Refused(f"{name}: {named} {what}; --role is one of {names}")
+    if len(roles) < len(_resizable(job)):  # a Job of each cannot be told from the other
+        raise Refused(f"{name} is not resized: {problem_text(job)}")
+    elastic = [role for role in roles.values() if role.spec.resizing is not ResizePolicy.FIXED]
+    candidates = [roles[named]] if named else elastic or list(roles.values())
+    if len(candidates) > 1:
+        raise Refused(f"{name} has several roles that can be resized: add --role, one of {names}")
+    return candidates[0]
+
+
+def _resizable(job: TrainingJob) -> tuple[Role, ...]:
+    """The roles that the framework allows to resize."""
+    framework = FRAMEWORKS.get(job.framework)
+    kinds = framework.kinds if framework else {}
+    return tuple(
+        role
+        for role in job.roles
+        if (role.name in kinds and kinds[role.name].resizable)
+        or role.spec.resizing is not ResizePolicy.FIXED
     )
 
 
