@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, with_metadata
+from edl.contract.manifest_parts import annotations, is_paused, with_metadata
 from edl.contract.manifest_parts import labels as labels_of
 from edl.durations import duration_text
 from edl.errors import (
@@ -160,8 +160,7 @@ def _hints(cli: CliContext, connection: ClusterConnection, fresh: Json) -> list[
 
 
 def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:
-    paused = annotations(fresh).get(contract.PAUSED) == contract.TRUE
-    then = ", and paused: kubectl edl resume" if paused else ": kubectl edl status"
+    then = ", and paused: kubectl edl resume" if is_paused(fresh) else ": kubectl edl status"
     cli.say(f"{name}: created again with labels{then} {_job_of(fresh)}{flags}")
 
 

@@ -6,7 +6,7 @@ cobra's protocol: one candidate per line, with a description after a tab, and a 
 
 import sys
 from collections.abc import Sequence
-from enum import IntEnum
+from typing import Final
 
 from click import UsageError
 from click.shell_completion import CompletionItem, ShellComplete
@@ -15,12 +15,9 @@ from kubectl_edl.cli.context import CliContext
 from kubectl_edl.cli.root import CLI
 from kubectl_edl.main import this_process
 
-
-class Directive(IntEnum):
-    """The values of cobra's ShellCompDirective that we use."""
-
-    FILES = 0
-    NO_FILES = 4
+_FILES: Final = 0
+_NO_FILES: Final = 4
+"""Values of cobra's ShellCompDirective: whether the shell completes names of files."""
 
 
 def main() -> None:
@@ -39,8 +36,7 @@ def answer(words: Sequence[str], cli: CliContext) -> str:
         items = []
     lines = [_line(item) for item in items if item.type == "plain"]
     files = any(item.type != "plain" for item in items)
-    directive = Directive.FILES if files else Directive.NO_FILES
-    return "".join(f"{line}\n" for line in (*lines, f":{directive.value}"))
+    return "".join(f"{line}\n" for line in (*lines, f":{_FILES if files else _NO_FILES}"))
 
 
 def _line(item: CompletionItem) -> str:

@@ -14,13 +14,13 @@ from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.command_errors import Refused
 from kubectl_edl.cli.interaction import qualified_name
+from kubectl_edl.resources.source_manifest import without_server_fields
 
 _OPTIONAL: Final = {
     "cert-manager.io/v1": ("cert-manager", "certManager.enabled"),
     "monitoring.coreos.com/v1": ("the Prometheus operator", "monitoring.enabled"),
 }
 """By API version, the project that serves it, and the value by which it is needed."""
-_SERVERS: Final = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Applied:
     def verb(self) -> str:
         if self.before is None:
             return "created"
-        before, after = map(_without_server_fields, (self.before, self.after))
+        before, after = map(without_server_fields, (self.before, self.after))
         return "unchanged" if before == after else "changed"
 
     @property
@@ -43,7 +43,7 @@ class Applied:
         """`spec.replicas: 2 → 3`, one per field; empty for a new object or a Secret."""
         if self.before is None or self.target.kind == "Secret":
             return ()
-        before, after = map(_without_server_fields, (self.before, self.after))
+        before, after = map(without_server_fields, (self.before, self.after))
         return tuple(_differences(before, after, ""))
 
 
@@ -109,14 +109,6 @@ def target_of(document: Json) -> ObjectRef:
 
 def name_of(target: ObjectRef) -> str:
     return qualified_name(target.kind, target.name)
-
-
-def _without_server_fields(document: Json) -> Json:
-    """The document without the fields that the API server fills in."""
-    metadata = {name: value for name, value in document["metadata"].items() if name not in _SERVERS}
-    return {name: value for name, value in document.items() if name != "status"} | {
-        "metadata": metadata
-    }
 
 
 def _differences(before: object, after: object, path: str) -> Iterator[str]:

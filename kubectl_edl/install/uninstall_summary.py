@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels
+from edl.contract.manifest_parts import is_paused, labels
 from edl.inject import ttl_after_finished
 from edl.kube.cluster import ListOptions, PluginCluster, find
 from edl.messages.scarcity_messages import listed
@@ -57,7 +57,7 @@ def start_commands(jobs: Iterable[Json], flags: str) -> Iterator[str]:
     A comment for a Job that would train without its addresses.
     """
     for job in filter(_may_start, jobs):
-        remark = "  # paused" if _is_paused(job) else ""
+        remark = "  # paused" if is_paused(job) else ""
         if lacking := job_restore.start_annotations(job):
             yield f"# {_name(job)} {job_restore.cannot_start(lacking)}"
         else:
@@ -78,11 +78,6 @@ def _remove_gates(job: Json, flags: str) -> str:
 
 def _may_start(job: Json) -> bool:
     return bool(job["spec"].get("suspend")) and not has_ended(job)
-
-
-def _is_paused(job: Json) -> bool:
-    """Whether its user paused it; also for a Job with an invalid request."""
-    return annotations(job).get(contract.PAUSED) == "true"
 
 
 def unrestored(job: Json, why: str, flags: str) -> str:

@@ -75,7 +75,14 @@ def as_written(manifest: Json) -> Json:
     ownerless = {name: value for name, value in meta.items() if name != "ownerReferences"}
     if manifest["kind"] == "Job":
         return source_of(manifest | {"metadata": ownerless})
-    fields = {name: value for name, value in ownerless.items() if name not in _SERVER_METADATA}
+    return without_server_fields(manifest | {"metadata": ownerless})
+
+
+def without_server_fields(manifest: Json) -> Json:
+    """The object without its status, and without the metadata that the API server sets."""
+    fields = {
+        name: value for name, value in metadata(manifest).items() if name not in _SERVER_METADATA
+    }
     return {name: value for name, value in manifest.items() if name != "status"} | {
         "metadata": fields
     }
@@ -96,9 +103,7 @@ def controller_of(manifest: Json) -> str:
 
 def recreated(manifest: Json) -> Json:
     """The manifest to recreate a Job; a selector is kept only if the user chose it."""
-    fresh: Json = deepcopy(manifest)
-    fresh.pop("status", None)
-    _drop(fresh["metadata"], _SERVER_METADATA)
+    fresh: Json = deepcopy(without_server_fields(manifest))
     _strip_metadata(fresh["metadata"])
     template = fresh["spec"]["template"]
     _strip_metadata(template.setdefault("metadata", {}))
