@@ -21,7 +21,6 @@ from kubectl_edl.doctor.checks.check import (
     warning,
 )
 
-_MOST_FINDINGS: Final = 10
 _NONE: Final = "no teams are configured"
 
 
@@ -37,10 +36,8 @@ def teams(context: CheckContext) -> CheckResults:
         yield _left_behind(context) or ok(_NONE)
         return
     except Denied as denied:
-        for finding in denied.findings[:_MOST_FINDINGS]:
-            yield failure(f"{where} is not in effect, the teams before it are: {finding}", edit)
-        if (more := len(denied.findings) - _MOST_FINDINGS) > 0:
-            yield failure(f"{where}: and {more} more", edit)
+        what = f"{where} is not in effect, the teams before it are"
+        yield from first([failure(f"{what}: {one}", edit) for one in denied.findings], edit)
         return
     if not configured:
         yield ok(_NONE)
