@@ -1,12 +1,13 @@
 """Follows the logs of a training job, including pods created later, until the job has ended.
 
-One thread per log reads it; one more waits for changes in the cluster. They only put messages
-into one inbox, and the main thread does everything else.
+One thread per log reads it; one more waits for changes in the cluster. They only put actions into
+one inbox, which the main thread carries out.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from queue import Queue
 from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -41,31 +42,6 @@ class FollowedPods:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    run: _Run
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The end of a log; without an `error` it ended normally."""
-
-    run: _Run
-    reader: "Reader"
-    error: ClusterError | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Wake:
-    """Something may have changed; `last`: no further wake-up follows."""
-
-    last: bool = False
-
-
-_Message: TypeAlias = _Line | _End | _Wake
-
-
-@dataclass(frozen=True, slots=True)
 class Output:
     line: Callable[[str, LogTarget], None]
     message: Callable[[str], None]
@@ -78,8 +54,11 @@ class Reader:
         self._log: Log | None = None
         self._closed = False
 
-    def start(self, run: _Run, inbox: "Queue[_Message]") -> None:
-        Thread(target=self._read, args=(run, inbox), daemon=True).start()
+    def start(
+        self, line: Callable[[str], None], end: Callable[[ClusterError | None], None]
+    ) -> None:
+        """Read in a thread; it calls `end` with the error, None for a log that ended normally."""
+        Thread(target=self._read, args=(line, end), daemon=True).start()
 
     def close(self) -> bool:
         """Close the log, now or as soon as it is open; whether it is open, so that its end comes.
@@ -92,18 +71,20 @@ class Reader:
             log.close()
         return log is not None
 
-    def _read(self, run: _Run, inbox: "Queue[_Message]") -> None:
+    def _read(
+        self, line: Callable[[str], None], end: Callable[[ClusterError | None], None]
+    ) -> None:
         error: ClusterError | None = None
         try:
             self._log = self._cluster.log(self._wanted)
             if self._closed:  # closed while it was being opened
                 self._log.close()
-            for line in self._log:
-                inbox.put(_Line(run, line))
+            for text in self._log:
+                line(text)
         except ClusterError as caught:
             error = caught
         finally:
-            inbox.put(_End(run, self, error))
+            end(error)
 
 
 @dataclass(slots=True)
@@ -134,7 +115,7 @@ class Follower:
         self._current = current
         self._first = first
         self._output = output
-        self._inbox: Queue[_Message] = Queue(_WAITING)
+        self._inbox: Queue[Callable[[], None]] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
         self._unread: deque[_Track] = deque()
         """Logs to read as soon as fewer than MOST_LOGS are being read."""
@@ -150,26 +131,20 @@ class Follower:
         seen = Semaphore(0)
         Thread(target=self._watch, args=(changes, seen), daemon=True).start()
         while not self._over or self._readers:
-            match self._inbox.get():
-                case _Line(run, text):
-                    self._take(self._tracks[run], text)
-                case _End(run, reader, error) if self._tracks[run].reader is reader:
-                    self._finish(self._tracks[run], error)
-                    self._start_readers()
-                case _Wake(last=True):
-                    self._stop()
-                case _Wake():
-                    self._read_again()
-                    seen.release()
+            self._inbox.get()()
         self._print_message(self._verdict)
 
     def _watch(self, changes: Iterator[None], seen: Semaphore) -> None:
         try:
             for _ in changes:
-                self._inbox.put(_Wake())
+                self._inbox.put(partial(self._look, seen))
                 seen.acquire()
         finally:
-            self._inbox.put(_Wake(last=True))
+            self._inbox.put(self._stop)
+
+    def _look(self, seen: Semaphore) -> None:
+        self._read_again()
+        seen.release()
 
     def _read_again(self) -> None:
         """Read logs that have begun; once the job is over, close logs of pods that run on."""
@@ -216,8 +191,14 @@ class Follower:
         while self._unread and self._readers < MOST_LOGS:
             track = self._unread.popleft()
             track.reader = Reader(self._cluster, _request(track))
-            track.reader.start(track.source.run, self._inbox)
+            track.reader.start(
+                self._later(self._take, track), self._later(self._finish, track, track.reader)
+            )
             self._readers += 1
+
+    def _later(self, act: Callable[..., None], *what: object) -> Callable[[object], None]:
+        """A function for another thread, which puts the action on its argument into the inbox."""
+        return lambda found: self._inbox.put(partial(act, *what, found))
 
     def _take(self, track: _Track, text: str) -> None:
         time = time_of(text)
@@ -227,7 +208,10 @@ class Follower:
         track.last, track.resumed, track.excused = time, False, False
         self._output.line(text, track.source)
 
-    def _finish(self, track: _Track, error: ClusterError | None) -> None:
+    def _finish(self, track: _Track, reader: Reader, error: ClusterError | None) -> None:
+        """Note the end of its log, unless it was closed while it was being opened."""
+        if track.reader is not reader:
+            return
         track.reader = None
         self._readers -= 1
         track.complete = error is None or isinstance(error, NotFound)
@@ -241,6 +225,7 @@ class Follower:
                 self._stop()
         elif error is not None and not isinstance(error, Invalid | NotFound):
             raise error
+        self._start_readers()
 
     def _stop(self) -> None:
         """Close every log that is still followed, unless the job is already over."""

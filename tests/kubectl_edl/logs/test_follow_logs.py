@@ -1,4 +1,3 @@
-from queue import Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +10,10 @@ if TYPE_CHECKING:
     from edl.kube.cluster import PluginCluster
 
 
+def ignored(_: object) -> None:
+    """What the log says."""
+
+
 class OpeningReader(Reader):
     """Its log opens as soon as `close` has looked whether it is open."""
 
@@ -18,7 +21,7 @@ class OpeningReader(Reader):
         value = super().__getattribute__(name)
         if name == "_log" and value is None and not opening.is_set():
             opening.set()
-            reading = Thread(target=self._read, args=(("pod", "main", 0), Queue()))
+            reading = Thread(target=self._read, args=(ignored, ignored))
             reading.start()
             reading.join(60)
         return value
