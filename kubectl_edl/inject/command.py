@@ -89,7 +89,7 @@ def inject(cli: CliContext, asked: InjectOptions) -> None:
     from kubectl_edl.resources.yaml_rewriter import hints
 
     files = sources(asked.filenames, cli.stdin)
-    stream = injector.inject(files, injector.InjectionContext(asked.namespace, asked.image))
+    stream = injector.inject(files, asked.namespace, asked.image)
     cli.warn(*(f"warning: {warning}" for warning in stream.warnings))
     if not (stream.injections or stream.warnings or stream.findings):
         cli.warn(_NOTHING)

@@ -47,14 +47,6 @@ _REVIEWED: Final = ("Job", "Pod", "Namespace")
 
 
 @dataclass(frozen=True, slots=True)
-class InjectionContext:
-    """The namespace for manifests that name none, and the image with kubectl for launchers."""
-
-    namespace: str
-    image: str
-
-
-@dataclass(frozen=True, slots=True)
 class Injection:
     """One manifest that the webhook changes; `where` is its file and document."""
 
@@ -68,13 +60,14 @@ class Injection:
         return titled(self.before)
 
 
-def inject(sources: Sequence[ManifestSource], setting: InjectionContext) -> "InjectedStream":
+def inject(sources: Sequence[ManifestSource], namespace: str, image: str) -> "InjectedStream":
     """Apply the webhook's function.
 
-    Raises Unreadable for a file that does not contain manifests.
+    `namespace` is for manifests that name none, `image` has kubectl for launchers. Raises
+    Unreadable for a file that does not contain manifests.
     """
     given = [document for source in sources for document in documents(source)]
-    stream = InjectedStream(setting, _policies(given))
+    stream = InjectedStream(namespace, image, _policies(given))
     for document in given:
         stream.add(document)
     return stream
@@ -82,8 +75,7 @@ def inject(sources: Sequence[ManifestSource], setting: InjectionContext) -> "Inj
 
 def refused_jobs(cron_job: Json, where: str, policy: NamespacePolicy) -> Sequence["Finding"]:
     """What the webhook refuses in the Jobs of a stored CronJob; the paths start with `where`."""
-    setting = InjectionContext(policy.namespace, _UNUSED_IMAGE)
-    stream = InjectedStream(setting, {policy.namespace: policy})
+    stream = InjectedStream(policy.namespace, _UNUSED_IMAGE, {policy.namespace: policy})
     stream.creates_jobs(cron_job, where)
     return stream.findings
 
@@ -95,10 +87,10 @@ class InjectedStream:
     CronJob itself does not change. Manifests with `findings` are in none of them.
     """
 
-    def __init__(self, setting: InjectionContext, policies: Mapping[str, NamespacePolicy]) -> None:
-        self._namespace = setting.namespace
+    def __init__(self, namespace: str, image: str, policies: Mapping[str, NamespacePolicy]) -> None:
+        self._namespace = namespace
         self._policies = policies
-        self._context = Context(frozenset(), setting.image)
+        self._context = Context(frozenset(), image)
         self.documents: list[Rewritten] = []
         self.injections: list[Injection] = []
         self.cron_jobs: list[str] = []

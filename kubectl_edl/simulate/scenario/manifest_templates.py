@@ -24,10 +24,9 @@ from edl.messages import message
 from edl.model import JobKey, TrainingJob
 from edl.simulator import Training
 from edl.writes import Json
-from kubectl_edl.inject.injector import InjectionContext, inject
+from kubectl_edl.inject.injector import inject
 from kubectl_edl.resources.manifest_sources import sources
 
-_SETTING: Final = InjectionContext("default", "kubectl-edl")
 _CREATED: Final = "2026-01-01T00:00:00Z"
 
 
@@ -37,7 +36,7 @@ def template(path: str) -> TrainingJob:
 
     Raises Denied, Unreadable or Refused for errors in it, ValueError unless there is exactly one.
     """
-    stream = inject(sources([path], StringIO()), _SETTING)
+    stream = inject(sources([path], StringIO()), "default", "kubectl-edl")
     refuse(stream.findings)
     shapes = ShapeInterner()
     facts = [job_facts.job(_stored(manifest), shapes) for manifest in _jobs(stream.values)]
