@@ -34,6 +34,8 @@ class Patch(msgspec.Struct, frozen=True):
     to it are left out, not the rest of the step."""
     delay: float = 0.0
     """Seconds to wait before it, until controllers have seen the writes before it."""
+    condition: Mapping[str, str] | None = None
+    """A condition of a pod, which the patch sets in its status instead of the fields of `body`."""
 
 
 class Create(msgspec.Struct, frozen=True):
@@ -70,24 +72,7 @@ class Delete(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class Disrupt(msgspec.Struct, frozen=True):
-    """Mark a pod with the condition `DisruptionTarget`, before the write that ends it.
-
-    A `podFailurePolicy` may then ignore the exit code of that end. A pod that is gone, or that has
-    ended by itself since `version`, is left out: its exit code counts.
-    """
-
-    target: ObjectRef
-    version: str
-    reason: Code
-    message: str
-    at: str
-    """The time of the mark, as Kubernetes writes times."""
-    withdrawn: bool = False
-    """The condition becomes False: the pod is not ended after all."""
-
-
-Write: TypeAlias = Patch | Create | CreateKeys | Delete | Disrupt
+Write: TypeAlias = Patch | Create | CreateKeys | Delete
 
 
 class Action(StrEnum):

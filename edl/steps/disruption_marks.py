@@ -10,13 +10,16 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from msgspec.structs import replace
+
 from edl import messages
 from edl.annotations.time_text import timestamp
-from edl.model import JobKey, ObjectRef, Pod, Reason, Role
+from edl.model import Code, JobKey, ObjectRef, Pod, Reason, Role
 from edl.model.pods import DisruptionMark
 from edl.spec.failure_policy import FAILS
+from edl.spec.job_spec import DISRUPTION_TARGET
 from edl.steps.pod_removal import pods_to_remove
-from edl.writes import Disrupt
+from edl.writes import Patch
 
 _RUNS_ON: Final = "the pod is not ended after all"
 _SETTLED_AFTER: Final = timedelta(seconds=30)
@@ -25,7 +28,7 @@ _SETTLED_AFTER: Final = timedelta(seconds=30)
 
 def marks_for_stop(
     key: JobKey, roles: Iterable[Role], reason: Reason, now: datetime
-) -> tuple[Disrupt, ...]:
+) -> tuple[Patch, ...]:
     """The marks of all pods of roles that are stopped."""
     pods = (pod for role in roles if _spares_marked(role) for pod in role.status.pods)
     return tuple(_marks(key, pods, reason, now))
@@ -33,7 +36,7 @@ def marks_for_stop(
 
 def marks_for_size(
     key: JobKey, role: Role, size: int, reason: Reason, now: datetime
-) -> tuple[Disrupt, ...]:
+) -> tuple[Patch, ...]:
     """The marks of the pods that a role loses: those named for removal, and those above `size`.
 
     Without ranks the Job controller chooses, and any pod may be one of those: among pods that
@@ -51,20 +54,14 @@ def marks_for_size(
     return tuple(_marks(key, (*named, *above), reason, now))
 
 
-def withdrawn_marks(key: JobKey, role: Role, now: datetime) -> tuple[Disrupt, ...]:
+def withdrawn_marks(key: JobKey, role: Role, now: datetime) -> tuple[Patch, ...]:
     """Withdraws the marks of pods that run on: their stop failed, or others were chosen.
 
-    A marked pod that fails by itself would be spared by its `podFailurePolicy`.
+    A marked pod that fails by itself would be spared by its `podFailurePolicy`. One that has
+    changed meanwhile is decided again: another component may have marked it.
     """
     return tuple(
-        Disrupt(
-            ObjectRef("Pod", key.namespace, pod.name),
-            pod.version,
-            mark.reason,
-            _RUNS_ON,
-            timestamp(now),
-            withdrawn=True,
-        )
+        _condition(key, pod, "False", (mark.reason, _RUNS_ON), now)
         for pod, mark in _marked(role)
         if now - mark.at >= _SETTLED_AFTER
     )
@@ -96,13 +93,25 @@ def _spares_marked(role: Role) -> bool:
     return any(rule.action == FAILS and rule.spares_disrupted for rule in rules)
 
 
-def _marks(key: JobKey, pods: Iterable[Pod], reason: Reason, now: datetime) -> Iterator[Disrupt]:
+def _marks(key: JobKey, pods: Iterable[Pod], reason: Reason, now: datetime) -> Iterator[Patch]:
     """Pods without a node have no container that could end.
 
     Those that an interrupted step has marked are left out, so that each try goes on with the rest.
+    A pod that has ended by itself gets no mark: its exit code counts.
     """
+    why = (reason.code, messages.message(reason))
     for pod in pods:
         if pod.active and pod.node and not pod.deletion.mark:
-            target = ObjectRef("Pod", key.namespace, pod.name)
-            text = messages.message(reason)
-            yield Disrupt(target, pod.version, reason.code, text, timestamp(now))
+            yield replace(_condition(key, pod, "True", why, now), unless_changed={})
+
+
+def _condition(key: JobKey, pod: Pod, status: str, why: tuple[Code, str], now: datetime) -> Patch:
+    condition = {
+        "type": DISRUPTION_TARGET,
+        "status": status,
+        "reason": why[0],
+        "message": why[1],
+        "lastTransitionTime": timestamp(now),
+    }
+    target = ObjectRef("Pod", key.namespace, pod.name)
+    return Patch(target, pod.version, {}, condition=condition, optional=True)

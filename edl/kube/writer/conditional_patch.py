@@ -1,7 +1,6 @@
 """A patch that is retried after conflicts, while what it relies on is unchanged."""
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from msgspec.structs import replace
 
@@ -10,9 +9,9 @@ from edl.kube.cluster import Cluster
 from edl.kube.decode.job_status import fingerprint
 from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
-from edl.writes import Delete, Disrupt, Json, Patch, Write
+from edl.writes import Delete, Json, Patch, Write
 
-TRIES: Final = 5
+_TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
 _ENDED: Final = ("Succeeded", "Failed")
 _DECIDED: Final = ("suspend", "parallelism", "completions")
@@ -25,10 +24,10 @@ def patched(cluster: Cluster, write: Patch) -> Json:
     Raises Conflict if the object has changed in what the patch relies on, or at each attempt, and
     NotFound if the patch is optional and the object is being deleted or has ended.
     """
-    version, tries = write.version, TRIES
+    version, tries = write.version, _TRIES
     while True:
         try:
-            return cluster.patch(write.target, _with_version(write, version), dry_run=write.dry_run)
+            return _sent(cluster, write, version)
         except Conflict:
             tries -= 1
             if not (write.fingerprint or write.unless_changed is not None) or not tries:
@@ -56,7 +55,7 @@ class WrittenVersion(NamedTuple):
         """The write with this version as its precondition, if it has any."""
         if isinstance(write, Patch):
             return replace(write, version=self.version, fingerprint=self.fingerprint)
-        if isinstance(write, Disrupt | Delete) and write.version:
+        if isinstance(write, Delete) and write.version:
             return replace(write, version=self.version)
         return write
 
@@ -89,6 +88,8 @@ def ends(current: Json) -> bool:
     return bool(current["metadata"].get("deletionTimestamp")) or phase in _ENDED
 
 
-def _with_version(patch: Patch, version: str) -> Mapping[str, Any]:
+def _sent(cluster: Cluster, patch: Patch, version: str) -> Json:
+    if patch.condition:
+        return cluster.add_condition(patch.target, patch.condition, version)
     metadata = patch.body.get("metadata", {}) | {"resourceVersion": version}
-    return {**patch.body, "metadata": metadata}
+    return cluster.patch(patch.target, {**patch.body, "metadata": metadata}, dry_run=patch.dry_run)

@@ -6,10 +6,9 @@ from typing import Any
 from edl.errors import AlreadyExists, Invalid, KindNotServed, NotFound
 from edl.kube.cluster import Cluster
 from edl.kube.writer.conditional_patch import check_stored, patched
-from edl.kube.writer.disruption_condition import set_condition
 from edl.kube.writer.ssh_key_generation import key_pair
 from edl.model import ObjectRef
-from edl.writes import Create, CreateKeys, Delete, Disrupt, Json, Patch, Write
+from edl.writes import Create, CreateKeys, Delete, Json, Patch, Write
 
 
 def perform(cluster: Cluster, write: Write) -> Json | None:
@@ -30,8 +29,6 @@ def perform(cluster: Cluster, write: Write) -> Json | None:
         case Delete():
             delete(cluster, write)
             return None
-        case Disrupt():
-            return set_condition(cluster, write)
 
 
 def _create(

@@ -21,7 +21,7 @@ from edl.steps.plan_steps import Steps, steps
 from edl.steps.running_jobs import upkeep
 from edl.steps.sizes.start import stop
 from edl.steps.step_collector import DueSteps
-from edl.writes import Disrupt, Step
+from edl.writes import Patch, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, pod, pods, role, seconds, training
 from tests.reasons import because
 
@@ -39,9 +39,15 @@ def smaller(job: TrainingJob, after: int) -> Step:
     return step
 
 
+def conditions(step: Step, status: str) -> list[Patch]:
+    """The patches that write this status of the condition DisruptionTarget."""
+    patches = [write for write in step.writes if isinstance(write, Patch) and write.condition]
+    return [one for one in patches if one.condition and one.condition["status"] == status]
+
+
 def marked(step: Step) -> list[str]:
     """The names of marked pods; every mark precedes all other writes."""
-    marks = [write for write in step.writes if isinstance(write, Disrupt)]
+    marks = conditions(step, "True")
     assert [*step.writes[: len(marks)]] == marks
     return [mark.target.name for mark in marks]
 
@@ -53,9 +59,9 @@ def names(*indexes: int) -> list[str]:
 def test_the_pods_above_a_smaller_size_are_marked_first() -> None:
     step = smaller(training(worker(FAILS)), 1)
     assert sorted(marked(step)) == names(1, 2)
-    (mark, *_) = step.writes
-    assert isinstance(mark, Disrupt)
-    assert (mark.reason, mark.at) == (WHY.code, "2026-01-01T12:00:00Z")
+    condition = conditions(step, "True")[0].condition or {}
+    assert (condition["type"], condition["reason"]) == ("DisruptionTarget", WHY.code)
+    assert condition["lastTransitionTime"] == "2026-01-01T12:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +108,7 @@ def test_a_work_item_removed_by_name_leaves_the_others_unmarked() -> None:
 
 def test_pods_above_the_size_are_not_marked_again_while_they_end() -> None:
     found, _ = upkeep(training(worker(FAILS, size=1)), [], NOW)
-    assert [write for step in found for write in step.writes if isinstance(write, Disrupt)] == []
+    assert [mark for step in found for mark in conditions(step, "True")] == []
 
 
 def test_all_pods_of_a_job_that_is_stopped_are_marked() -> None:
@@ -135,9 +141,8 @@ def marked_pod(index: int, age: float) -> Pod:
 
 def withdrawn(due: DueSteps) -> list[str]:
     (step,) = due.steps
-    marks = [write for write in step.writes if isinstance(write, Disrupt)]
-    assert all(mark.withdrawn for mark in marks)
-    return [mark.target.name for mark in marks]
+    assert marked(step) == []
+    return [mark.target.name for mark in conditions(step, "False")]
 
 
 def test_a_pod_that_runs_on_loses_its_mark() -> None:
@@ -171,7 +176,7 @@ def test_of_work_items_the_pods_that_remain_lose_their_marks() -> None:
 def test_a_pod_that_a_plan_ends_now_keeps_its_mark() -> None:
     found = tuple(marked_pod(index, age=60) for index in range(3))
     step = smaller(training(worker(FAILS, pods=found)), 1)
-    assert [write for write in step.writes if isinstance(write, Disrupt) and write.withdrawn] == []
+    assert conditions(step, "False") == []
 
 
 def test_the_pods_of_a_job_with_a_problem_lose_their_marks() -> None:

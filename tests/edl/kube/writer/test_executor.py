@@ -34,10 +34,13 @@ from edl.kube.writer.executor import (
     WriteDefect,
 )
 from edl.kube.writer.ssh_key_generation import key_pair
-from edl.model import Code, JobKey, ObjectRef
-from edl.writes import Action, Create, CreateKeys, Delete, Disrupt, JobEvent, Json, Patch, Step
+from edl.model import Code, ExitCodeRule, FailureRules, JobKey, ObjectRef
+from edl.steps.disruption_marks import marks_for_stop
+from edl.writes import Action, Create, CreateKeys, Delete, JobEvent, Json, Patch, Step
+from tests.edl import trainings
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
+from tests.reasons import because
 from tests.waiting import until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -566,17 +569,14 @@ def test_a_patch_that_names_what_it_depends_on_survives_other_changes(
     assert fake.get(JOB)["spec"]["parallelism"] == size
 
 
-def test_a_pod_that_has_ended_since_is_not_marked_and_its_step_is_decided_anew(
+def test_a_pod_that_has_ended_since_is_neither_marked_nor_deleted(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
-    worker = ObjectRef("Pod", "web", "worker")
-    fake.create(worker, {"spec": {}})
-    seen = version(fake, worker)
-    fake.patch(worker, {"status": {"phase": "Succeeded"}})
-    mark = Disrupt(worker, seen, Code.RECLAIMED, "ann needs it", "2026-01-01T00:00:00Z")
-    step = Step(KEY, (mark, Patch(worker, seen, {"metadata": {"finalizers": []}}), Delete(worker)))
-    assert ClusterWriter(cluster).act([step]).conflicts == (step,)
-    assert "conditions" not in fake.get(worker)["status"]
+    (mark,) = marks_of(fake, "first")
+    fake.patch(mark.target, {"status": {"phase": "Succeeded"}})
+    step = Step(KEY, (mark, Delete(mark.target), resize(fake, 3)))
+    assert ClusterWriter(cluster).act([step]).done == (step,)
+    assert conditions(fake, mark.target) == {}
 
 
 @pytest.mark.parametrize(
@@ -616,38 +616,29 @@ KEYS = CreateKeys(ObjectRef("Secret", "web", "train-ssh"), {"type": "Opaque"})
 def test_a_pod_is_marked_before_it_is_ended_and_its_later_writes_follow_the_mark(
     fake: FakeCluster, cluster: FaultyCluster
 ) -> None:
-    worker, gone = (ObjectRef("Pod", "web", name) for name in ("worker", "gone"))
-    fake.create(worker, {"spec": {}})
-    before = version(fake, worker)
-    marks = [
-        Disrupt(target, before, Code.RECLAIMED, "ann needs it", "2026-01-01T00:00:00Z")
-        for target in (worker, gone)
-    ]
-    label = Patch(worker, before, {"metadata": {"labels": {"seen": "yes"}}})
-    step = Step(KEY, (*marks, label, resize(fake, 3)))
+    (mark,) = marks_of(fake, "first")
+    gone = replace(mark, target=ObjectRef("Pod", "web", "gone"))
+    label = Patch(mark.target, mark.version, {"metadata": {"labels": {"seen": "yes"}}})
+    step = Step(KEY, (mark, gone, label, resize(fake, 3)))
     assert ClusterWriter(cluster).act([step]).done == (step,)
-    found = fake.get(worker)
-    (condition,) = found["status"]["conditions"]
-    assert condition == {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": Code.RECLAIMED,
-        "message": "ann needs it",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
+    found = fake.get(mark.target)
+    assert found["status"]["conditions"] == [mark.condition]
     assert found["metadata"]["labels"] == {"seen": "yes"}
     assert fake.get(JOB)["spec"]["parallelism"] == 3
 
 
-def marks_of(fake: FakeCluster, *names: str) -> list[Disrupt]:
-    """The marks of new pods."""
-    targets = [ObjectRef("Pod", "web", name) for name in names]
-    for target in targets:
-        fake.create(target, {"spec": {}, "status": {}})
-    return [
-        Disrupt(target, version(fake, target), Code.RECLAIMED, "why", "2026-01-01T00:00:00Z")
-        for target in targets
+def marks_of(fake: FakeCluster, *names: str) -> list[Patch]:
+    """The marks of new pods, as a stop makes them."""
+    rules = FailureRules((ExitCodeRule("FailJob", frozenset({1}), spares_disrupted=True),))
+    for name in names:
+        fake.create(ObjectRef("Pod", "web", name), {"spec": {}, "status": {}})
+    versions = {name: version(fake, ObjectRef("Pod", "web", name)) for name in names}
+    found = [
+        replace(trainings.pod("worker", 0), name=name, version=one)
+        for name, one in versions.items()
     ]
+    worker = trainings.role("worker", pods=tuple(found)).changed(failure_rules=rules)
+    return [*marks_for_stop(KEY, [worker], because("why"), NOW)]
 
 
 def conditions(fake: FakeCluster, target: ObjectRef) -> dict[str, str]:
@@ -656,12 +647,12 @@ def conditions(fake: FakeCluster, target: ObjectRef) -> dict[str, str]:
 
 
 def test_a_withdrawal_leaves_a_pod_alone_that_has_changed_since(fake: FakeCluster) -> None:
-    first, second = marks_of(fake, "first", "second")
-    fake.patch(first.target, {"metadata": {"labels": {"seen": "yes"}}})
-    step = Step(KEY, tuple(replace(mark, withdrawn=True) for mark in (first, second)))
-    assert ClusterWriter(fake, concurrency=Concurrency(threads=1)).act([step]).conflicts == ()
-    assert conditions(fake, first.target) == {}
-    assert conditions(fake, second.target) == {"DisruptionTarget": "False"}
+    (mark,) = marks_of(fake, "first")
+    withdrawal = replace(mark, unless_changed=None)
+    fake.patch(mark.target, {"metadata": {"labels": {"seen": "yes"}}})
+    step = Step(KEY, (withdrawal,))
+    assert ClusterWriter(fake).act([step]).conflicts == (step,)
+    assert conditions(fake, mark.target) == {}
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
