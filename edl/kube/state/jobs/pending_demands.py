@@ -5,7 +5,6 @@ A pod counts only once its PersistentVolumeClaims exist: before, no capacity wou
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -42,36 +41,12 @@ def _labelled(pod: PodFacts, repelling: Selectors) -> Shape:
     return replace(pod.shape, constraints=PodConstraints(pod.namespace, pod.labels))
 
 
-class _Group:
-    """The names of pods with equal requests; a heap gives the first name."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self._heap: list[str] = []
-
-    def add(self, name: str) -> None:
-        if name not in self.names:
-            self.names.add(name)
-            heappush(self._heap, name)
-
-    def drop(self, name: str) -> None:
-        """Remove a name; its heap entry is removed lazily."""
-        self.names.discard(name)
-        if len(self._heap) > 2 * len(self.names) + 8:
-            self._heap = list(self.names)
-            heapify(self._heap)
-
-    def first(self) -> str:
-        while self._heap[0] not in self.names:
-            heappop(self._heap)
-        return self._heap[0]
-
-
 class PendingDemands:
     """Demands by `_DemandKey`; adding a pod twice has no effect."""
 
     def __init__(self) -> None:
-        self._groups: dict[_DemandKey, _Group] = {}
+        self._groups: dict[_DemandKey, set[str]] = {}
+        """The names of pods with equal requests."""
         self._pods: dict[str, PodFacts] = {}
         """The pods of the groups, by name."""
         self._repelling = Selectors(())
@@ -148,18 +123,17 @@ class PendingDemands:
 
     def _add(self, pod: PodFacts) -> None:
         key, name = _DemandKey.of(pod, self._repelling), _example(pod)
-        self._groups.setdefault(key, _Group()).add(name)
+        self._groups.setdefault(key, set()).add(name)
         self._pods[name] = pod
         self._made = None
 
     def _leave(self, pod: PodFacts) -> None:
         key, name = _DemandKey.of(pod, self._repelling), _example(pod)
         self._pods.pop(name, None)
-        group = self._groups.get(key)
-        if group:
-            group.drop(name)
+        if names := self._groups.get(key):
+            names.discard(name)
             self._made = None
-            if not group.names:
+            if not names:
                 del self._groups[key]
 
     def values(self) -> tuple[Demand, ...]:
@@ -169,13 +143,13 @@ class PendingDemands:
         return self._made
 
     def _demands(self) -> Iterator[Demand]:
-        groups_of: defaultdict[_DemandKey, list[_Group]] = defaultdict(list)
-        for key, group in self._groups.items():
+        groups_of: defaultdict[_DemandKey, list[set[str]]] = defaultdict(list)
+        for key, pods in self._groups.items():
             team = "" if self._teams is None else self._teams.get(key.namespace, DEFAULT_TEAM)
-            groups_of[key._replace(namespace=team)].append(group)
+            groups_of[key._replace(namespace=team)].append(pods)
         for (shape, priority, preempts, scheduler, team, excess), groups in groups_of.items():
-            count = sum(len(group.names) for group in groups)
-            first, *others = sorted(group.first() for group in groups)
+            count = sum(map(len, groups))
+            first, *others = sorted(map(min, groups))
             names = (first, team, tuple(others))
             demand = Demand(shape, priority, count, *names, preempts, scheduler, excess)
             yield from _asked(demand, self._devices)
