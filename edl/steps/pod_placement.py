@@ -35,7 +35,7 @@ def _replacements(job: TrainingJob, entries: Sequence[NodeAssignment]) -> Iterat
         for pod in role.status.pods:
             if (role.name, pod.name) in names and pod.active:
                 event = job_event(job.key, role, Action.REPLACED, reasons.NODE_FULL)
-                yield Step(job.key, pod_removal.untracked_end(job, pod, optional=True), (event,))
+                yield Step(job.key, pod_removal.untracked_end(job, pod), (event,))
 
 
 def _assignments(

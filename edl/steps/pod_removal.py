@@ -21,7 +21,6 @@ _MOVES: Final = frozenset(
     {Code.NODE_TERMINATING, Code.NODE_UNSCHEDULABLE, Code.NODE_UNNEEDED, Code.RECLAIMED}
 )
 """Reasons for which pods are recreated on other nodes at the same size."""
-"""Characters of the record of pods: all annotations of a Job may have 256 KiB together."""
 
 
 def with_drained_pods(job: TrainingJob, drains: Mapping[tuple[JobKey, str], Drain]) -> TrainingJob:
@@ -77,15 +76,15 @@ def deletions(job: TrainingJob, role: Role, size: int) -> tuple[Write, ...]:
         write
         for pod in pods_to_remove(role)
         if pod.index < size or not role.spec.indexed
-        for write in untracked_end(job, pod, optional=True)
+        for write in untracked_end(job, pod)
     )
 
 
-def untracked_end(job: TrainingJob, pod: Pod, *, optional: bool = False) -> tuple[Write, ...]:
+def untracked_end(job: TrainingJob, pod: Pod) -> tuple[Write, ...]:
     """Deletes a pod so that its Job counts no failure.
 
-    If `optional`, a pod that has ended meanwhile, or that the Job controller deletes, is left as it
-    is, and does not end the step: the size that follows is right without it.
+    A pod that has ended meanwhile, or that the Job controller deletes, is left as it is, and does
+    not end the step: the size that follows is right without it.
 
     The deletion has no precondition: once untracked, the pod must go whatever happens to it
     meanwhile, because its Job would not count its success either. No other pod gets its name: the
@@ -101,7 +100,7 @@ def untracked_end(job: TrainingJob, pod: Pod, *, optional: bool = False) -> tupl
         pod.version,
         {"metadata": {"finalizers": others}},
         unless_changed={"metadata": {"finalizers": [*finalizers]}},
-        optional=optional,
+        optional=True,
     )
     return release, Delete(target)
 
