@@ -45,13 +45,13 @@ class IncrementalState:
 
     def _apply(self, index: ClusterIndex, *, whole: bool) -> None:
         stores = self._stores
-        nodes, pods = stores.nodes.take_changes(whole=whole), stores.pods.take_changes(whole=whole)
+        devices_read = stores.devices_read  # before the changes: then these are complete
         namespaces = stores.namespaces.take_changes(whole=whole)
         quotas = stores.quotas.take_changes(whole=whole)
         index.apply(
             ClusterChanges(
-                nodes=nodes,
-                pods=pods,
+                nodes=stores.nodes.take_changes(whole=whole),
+                pods=stores.pods.take_changes(whole=whole),
                 jobs=stores.jobs.take_changes(whole=whole),
                 requests=stores.requests.take_changes(whole=whole),
                 claims=stores.claims.take_changes(whole=whole),
@@ -63,16 +63,11 @@ class IncrementalState:
                 ],
                 namespaces=namespaces,
                 quotas=quotas,
+                devices=stores.take_device_changes(whole=whole),
+                devices_read=devices_read,
                 scope=self._scope(namespaces, quotas, whole=whole),
             )
         )
-        if not stores.devices_read:
-            index.apply_devices(None, (), ())
-            return
-        first = not index.follows_devices
-        if first and not whole:
-            nodes, pods = stores.nodes.last_read(), stores.pods.last_read()
-        index.apply_devices(stores.take_device_changes(whole=first), nodes, pods)
 
     def _scope(
         self,

@@ -3,7 +3,7 @@
 `ClusterIndex` takes changes one by one; `observe` takes the facts of a few kinds at once.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -17,6 +17,7 @@ from edl.kube.decode.object_facts import (
     PodFacts,
     PriorityClassFacts,
 )
+from edl.kube.dra.claim_resolution import DeviceView
 from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
 from edl.kube.provisioning.node_pool_facts import NodePoolFacts
 from edl.kube.provisioning.request_facts import CapacityRequestFacts
@@ -29,7 +30,6 @@ from edl.kube.state.node_usage import NodeUsageIndex
 from edl.kube.state.quota_usage import QuotaIndex
 from edl.kube.state.team_usage import NamespaceTeams, TeamUsageIndex
 from edl.model import ClusterState, Node, ObjectRef, Teams
-from edl.quantities import Resources
 
 
 class ClusterFacts(msgspec.Struct, frozen=True):
@@ -69,6 +69,9 @@ class ClusterChanges(msgspec.Struct, frozen=True):
     owned_objects: Sequence[Delta[OwnedObjectRef]] = ()
     namespaces: Sequence[Delta[NamespaceFacts]] = ()
     quotas: Sequence[Delta[QuotaFacts]] = ()
+    devices: DeviceChanges = DeviceChanges()
+    devices_read: bool = False
+    """Whether devices of dynamic resource allocation are served and have been read."""
     scope: ClusterScope | None = None
     """Cluster-wide facts; None if unchanged."""
 
@@ -82,15 +85,11 @@ class ClusterIndex:
         self._jobs = JobIndex()
         self._times = OwnTimes()
         self._affinities = AffinityIndex()
-        self._usage: TeamUsageIndex | None = None
-        """None while no teams are configured."""
+        self._usage = TeamUsageIndex()
         self._namespace_teams = NamespaceTeams()
         self._quotas = QuotaIndex()
-        self._devices: DeviceIndex | None = None
-
-    @property
-    def follows_devices(self) -> bool:
-        return self._devices is not None
+        self._devices = DeviceIndex()
+        self._devices_read = False
 
     def apply(self, changes: ClusterChanges) -> None:
         if changes.scope:
@@ -98,8 +97,10 @@ class ClusterIndex:
         for node in changes.nodes:
             self._nodes.apply_node(node)
             self._pools.apply_node(node)
+            self._devices.apply_node(node)
         for job in changes.jobs:
-            self._apply_job(job)
+            self._jobs.apply_job(job)
+            self._usage.apply_job(job)
         for namespace in changes.namespaces:
             self._namespace_teams.apply_namespace(namespace)
             self._quotas.apply_namespace(namespace)
@@ -108,6 +109,7 @@ class ClusterIndex:
         for change in changes.pods:
             self._jobs.apply_pod(change)
             self._affinities.apply_pod(change)
+            self._devices.apply_pod(change)
             for pod, sign in change.signed():
                 self._count(pod, sign)
         for request in changes.requests:
@@ -115,11 +117,7 @@ class ClusterIndex:
         self._jobs.apply_claims(changes.claims, read=changes.claims_read)
         for owned in changes.owned_objects:
             self._jobs.apply_owned_object(owned)
-
-    def _apply_job(self, change: Delta[JobFacts]) -> None:
-        self._jobs.apply_job(change)
-        if self._usage:
-            self._usage.apply_job(change)
+        self._apply_devices(changes.devices, read=changes.devices_read)
 
     def _count(self, pod: PodFacts, sign: int) -> None:
         """Adds a pod to the sums of which it is a part, or subtracts it if `sign` is -1."""
@@ -129,31 +127,21 @@ class ClusterIndex:
             self._nodes.count_pod(pod, sign)
             if pod.shape.constraints:
                 self._affinities.count_constraints(pod, sign)
-            if self._usage:
-                self._usage.count_pod(pod, sign)
+            self._usage.count_pod(pod, sign)
 
-    def apply_devices(
-        self,
-        changes: DeviceChanges | None,
-        nodes: Sequence[Delta[Node]],
-        pods: Sequence[Delta[PodFacts]],
-    ) -> None:
-        """`changes`: None if devices are not read. On the first call, pass all nodes and pods."""
-        if changes is None:
-            if self._devices:
-                self._devices = None
-                self._nodes.set_devices(None)
-                self._jobs.set_devices(None, None)
-            return
-        index = self._devices = self._devices or DeviceIndex()
-        for node in nodes:
-            index.apply_node(node)
-        for pod in pods:
-            index.apply_pod(pod)
-        changed = index.apply(changes)
-        if changed is None or changed:
-            self._jobs.set_devices(index.view, changed)
-        self._nodes.set_devices(index.inventory)
+    def _apply_devices(self, changes: DeviceChanges, *, read: bool) -> None:
+        before, self._devices_read = self._devices_read, read
+        changed = self._devices.apply(changes)
+        if read != before:
+            self._jobs.set_devices(self._view, None)
+        elif read and (changed is None or changed):
+            self._jobs.set_devices(self._view, changed)
+        self._nodes.set_devices(self._devices.inventory if read else None)
+
+    @property
+    def _view(self) -> DeviceView | None:
+        """None while devices are not read."""
+        return self._devices.view if self._devices_read else None
 
     def state(
         self, now: datetime, seen: FewFacts, pods: Callable[[], Iterable[Delta[PodFacts]]]
@@ -178,27 +166,13 @@ class ClusterIndex:
             quotas=self._quotas.values(),
             teams=seen.teams,
             namespace_teams=teams or {},
-            team_usage=self._team_usage(teams, pods),
+            team_usage=self._usage.by_team(teams, self._jobs.owners, self._view),
             autoscaled=seen.autoscaled,
             takes_requests=seen.takes_requests,
             node_pools=self._pools.headroom(seen.node_pools),
             orphans=_orphans(self._jobs.unowned_pods(), self._jobs.unowned_requests()),
             foreign_pods=self._affinities.foreign_pods(pods, self._jobs.pods_of),
         )
-
-    def _team_usage(
-        self, teams: Mapping[str, str] | None, pods: Callable[[], Iterable[Delta[PodFacts]]]
-    ) -> Mapping[str, Resources]:
-        if teams is None:
-            self._usage = None
-            return {}
-        if self._usage is None:
-            self._usage = TeamUsageIndex()
-            for _, _, pod in pods():
-                if pod and pod.holds_room:
-                    self._usage.count_pod(pod, 1)
-        view = self._devices.view if self._devices else None
-        return self._usage.by_team(teams, self._jobs.owners, view)
 
 
 def observe(facts: ClusterFacts, now: datetime) -> ClusterState:

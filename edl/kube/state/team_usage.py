@@ -129,11 +129,12 @@ class TeamUsageIndex:
         self._stale.add(key)
 
     def by_team(
-        self, teams: Mapping[str, str], ours: Mapping[str, JobKey], view: DeviceView | None
+        self, teams: Mapping[str, str] | None, ours: Mapping[str, JobKey], view: DeviceView | None
     ) -> Mapping[str, Resources]:
         """Usage by team of pods that no Job of `ours` owns; `teams` by namespace, `ours` by uid.
 
-        An owner counts only in the pod's own namespace, since a pod may carry any owner's uid.
+        Empty while no teams are configured. An owner counts only in the pod's own namespace, since
+        a pod may carry any owner's uid.
         """
         if teams is not self._teams:
             self._teams = teams
@@ -143,7 +144,8 @@ class TeamUsageIndex:
         if view is not self._view:
             self._view = view
             self._stale |= self._claiming
-        self._count(teams, ours)
+        if teams is not None:
+            self._count(teams, ours)
         self._stale = set()
         return self._made
 
