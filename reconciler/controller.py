@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from edl.backoff import Backoff
 from edl.errors import is_refusal
-from edl.kube.writer.executor import StepExecutor, StepFailure, StepReport, never
+from edl.kube.writer.executor import StepFailure, StepReport, never
 from edl.model import ClusterState, JobKey
 from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
@@ -90,12 +90,13 @@ class Controller:
     def __init__(
         self,
         pipeline: DecisionPipeline,
-        executor: StepExecutor,
+        act: Callable[[Sequence[Step], Callable[[], bool]], StepReport],
         decisions: DecisionLog,
         clocks: Clocks,
     ) -> None:
+        """`act` begins one step after the other until its last argument holds."""
         self._pipeline = pipeline
-        self._executor = executor
+        self._perform = act
         self._decisions = decisions
         self._clocks = clocks
         self._backoff = JobBackoff()
@@ -188,7 +189,7 @@ class Controller:
         return pause
 
     def _act(self, steps: Sequence[Step], enough: Callable[[], bool]) -> StepReport:
-        report = _without_lost_lead(self._executor.act(steps, enough))
+        report = _without_lost_lead(self._perform(steps, enough))
         refused = self._remember(report)
         self._in_flight.replace_by(report.running, self._uids)
         self._decisions.acted(report, refused)

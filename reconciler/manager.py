@@ -144,7 +144,7 @@ class Manager:
         autoscaler = AutoscalerEvents(cluster, self._trigger.ring)
         pipeline = self._pipeline(decide, autoscaler)
         decisions = DecisionLog(self.metrics, clocks.monotonic, self._recorder.record)
-        self._controller = Controller(pipeline, self._writer, decisions, clocks)
+        self._controller = Controller(pipeline, self._writer.act, decisions, clocks)
         self._stopping = Event()
         self._threads = [
             Thread(target=self._run_controller, name="loop", daemon=True),

@@ -157,7 +157,7 @@ class World:
         self.plan = PLAN
         mind = DecisionPipeline(self.observe, lambda _state: self.plan, self.steps, self.follow)
         journal = DecisionLog(self.metrics, record=self.events.append)
-        self.loop = Controller(mind, self.executor, journal, self.time.clocks)
+        self.loop = Controller(mind, self.executor.act, journal, self.time.clocks)
 
     def round(self, ended: Callable[[], bool] = never) -> float:
         """One round of the loop; returns the seconds until the next one is due."""

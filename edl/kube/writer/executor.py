@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from itertools import chain, groupby
 from time import monotonic, sleep
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -33,6 +33,10 @@ THREADS: Final = 32
 releases need many requests."""
 
 _Work = TypeVar("_Work")
+_Outcome: TypeAlias = tuple[Step, EdlError | None]
+"""A step that has ended, and the error that ended it early."""
+_STALE: Final = (Conflict, NotFound)
+"""Errors after which a step is decided again from fresh state."""
 
 
 class WriteDefect(ClusterError):
@@ -63,25 +67,6 @@ class StepReport(msgspec.Struct, frozen=True):
 def never() -> bool:
     """The default stop condition: all steps are performed."""
     return False
-
-
-class StepExecutor(Protocol):
-    """Performs steps."""
-
-    def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
-        """Begins one step after the other until `enough()`; reports those that have ended."""
-        ...
-
-
-class _Outcome(msgspec.Struct, frozen=True):
-    """The outcome of one step that was begun."""
-
-    step: Step
-    error: EdlError | None = None
-
-    @property
-    def stale(self) -> bool:
-        return isinstance(self.error, Conflict | NotFound)
 
 
 class Concurrency(msgspec.Struct, frozen=True):
@@ -119,7 +104,7 @@ class ClusterWriter:
         self._threads = WriterThreads(concurrency.threads)
         self._patience = concurrency.patience
         self._ended = concurrency.ended
-        self._running: dict[Future[_Outcome], tuple[Step, float]] = {}
+        self._running: dict[Future[EdlError | None], tuple[Step, float]] = {}
         """The steps that were begun, and when each was."""
 
     def act(self, steps: Sequence[Step], enough: Callable[[], bool] = never) -> StepReport:
@@ -158,21 +143,19 @@ class ClusterWriter:
     def _collect(self) -> list[_Outcome]:
         """The outcomes of running steps that have ended."""
         ended = [future for future in self._running if future.done()]
-        for future in ended:
-            del self._running[future]
-        return [future.result() for future in ended]
+        return [(self._running.pop(future)[0], future.result()) for future in ended]
 
-    def _awaited(self) -> dict[Future[_Outcome], float]:
+    def _awaited(self) -> dict[Future[EdlError | None], float]:
         """The running steps that are worth waiting for, with the times when they were begun."""
         since = monotonic() - self._patience
         return {future: begun for future, (_, begun) in self._running.items() if begun > since}
 
     def _report(self, outcomes: Sequence[_Outcome], left: tuple[Step, ...]) -> StepReport:
-        bad = [outcome for outcome in outcomes if not outcome.stale]
+        ended = [(step, error) for step, error in outcomes if error is not None]
         return StepReport(
-            done=tuple(outcome.step for outcome in outcomes if not outcome.error),
-            conflicts=tuple(outcome.step for outcome in outcomes if outcome.stale),
-            failed=tuple(StepFailure(one.step, one.error) for one in bad if one.error),
+            done=tuple(step for step, error in outcomes if error is None),
+            conflicts=tuple(step for step, error in ended if isinstance(error, _STALE)),
+            failed=tuple(StepFailure(*one) for one in ended if not isinstance(one[1], _STALE)),
             left=left,
             running=tuple(step for step, _ in self._running.values()),
         )
@@ -188,15 +171,8 @@ class ClusterWriter:
         wait(self._running)
         self._threads.close()
 
-    def _perform(self, step: Step) -> _Outcome:
-        if error := self._written_all(step):
-            return _Outcome(step, error)
-        for event in step.events:
-            self._record(event)
-        return _Outcome(step)
-
-    def _written_all(self, step: Step) -> EdlError | None:
-        """Performs the writes; notes each object in a response."""
+    def _perform(self, step: Step) -> EdlError | None:
+        """Performs the writes, then records the Events; the error that ended the step early."""
         ours: dict[ObjectRef, WrittenVersion] = {}
         try:
             for chains in _at_once(step.writes):
@@ -207,6 +183,8 @@ class ClusterWriter:
             defect = WriteDefect(f"{type(error).__name__}: {error}")
             defect.__cause__ = error
             return defect
+        for event in step.events:
+            self._record(event)
         return None
 
     def _write_chains(
