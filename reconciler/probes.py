@@ -7,7 +7,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR, socket
-from threading import BoundedSemaphore, Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -98,34 +98,31 @@ class _Server(ThreadingHTTPServer):
         self.socket.close()
         self.socket = listening
         self.server_name, self.server_port = listening.getsockname()[:2]
-        self._places = BoundedSemaphore(CONNECTIONS)
         self._open: dict[Any, None] = {}
-        self._lock = Lock()
+        """The connections, the oldest first."""
+        self._changed = Condition()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
-        if not self._places.acquire(blocking=False):
-            self._hang_up_on_the_oldest()
-            if not self._places.acquire(timeout=_PLACE_SECONDS):
-                self.shutdown_request(request)
-                return
-        with self._lock:
-            self._open[request] = None
-        super().process_request(request, client_address)
+        with self._changed:
+            if not self._has_place():
+                with suppress(OSError):  # it may just have ended by itself
+                    next(iter(self._open)).shutdown(SHUT_RDWR)
+            placed = self._changed.wait_for(self._has_place, _PLACE_SECONDS)
+            if placed:
+                self._open[request] = None
+        if placed:
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def _has_place(self) -> bool:
+        return len(self._open) < CONNECTIONS
 
     def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 - its parent's
-        with self._lock:
-            placed = request in self._open
-            self._open.pop(request, None)
         super().shutdown_request(request)
-        if placed:
-            self._places.release()
-
-    def _hang_up_on_the_oldest(self) -> None:
-        with self._lock:
-            oldest = next(iter(self._open), None)
-            if oldest is not None:
-                with suppress(OSError):  # it may just have ended by itself
-                    oldest.shutdown(SHUT_RDWR)
+        with self._changed:
+            self._open.pop(request, None)
+            self._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - its parent's
         """Logs errors, but not those of disconnected clients: probes time out after a second."""
