@@ -35,7 +35,7 @@ from edl.planner.plan_cache import PlanCache
 from reconciler.decision_options import planning_options
 from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
-from reconciler.memory.unserved_requests_warning import UnservedRequestsWarning
+from reconciler.memory.unserved_requests_warning import with_unserved_warning
 from reconciler.publication.applied_teams import AppliedTeams
 from reconciler.publication.queue_insights import QueueInsights
 from reconciler.publication.queue_publisher import QueuePublisher
@@ -178,8 +178,8 @@ def _process(options: ReconcilerOptions) -> Manager:
     elector = _elector(options, api, clocks) if options.process.leader_elect else None
     if elector:
         elector.publish({contract.SETTINGS: published_settings.render(settings)})
-    warning = UnservedRequestsWarning(settings.limits)
-    process = Manager(api, warning.wrap_decide(plan), clocks, elector, place.ignored_namespace)
+    deciding = with_unserved_warning(plan, settings.limits)
+    process = Manager(api, deciding, clocks, elector, place.ignored_namespace)
     rights = needed(settings.limits.autoscaler, frozenset(map(ModeRight, place.withheld_right)))
     process.add_background_task("rights", _rights(rights, api, process, clocks, elector))
     queue = _queue(settings, process.leader_only(api), process, elector)

@@ -18,19 +18,17 @@ _MISSING: Final = (
 )
 
 
-class UnservedRequestsWarning:
+def with_unserved_warning(
+    decide: Callable[[ClusterState], Plan], limits: Limits
+) -> Callable[[ClusterState], Plan]:
     """Warns once, and again after the API was served and disappeared."""
+    problems = ProblemLog(_log)
 
-    def __init__(self, limits: Limits) -> None:
-        self._wanted = limits.provisioning.provisioner is Provisioner.REQUEST
-        self._problems = ProblemLog(_log)
+    def decided(state: ClusterState) -> Plan:
+        if state.takes_requests:
+            problems.clear()
+        else:
+            problems.report(_MISSING, Provisioner.REQUEST, Provisioner.PODS)
+        return decide(state)
 
-    def wrap_decide(self, decide: Callable[[ClusterState], Plan]) -> Callable[[ClusterState], Plan]:
-        def decided(state: ClusterState) -> Plan:
-            if self._wanted and not state.takes_requests:
-                self._problems.report(_MISSING, Provisioner.REQUEST, Provisioner.PODS)
-            else:
-                self._problems.clear()
-            return decide(state)
-
-        return decided
+    return decided if limits.provisioning.provisioner is Provisioner.REQUEST else decide

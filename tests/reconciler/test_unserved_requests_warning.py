@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
 from edl.planner.plan import Plan
-from reconciler.memory.unserved_requests_warning import UnservedRequestsWarning
+from reconciler.memory.unserved_requests_warning import with_unserved_warning
 from tests.edl.planner.states import cluster
 
 
@@ -17,9 +17,8 @@ from tests.edl.planner.states import cluster
 def test_it_is_said_once_until_the_cluster_takes_requests(
     caplog: pytest.LogCaptureFixture, provisioner: Provisioner, times: int
 ) -> None:
-    decided = UnservedRequestsWarning(
-        Limits(provisioning=ProvisionerSettings(provisioner))
-    ).wrap_decide(lambda _: Plan())
+    limits = Limits(provisioning=ProvisionerSettings(provisioner))
+    decided = with_unserved_warning(lambda _: Plan(), limits)
     without, with_them = cluster(), replace(cluster(), takes_requests=True)
     with caplog.at_level(logging.WARNING):
         for state in (without, without, with_them, without):
