@@ -7,6 +7,7 @@ As `false && UNKNOWN` is false, devices of other drivers are still excluded.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from enum import Enum, auto
 from functools import lru_cache, partial
 from operator import eq, ge, gt, le, lt
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,18 +15,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from edl.quantities import quantity
 
 
-class _Mark:
-    """A marker for the absence of a value."""
+class _Mark(Enum):
+    """The absence of a value."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
+    UNKNOWN = auto()
+    ERROR = auto()
 
 
-UNKNOWN: Final = _Mark("UNKNOWN")
-_ERROR: Final = _Mark("ERROR")
+UNKNOWN: Final = _Mark.UNKNOWN
+_ERROR: Final = _Mark.ERROR
 """CEL's error value: an absent attribute, or a comparison of different types."""
 
 CelDevice: TypeAlias = Mapping[str, Any]
