@@ -29,8 +29,11 @@ def both(
 
 
 def selects(alternatives: tuple[tuple[Requirement, ...], ...], node: Node) -> bool:
+    """Whether a node is selected; an empty tuple selects all."""
     labels = node.labels or {}
-    return any(all(need.holds(labels.get(need.key)) for need in term) for term in alternatives)
+    return not alternatives or any(
+        all(need.holds(labels.get(need.key)) for need in term) for term in alternatives
+    )
 
 
 def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:

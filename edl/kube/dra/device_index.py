@@ -12,7 +12,6 @@ from edl.kube.dra.claim_resolution import DeviceView, resolve
 from edl.kube.dra.device_inventory import DeviceInventory, PodClaims
 from edl.kube.dra.device_kinds import DeviceKinds
 from edl.kube.dra.dra_facts import (
-    ClaimTemplateFacts,
     DeviceClassFacts,
     RequestedDevices,
     ResourceClaimFacts,
@@ -33,7 +32,7 @@ class DeviceChanges(msgspec.Struct, frozen=True):
     slices: Sequence[Delta[ResourceSliceFacts]] = ()
     classes: Sequence[Delta[DeviceClassFacts]] = ()
     claims: Sequence[Delta[ResourceClaimFacts]] = ()
-    templates: Sequence[Delta[ClaimTemplateFacts]] = ()
+    templates: Sequence[Delta[RequestedDevices]] = ()
 
     def __bool__(self) -> bool:
         return any((self.slices, self.classes, self.claims, self.templates))
@@ -113,8 +112,7 @@ class DeviceIndex:
         for change in changes.classes:
             _put(self._classes, change.key.name, change.after)
         for template in changes.templates:
-            requested = template.after.requested if template.after else None
-            _put(self._templates, template.key, requested)
+            _put(self._templates, template.key, template.after)
         named = [one for one in changes.claims if _is_named(one.before) or _is_named(one.after)]
         for claim in named:
             _put(self._named, claim.key, claim.after if _is_named(claim.after) else None)

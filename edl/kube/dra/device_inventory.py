@@ -180,7 +180,7 @@ class DeviceInventory:
     def _usable(self, node: Node) -> Iterator[tuple[DeviceId, PoolDevice]]:
         yield from self._local.get(node.name, _NONE).items()
         for device, entry in self._wide.items():
-            if entry.reach and (entry.reach.everywhere or selects(entry.reach.terms, node)):
+            if selects(entry.nodes, node):
                 yield device, entry
 
     # -- slices -------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _templates: Final = msgspec.json.Decoder(ResourceClaimTemplateObject)
 _ALL: Final = "All"
 
 Affinity = tuple[tuple[Requirement, ...], ...]
-"""Alternatives, each a conjunction, as in `Shape`."""
+"""Alternatives, each a conjunction, as in `Shape`; without any, all nodes."""
 
 
 class DeviceKind(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -62,13 +62,6 @@ class DeviceId(msgspec.Struct, frozen=True, gc=False, order=True):
     name: str
 
 
-class DeviceReach(msgspec.Struct, frozen=True, gc=False):
-    """The nodes that can use a device, if it does not belong to a single node."""
-
-    everywhere: bool = False
-    terms: Affinity = ()
-
-
 class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
     """A ResourceSlice. `devices` is JSON, which is decoded when the devices are counted."""
 
@@ -80,7 +73,7 @@ class ResourceSliceFacts(msgspec.Struct, frozen=True, gc=False):
     """Slices in the pool's generation; while some are missing, no device of the pool is
     allocated."""
     node: str = ""
-    reach: DeviceReach | None = None
+    nodes: Affinity | None = None
     """None if `node` names the node, or if each device names its own."""
     devices: bytes = b"null"
     counters: CounterAmounts = ()
@@ -112,12 +105,6 @@ class ResourceClaimFacts(msgspec.Struct, frozen=True, gc=False):
     leaving: bool = False
 
 
-class ClaimTemplateFacts(msgspec.Struct, frozen=True, gc=False):
-    namespace: str
-    name: str
-    requested: RequestedDevices
-
-
 def resource_slice(raw: bytes) -> ResourceSliceFacts:
     decoded = _slices.decode(raw)
     spec = decoded.spec
@@ -129,14 +116,15 @@ def resource_slice(raw: bytes) -> ResourceSliceFacts:
         generation=spec.pool.generation,
         slices=spec.pool.resource_slice_count,
         node=intern(spec.node_name),
-        reach=None if local else reach(spec.node_selector, everywhere=spec.all_nodes),
+        nodes=None if local else reach(spec.node_selector, everywhere=spec.all_nodes),
         devices=bytes(spec.devices),
         counters=amounts(spec.driver, spec.pool.name, spec.shared_counters),
     )
 
 
-def reach(selector: RawJson, *, everywhere: bool) -> DeviceReach:
-    return DeviceReach(everywhere=True) if everywhere else DeviceReach(terms=_terms(selector))
+def reach(selector: RawJson, *, everywhere: bool) -> Affinity:
+    """The nodes that can use a device that belongs to no single node."""
+    return () if everywhere else terms(msgspec.json.decode(selector) or {})
 
 
 def device_class(raw: bytes) -> DeviceClassFacts:
@@ -172,9 +160,8 @@ def resource_claim(raw: bytes) -> ResourceClaimFacts:
     )
 
 
-def template(raw: bytes) -> ClaimTemplateFacts:
-    obj = _templates.decode(raw)
-    return ClaimTemplateFacts(obj.metadata.namespace, obj.metadata.name, requested(obj.spec.spec))
+def template(raw: bytes) -> RequestedDevices:
+    return requested(_templates.decode(raw).spec.spec)
 
 
 def requested(spec: ResourceClaimSpec) -> RequestedDevices:
@@ -214,5 +201,5 @@ def holders_of(claim: ResourceClaimFacts) -> set[ObjectKey]:
     return {ObjectKey(claim.namespace, name) for name in names}
 
 
-def name_of(facts: ResourceClaimFacts | ClaimTemplateFacts) -> ObjectKey:
+def name_of(facts: ResourceClaimFacts) -> ObjectKey:
     return ObjectKey(facts.namespace, facts.name)

@@ -9,7 +9,7 @@ import msgspec
 from edl.kube.dra import device_partitions
 from edl.kube.dra.device_groups import DeviceGroup, DeviceGroups
 from edl.kube.dra.device_partitions import CounterAmounts
-from edl.kube.dra.dra_facts import DeviceId, DeviceReach, ResourceSliceFacts, reach
+from edl.kube.dra.dra_facts import Affinity, DeviceId, ResourceSliceFacts, reach
 from edl.kube.dra.dra_schemas import DeviceObject
 
 _log: Final = logging.getLogger(__name__)
@@ -17,10 +17,10 @@ _devices: Final = msgspec.json.Decoder(list[DeviceObject] | None)
 
 
 class PoolDevice(NamedTuple):
-    """A device of one node; if `node` is empty, `reach` selects the nodes that can use it."""
+    """A device of one node; if `node` is empty, of all `nodes` that are selected."""
 
     node: str
-    reach: DeviceReach | None
+    nodes: Affinity
     group: DeviceGroup
     takes: CounterAmounts = ()
     """The amounts that it takes of counters, if it is a partition of a device."""
@@ -32,12 +32,11 @@ def pool_devices(
     """Each device with its group, in which `groups` counts it."""
     for facts in slices:
         for device in _listed(facts):
-            where = facts.reach
-            node = facts.node or device.node_name
-            if not node and where is None:
-                where = reach(device.node_selector, everywhere=device.all_nodes)
+            node, nodes = facts.node or device.node_name, facts.nodes or ()
+            if not node and facts.nodes is None:
+                nodes = reach(device.node_selector, everywhere=device.all_nodes)
             takes = device_partitions.amounts(facts.driver, facts.pool, device.consumes_counters)
-            pool_device = PoolDevice(node, where, groups.add(facts.driver, device), takes)
+            pool_device = PoolDevice(node, nodes, groups.add(facts.driver, device), takes)
             yield DeviceId(facts.driver, facts.pool, device.name), pool_device
 
 

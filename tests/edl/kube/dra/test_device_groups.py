@@ -55,10 +55,11 @@ class Followed:
         return Delta(ObjectKey("", facts.name), None, facts)
 
     def ask(self, *bodies: Json) -> None:
-        found = [dra_facts.template(msgspec.json.encode(body)) for body in bodies]
-        self.index.apply(
-            DeviceChanges(templates=[Delta(dra_facts.name_of(one), None, one) for one in found])
-        )
+        found = [
+            (body["metadata"], dra_facts.template(msgspec.json.encode(body))) for body in bodies
+        ]
+        named = [(ObjectKey(of["namespace"], of["name"]), one) for of, one in found]
+        self.index.apply(DeviceChanges(templates=[Delta(key, None, one) for key, one in named]))
 
     @property
     def counted(self) -> set[DeviceKind]:
