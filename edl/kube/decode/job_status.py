@@ -171,9 +171,8 @@ def retries(manifest: Mapping[str, Any]) -> int:
     """The `backoffLimit` that the webhook set; 0 if the user set another one."""
     notes, limit = annotations_of(manifest), backoff_limit(manifest)
     ours = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 0)
-    # The reconciler may have raised it since; earlier releases did not note that.
     raised = str(limit) == notes.get(contract.RAISED_LIMIT)
-    return ours if raised or 0 <= limit - ours <= failures(manifest) else 0
+    return ours if raised or limit == ours else 0
 
 
 def fingerprint(manifest: Mapping[str, Any]) -> str:

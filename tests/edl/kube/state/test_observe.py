@@ -543,11 +543,12 @@ def test_jobs_that_cannot_be_compared_hide_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "failed", "retries"), [(24, 0, 24), (27, 3, 24), (28, 3, 0), (3, 0, 0), (0, 9, 0)]
+    ("limit", "raised", "retries"),
+    [(24, "", 24), (27, "27", 24), (27, "", 0), (28, "27", 0), (3, "", 0), (0, "", 0)],
 )
-def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, failed: int, retries: int) -> None:
-    body = member("chief", notes={contract.INJECTED_MAX: "4"}, backoffLimit=limit)
-    body["status"]["failed"] = failed
+def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, raised: str, retries: int) -> None:
+    notes = {contract.INJECTED_MAX: "4", contract.RAISED_LIMIT: raised}
+    body = member("chief", notes=notes, backoffLimit=limit)
     (role,) = only(look(snapshot([body]))).roles
     assert (role.spec.backoff_limit, role.spec.retries) == (limit, retries)
 
