@@ -1,8 +1,7 @@
 """The dependents of a training job, owned by its Jobs, so that they are garbage collected."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from edl import contract, device_templates
@@ -16,7 +15,8 @@ from edl.writes import Create, CreateKeys, Delete, Json, Write
 _LAUNCHER: Final = "launcher"
 _FIRST: Final = "-first-"
 _OF: Final = "-of-"
-_Fields: TypeAlias = Callable[[], Mapping[str, Any]]
+_Wanted: TypeAlias = Iterator[tuple[ObjectRef, Json]]
+"""Dependents, each with its fields besides the metadata."""
 
 
 def dependents_of(job: TrainingJob, unprotected: Collection[str] = ()) -> tuple[Write, ...]:
@@ -29,7 +29,7 @@ def dependents_of(job: TrainingJob, unprotected: Collection[str] = ()) -> tuple[
     """
     wanted = dict(_wanted(job, unprotected))
     missing = [
-        Create(target, owned(job, target, fields()), _needs(job, target))
+        Create(target, owned(job, target, fields), _needs(job, target))
         for target, fields in wanted.items()
         if target not in job.existing_dependents
     ]
@@ -59,18 +59,17 @@ def _is_budget(job: TrainingJob, target: ObjectRef) -> bool:
     return target.kind == "PodDisruptionBudget" and bool(named)
 
 
-def _wanted(job: TrainingJob, unprotected: Collection[str]) -> Iterator[tuple[ObjectRef, _Fields]]:
-    """Each dependent, with a function that builds its fields, which most rounds never call."""
+def _wanted(job: TrainingJob, unprotected: Collection[str]) -> _Wanted:
     namespace = job.key.namespace
     framework = FRAMEWORKS[job.framework]
     if framework.ranked:
-        everyone = partial(_service, {contract.JOB: job.key.name})
-        yield ObjectRef("Service", namespace, job.key.name), everyone
+        everyone = {contract.JOB: job.key.name}
+        yield ObjectRef("Service", namespace, job.key.name), _service(everyone)
     jobs = () if job.pods else job.live
     for role in jobs:
         if role.name == framework.host_role and len(job.roles) == 1:
             name = addresses.hostname(role.job, 0)
-            yield ObjectRef("Service", namespace, name), partial(_first, role)
+            yield ObjectRef("Service", namespace, name), _first(role)
     for role in jobs:
         yield from _of_role(job, role, protected=role.name not in unprotected)
     peers = peer_access(job)
@@ -83,18 +82,16 @@ def _wanted(job: TrainingJob, unprotected: Collection[str]) -> Iterator[tuple[Ob
         yield from _rights(job, job.roles, name, contract.PEERS_CLUSTER_ROLE)
 
 
-def _of_role(
-    job: TrainingJob, role: Role, *, protected: bool
-) -> Iterator[tuple[ObjectRef, _Fields]]:
+def _of_role(job: TrainingJob, role: Role, *, protected: bool) -> _Wanted:
     namespace = job.key.namespace
     if protected and (least := min_available(job, role)):
         size = protected_size(role) if role.spec.indexed else least
         among = "" if size == least else f"{_OF}{size}"
         name = f"{role.job}{_FIRST}{least}{among}"
-        yield ObjectRef("PodDisruptionBudget", namespace, name), partial(_budget, role, least)
+        yield ObjectRef("PodDisruptionBudget", namespace, name), _budget(role, least)
     if devices := role.template.device_template:
         target = ObjectRef("ResourceClaimTemplate", namespace, devices.name)
-        yield target, lambda: {"spec": device_templates.spec(devices)}
+        yield target, {"spec": device_templates.spec(devices)}
 
 
 def _first(role: Role) -> Json:
@@ -128,9 +125,7 @@ def _budget(role: Role, least: int) -> Json:
     return {"spec": spec}
 
 
-def _rights(
-    job: TrainingJob, roles: Sequence[Role], name: str, granted: str
-) -> Iterator[tuple[ObjectRef, _Fields]]:
+def _rights(job: TrainingJob, roles: Sequence[Role], name: str, granted: str) -> _Wanted:
     """Grants a ClusterRole to the generated ServiceAccount alone, if any of these roles uses it.
 
     Users grant rights to the accounts that they choose themselves.
@@ -138,8 +133,8 @@ def _rights(
     if all(role.template.account not in ("", name) for role in roles):
         return
     account = ObjectRef("ServiceAccount", job.key.namespace, name)
-    yield account, dict
-    yield ObjectRef("RoleBinding", job.key.namespace, name), partial(_binding, account, granted)
+    yield account, {}
+    yield ObjectRef("RoleBinding", job.key.namespace, name), _binding(account, granted)
 
 
 def _binding(account: ObjectRef, granted: str) -> Json:
