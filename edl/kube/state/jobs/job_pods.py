@@ -25,12 +25,8 @@ class JobPods:
     def apply(self, change: Delta[PodFacts]) -> tuple[JobKey, ...]:
         """Returns the training jobs to which labels assign the pod, whatever owns it."""
         self.owned.apply(change)
-        named = self._labelled.apply(change)
-        _, before, after = change
-        if _is_rare(before) or _is_rare(after):
-            self.provisional.apply(change)
-            return named + self.bare.apply(change)
-        return named
+        self.provisional.apply(change)
+        return self._labelled.apply(change) + self.bare.apply(change)
 
     def named_by(self, uid: str) -> set[JobKey]:
         """The training jobs to which labels assign the pods of a Job."""
@@ -57,11 +53,6 @@ class JobPods:
             names.add(f"{key.name}-{labels.get(contract.ROLE, '')}")
             if pod.leaving or labels.get(contract.JOB_NAME_LABEL, "") in names:
                 yield pod
-
-
-def _is_rare(pod: PodFacts | None) -> bool:
-    """Whether a pod is provisional or bare, as hardly any is."""
-    return pod is not None and bool(pod.provisional or pod.bare)
 
 
 def _owner(pod: PodFacts) -> tuple[str, ...]:
