@@ -92,7 +92,7 @@ class DeviceIndex:
         for claim in changes.claims:
             self.inventory.apply_claim(claim)
         before = self._view
-        self._extended = self.inventory.kinds.extended()
+        self._extended = self.inventory.groups.kinds.extended()
         names = self._other_names()
         if before is None or names != before.names or changes.slices or changes.classes or touched:
             self._view = self._seen(names)
@@ -144,10 +144,10 @@ class DeviceIndex:
             names=names,
             templates=dict(self._templates),
             claims=dict(self._named),
-            kinds=self.inventory.kinds,
-            within=_within(self.inventory.signatures),
+            kinds=self.inventory.groups.kinds,
+            within=_within(self.inventory.groups.signatures),
             largest=self.inventory.largest() if self._compares() else {},
-            unknown=self.inventory.unknown,
+            unknown=frozenset(self.inventory.groups.unknown),
         )
 
 

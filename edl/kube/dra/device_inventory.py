@@ -48,7 +48,7 @@ class DeviceInventory:
 
     def __init__(self, wanted: Callable[[Shape], Iterable[tuple[str, int]]]) -> None:
         self.wanted = wanted
-        self._groups = DeviceGroups()
+        self.groups = DeviceGroups()
         self._slices: defaultdict[_Pool, dict[str, ResourceSliceFacts]] = defaultdict(dict)
         self._pools: dict[_Pool, dict[DeviceId, PoolDevice]] = {}
         self._local: defaultdict[str, dict[DeviceId, PoolDevice]] = defaultdict(dict)
@@ -73,13 +73,13 @@ class DeviceInventory:
 
     def set_kinds(self, kinds: DeviceKinds) -> None:
         """Sets the kinds to count. Call `settle` afterwards, and after `apply_slice`."""
-        if self._groups.set_kinds(kinds):
+        if self.groups.set_kinds(kinds):
             self._read_again()
 
     def settle(self) -> None:
-        while self._groups.too_various():
+        while self.groups.too_various():
             self._read_again()
-        if self._groups.settle():
+        if self.groups.settle():
             self._stale = None
 
     def apply_slice(self, change: Delta[ResourceSliceFacts]) -> None:
@@ -139,21 +139,6 @@ class DeviceInventory:
         nodes, self._stale = self._stale, set()
         return nodes
 
-    @property
-    def unknown(self) -> frozenset[str]:
-        """Selectors that could not be evaluated for some device."""
-        return frozenset(self._groups.unknown)
-
-    @property
-    def kinds(self) -> DeviceKinds:
-        """The kinds that are counted."""
-        return self._groups.kinds
-
-    @property
-    def signatures(self) -> frozenset[tuple[str, ...]]:
-        """The combinations of resources in which devices count."""
-        return self._groups.signatures
-
     # -- queries ------------------------------------------------------------------------------
 
     def on(self, node: Node) -> NodeDevices:
@@ -186,7 +171,7 @@ class DeviceInventory:
     # -- slices -------------------------------------------------------------------------------
 
     def _read_again(self) -> None:
-        self._groups.clear()
+        self.groups.clear()
         for table in (self._pools, self._local, self._wide):
             table.clear()
         self._stale = None
@@ -205,7 +190,7 @@ class DeviceInventory:
         elif len(current) == current[0].slices:
             for facts in current:
                 self._counters.update(facts.counters)
-            self._pools[pool] = dict(pool_devices(current, self._groups))
+            self._pools[pool] = dict(pool_devices(current, self.groups))
             for device, entry in self._pools[pool].items():
                 self._know(device, entry)
 
@@ -217,7 +202,7 @@ class DeviceInventory:
         self._mark(entry)
 
     def _forget(self, device: DeviceId, entry: PoolDevice) -> None:
-        self._groups.drop(entry.group)
+        self.groups.drop(entry.group)
         for counter, _ in entry.takes:
             self._counters.pop(counter, None)
         if entry.node:

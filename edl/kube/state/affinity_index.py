@@ -19,7 +19,8 @@ class AffinityIndex:
     """
 
     def __init__(self) -> None:
-        self._rules = ConstraintSelectors()
+        self.rules = ConstraintSelectors()
+        """The selectors, in which pods that hold room are counted one by one."""
         self._jobs: SortedMap[JobKey, TrainingJob] = SortedMap()
         self._labelled: set[JobKey] = set()
         """Jobs that have labels as constraints because a selector matches them."""
@@ -34,10 +35,6 @@ class AffinityIndex:
         if self._foreign:
             self._pods.append(change)
 
-    def count_constraints(self, pod: PodFacts, sign: int) -> None:
-        """Adds the constraints of a pod that holds room, or subtracts them if `sign` is -1."""
-        self._rules.count_pod(pod, sign)
-
     def apply_jobs(
         self,
         changes: Sequence[Delta[TrainingJob]],
@@ -51,7 +48,7 @@ class AffinityIndex:
         for change in changes:
             self._count(change)
         self._ours.update(role.uid for one in changes if one.after for role in one.after.roles)
-        if self._rules.renew(demands):
+        if self.rules.renew(demands):
             self._foreign = None
             changes = [*changes, *(Delta(ObjectKey(*job.key), None, job) for job in jobs())]
         for key, _, job in changes:
@@ -61,17 +58,8 @@ class AffinityIndex:
         """All jobs, with constraints (labels) on the shapes that selectors match."""
         return self._jobs.values()
 
-    @property
-    def repelling(self) -> Selectors:
-        """The selectors of anti-affinity, as of the last `apply_jobs`."""
-        return self._rules.repelling
-
-    def set_demands(self, demands: tuple[Demand, ...]) -> None:
-        """Set the demands of the state: their shapes have labels where `repelling` matches them."""
-        self._rules.set_demands(demands)
-
     def _count(self, change: Delta[TrainingJob]) -> None:
-        self._rules.apply_job(change)
+        self.rules.apply_job(change)
         for job, sign in change.signed():
             uids = [role.uid for role in job.roles]
             self._touched.update(uids)
@@ -79,7 +67,7 @@ class AffinityIndex:
                 self._ours.difference_update(uids)
 
     def _label(self, key: JobKey, job: TrainingJob | None) -> None:
-        after = job and _with_labels(job, self._rules.selectors) if self._rules.selectors else job
+        after = job and _with_labels(job, self.rules.selectors) if self.rules.selectors else job
         if after is job:
             self._labelled.discard(key)
         else:
@@ -95,10 +83,10 @@ class AffinityIndex:
 
         `pods`: all pods as additions, if needed; `owned`: the pods of a Job by its uid.
         """
-        if not (self._rules.count_other_pods or self._labelled):
+        if not (self.rules.count_other_pods or self._labelled):
             self._foreign = None
         elif self._foreign is None:
-            self._foreign = ForeignPodIndex(self._rules.selectors, self._ours)
+            self._foreign = ForeignPodIndex(self.rules.selectors, self._ours)
             self._foreign.add_pods(pods())
         else:
             for change in self._pods:

@@ -126,7 +126,7 @@ class ClusterIndex:
         if pod.holds_room:
             self._nodes.count_pod(pod, sign)
             if pod.shape.constraints:
-                self._affinities.count_constraints(pod, sign)
+                self._affinities.rules.count_pod(pod, sign)
             self._usage.count_pod(pod, sign)
 
     def _apply_devices(self, changes: DeviceChanges, *, read: bool) -> None:
@@ -148,15 +148,15 @@ class ClusterIndex:
     ) -> ClusterState:
         """The state. `pods`: all pods as additions, if needed."""
         teams = self._namespace_teams.of(seen.teams)
-        self._jobs.set_teams(teams)
+        self._jobs.pending.set_teams(teams)
         changes = self._jobs.renew()
         for change in changes:
             self._times.apply_job(change)
             self._quotas.apply_job(change)
-        self._affinities.apply_jobs(changes, self._jobs.jobs, self._jobs.demands())
-        self._jobs.set_repelling(self._affinities.repelling)
-        demands = self._jobs.demands()
-        self._affinities.set_demands(demands)
+        self._affinities.apply_jobs(changes, self._jobs.jobs, self._jobs.pending.values())
+        self._jobs.pending.set_repelling(self._affinities.rules.repelling)
+        demands = self._jobs.pending.values()
+        self._affinities.rules.set_demands(demands)
         return ClusterState(
             observed_at=now,
             nodes=self._nodes.values(),

@@ -29,7 +29,7 @@ from edl.kube.state.jobs.training_jobs import (
     staying,
     template_inputs,
 )
-from edl.model import ConflictingJob, Demand, JobKey, Selectors, TrainingJob
+from edl.model import ConflictingJob, JobKey, TrainingJob
 
 _Facts = TypeVar("_Facts")
 _Choice: TypeAlias = Callable[[Sequence[JobFacts]], list[JobFacts]]
@@ -53,7 +53,8 @@ class JobIndex:
             lambda facts: (facts.job,) if facts.request else ()
         )
         """Our ProvisioningRequests, by the uid of their Job."""
-        self._demands = PendingDemands()
+        self.pending = PendingDemands()
+        """Other owners' pending pods."""
         self._stale: set[JobKey] = set()
         self._made: SortedMap[JobKey, TrainingJob] = SortedMap()
         self._made_unplanned: SortedMap[JobKey, TrainingJob] = SortedMap()
@@ -77,9 +78,9 @@ class JobIndex:
         """Update the demands of a Job's pods: pending pods of labelled Jobs do not count."""
         for pod in self.pods_of(uid):
             if pod.asking and uid in self._ours:
-                self._demands.drop(pod)
+                self.pending.drop(pod)
             elif pod.asking:
-                self._demands.add(pod)
+                self.pending.add(pod)
 
     def apply_pod(self, change: Delta[PodFacts]) -> None:
         self._stale.update(self._pods.apply(change))
@@ -88,9 +89,9 @@ class JobIndex:
             if pod and pod.job in self._ours:
                 self._stale.add(self._ours[pod.job])
         if before and before.asking:
-            self._demands.drop(before)
+            self.pending.drop(before)
         if after and after.asking and after.job not in self._ours:
-            self._demands.add(after)
+            self.pending.add(after)
 
     def apply_request(self, change: Delta[CapacityRequestFacts]) -> None:
         self._requests.apply(change)
@@ -99,7 +100,7 @@ class JobIndex:
                 self._stale.add(self._ours[facts.job])
 
     def apply_claims(self, changes: Sequence[Delta[ObjectKey]], *, read: bool) -> None:
-        everything = self._demands.apply_claims(changes, read=read)
+        everything = self.pending.apply_claims(changes, read=read)
         touched = (("PersistentVolumeClaim", change.key) for change in changes)
         self._touch_dependants([ANY_VOLUME] if everything else touched)
 
@@ -133,17 +134,9 @@ class JobIndex:
     def set_devices(self, view: DeviceView | None, changed: set[ObjectKey] | None) -> None:
         """Set the devices. `changed`: claims and templates with a new meaning; None: any."""
         self._devices = view
-        self._demands.set_devices(view)
+        self.pending.set_devices(view)
         touched = (("ResourceClaim", key) for key in changed or ())
         self._touch_dependants([ANY_DEVICE] if changed is None else touched)
-
-    def set_teams(self, teams: Mapping[str, str] | None) -> None:
-        """Set the teams by namespace; None if none are configured."""
-        self._demands.set_teams(teams)
-
-    def set_repelling(self, selectors: Selectors) -> None:
-        """Set the selectors of anti-affinity, by which demands are grouped."""
-        self._demands.set_repelling(selectors)
 
     def renew(self) -> list[Delta[TrainingJob]]:
         """Recompute the training jobs whose objects have changed; returns those that differ."""
@@ -193,7 +186,7 @@ class JobIndex:
             kubexec=key.namespace in scope.kubexec,
             priorities=[scope.priority(job) for job in jobs],
             classes=[runtime_classes.named(job.runtime, scope.runtimes) for job in jobs],
-            missing_claims=self._demands.missing(claim for job in jobs for claim in job.claims),
+            missing_claims=self.pending.missing(claim for job in jobs for claim in job.claims),
             rules=scope.rules.get(key.namespace, NO_RULES),
             devices=self._devices,
             previous_pods=[*self._pods.previous(key, jobs, self._ours)],
@@ -240,10 +233,6 @@ class JobIndex:
 
     def unplanned_jobs(self) -> tuple[TrainingJob, ...]:
         return self._made_unplanned.values()
-
-    def demands(self) -> tuple[Demand, ...]:
-        """Other owners' pending pods."""
-        return self._demands.values()
 
     @property
     def owners(self) -> Mapping[str, JobKey]:

@@ -63,7 +63,7 @@ class Followed:
 
     @property
     def counted(self) -> set[DeviceKind]:
-        return set(self.index.inventory.kinds.asked)
+        return set(self.index.inventory.groups.kinds.asked)
 
     def most(self, kind: DeviceKind) -> int:
         return self.index.inventory.largest().get(resource(kind), 0)
@@ -92,7 +92,7 @@ def test_a_selector_that_is_too_long_is_counted_by_its_class_alone() -> None:
     long = of(" || ".join(serial(number) for number in range(LONGEST_SELECTORS // 20)))
     cluster.ask(template("long", asking(1, *long.selectors)), template("one", asking(1, A100)))
     assert cluster.counted == {of(A100)}
-    assert cluster.index.inventory.kinds.resource(long) == resource(of())
+    assert cluster.index.inventory.groups.kinds.resource(long) == resource(of())
 
 
 def test_what_names_serial_numbers_of_many_devices_is_counted_by_its_class_alone() -> None:
