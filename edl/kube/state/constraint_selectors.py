@@ -9,34 +9,14 @@ from edl.kube.tally import Tally
 from edl.model import Demand, OwnedSelector, PodConstraints, Selectors, TrainingJob
 
 
-class SelectorCounts:
-    """How many constraints of each namespace have each selector."""
-
-    def __init__(self) -> None:
-        self._counts: Tally[OwnedSelector] = Tally()
-        self._distinct: frozenset[OwnedSelector] | None = frozenset()
-
-    def add(self, selector: OwnedSelector, sign: int) -> None:
-        present = selector in self._counts
-        self._counts.add(selector, sign)
-        if (selector in self._counts) != present:
-            self._distinct = None
-
-    @property
-    def distinct(self) -> frozenset[OwnedSelector]:
-        """The distinct selectors; the same object until one is added or removed."""
-        if self._distinct is None:
-            self._distinct = frozenset(self._counts)
-        return self._distinct
-
-
 class ConstraintSelectors:
     """Selectors of training jobs, of demands, and of all pods with required anti-affinity."""
 
     def __init__(self) -> None:
-        self._jobs = SelectorCounts()
-        self._pods = SelectorCounts()
-        self._jobs_repel = SelectorCounts()
+        self._jobs = Tally[OwnedSelector]()
+        """How many constraints of each namespace have each selector."""
+        self._pods = Tally[OwnedSelector]()
+        self._jobs_repel = Tally[OwnedSelector]()
         """Those of training jobs that anti-affinity has; pods count with no others."""
         self._constrained_roles = 0
         self._demands: tuple[Demand, ...] = ()
@@ -78,9 +58,9 @@ class ConstraintSelectors:
         """Makes `selectors` of all that was added; returns whether they have changed."""
         if demands is not self._demands:
             self.set_demands(demands)
-        pods = self._pods.distinct
-        self._repelling.renew(self._jobs_repel.distinct | self._demands_repel, pods)
-        return self._all.renew(self._jobs.distinct | self._of_demands, pods)
+        pods = frozenset(self._pods)
+        self._repelling.renew(self._demands_repel.union(self._jobs_repel), pods)
+        return self._all.renew(self._of_demands.union(self._jobs), pods)
 
     def set_demands(self, demands: tuple[Demand, ...]) -> None:
         """Sets the demands, of which `renew` reads the selectors."""

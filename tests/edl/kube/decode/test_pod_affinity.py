@@ -8,13 +8,11 @@ import pytest
 from edl.kube.decode import job_facts, object_facts
 from edl.kube.decode.pod_affinity import PodIdentity, identity, rules
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.kube.state.constraint_selectors import SelectorCounts
 from edl.model import (
     ClusterState,
     ForeignPods,
     HostPort,
     Labels,
-    OwnedSelector,
     PodAffinityTerm,
     PodConstraints,
     Requirement,
@@ -210,13 +208,3 @@ def test_a_role_selected_by_foreign_anti_affinity_has_constraints() -> None:
     assert [one.constraints.anti_affinity for one in found.foreign_pods] == [
         (PodAffinityTerm("zone", MINE),)
     ]
-
-
-def test_a_selector_counts_until_its_last_constraint_is_gone() -> None:
-    counts = SelectorCounts()
-    mine = OwnedSelector("web", MINE)
-    for sign in (1, 1, -1):
-        counts.add(mine, sign)
-        assert counts.distinct == {mine}
-    counts.add(mine, -1)
-    assert counts.distinct == frozenset()
