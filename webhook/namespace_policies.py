@@ -7,7 +7,6 @@ whatever reviews a client sends.
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from threading import BoundedSemaphore, Lock
 from typing import Final, Protocol
 
@@ -140,21 +139,3 @@ class FetchFailures:
     def add(self, namespace: str, error: ClusterError) -> None:
         with self._lock:
             self._errors[namespace] = (self._monotonic(), error)
-
-
-class PolicyFetch:
-    """Fetches a policy: called on a thread; the loop gets the result afterwards."""
-
-    def __init__(self, fetch: Callable[[], NamespacePolicy]) -> None:
-        self._fetch = fetch
-        self._future: Future[NamespacePolicy] = Future()
-
-    def __call__(self) -> None:
-        try:
-            self._future.set_result(self._fetch())
-        except Exception as error:  # noqa: BLE001 - raised again where it can be answered
-            self._future.set_exception(error)
-
-    def result(self) -> NamespacePolicy:
-        """The policy. Raises what fetching raised."""
-        return self._future.result(timeout=0)

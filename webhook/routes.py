@@ -20,8 +20,8 @@ from webhook.admission_review import BadReview, Review, decode, encode
 from webhook.handler import AdmissionCore, AdmissionDecision, ReviewResult
 from webhook.http.body_budget import MOST_VALUES, values
 from webhook.http.connection_limits import LIMIT
-from webhook.http.deferred_calls import DEFERRED_CALL
-from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch
+from webhook.http.deferred_calls import MAY_WAIT
+from webhook.namespace_policies import NamespacePolicies, NoPolicies
 from webhook.rejection_log import RateLimitedLog
 from webhook.webhook_metrics import WebhookMetrics
 
@@ -80,31 +80,21 @@ def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
     if request.mimetype != _JSON:
         mimetype = request.mimetype or "no content type"
         raise BadReview(f"{mimetype} instead of {_JSON}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    deferred: _Deferred | None = request.environ.get(DEFERRED_CALL)
     started = routes.clock()
-    review = deferred.review if deferred else _decoded()
+    review = _decoded()
     try:
-        policy = deferred.fetch.result() if deferred else _policy(routes, review)
+        policy = _policy(routes, review)
     except EdlError as error:
         result = handler.namespace_unavailable(review, error)
     else:
         if policy is None:
+            request.environ[MAY_WAIT] = True
             return _text("namespace unknown", HTTPStatus.SERVICE_UNAVAILABLE)
         result = handler.handle(review, policy, decide, routes.context)
     answer = encode(review.uid, result.answer)
     routes.metrics.reviewed(request.path, review, result.outcome, routes.clock() - started)
     _tell(review, result)
     return Response(answer, content_type=_JSON)
-
-
-class _Deferred(msgspec.Struct, frozen=True):
-    """A review that waits for its namespace: a deferred call that no longer needs the body."""
-
-    review: Review
-    fetch: PolicyFetch
-
-    def __call__(self) -> None:
-        self.fetch()
 
 
 def _decoded() -> Review:
@@ -117,18 +107,17 @@ def _decoded() -> Review:
 
 
 def _policy(routes: RouteContext, review: Review) -> NamespacePolicy | None:
-    """The namespace's settings.
+    """The namespace's settings; None if it must be fetched first, by a call that may wait.
 
-    None if the namespace must be fetched first, for which a deferred call is left.
+    Raises what fetching raises.
     """
     if review.kind in _WITHOUT_POLICY:
         return SILENT
     policy = routes.policies.known(review.namespace)
     if request.path == ADVISE:
         return policy or SILENT
-    if policy is None:
-        fetch = partial(routes.policies.fetch, review.namespace)
-        request.environ[DEFERRED_CALL] = _Deferred(review, PolicyFetch(fetch))
+    if policy is None and MAY_WAIT in request.environ:
+        return routes.policies.fetch(review.namespace)
     return policy
 
 

@@ -18,7 +18,7 @@ from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
 from tests.webhook import listeners, reviews, wire
 from webhook.http.connection_limits import ConnectionLimits
-from webhook.namespace_policies import NamespacePolicies, NoPolicies, PolicyFetch, WatchedPolicies
+from webhook.namespace_policies import NamespacePolicies, NoPolicies, WatchedPolicies
 from webhook.routes import RouteContext, add_probe_routes, add_review_routes, create_app
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -301,9 +301,3 @@ def test_a_namespace_itself_is_judged_by_its_own_words() -> None:
     )
     assert policies.threads == []
     assert 'kind="Namespace"' in conversation.metrics()
-
-
-def test_a_fetch_keeps_what_it_found_for_the_second_call() -> None:
-    fetch = PolicyFetch(lambda: NamespacePolicy("lab"))
-    fetch()
-    assert fetch.result() == NamespacePolicy("lab")

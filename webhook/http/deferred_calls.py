@@ -1,17 +1,18 @@
-"""Runs calls that the app must wait for on a bounded pool of threads."""
+"""Calls the app on a bounded pool of threads, where it may wait."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 from webhook.http.body_budget import BudgetExceeded
 
-DEFERRED_CALL: Final = "edl.deferred-call"
-"""Environ key of a function to run before the app is called a second time."""
+MAY_WAIT: Final = "edl.may-wait"
+"""Environ key that the app sets if it has to wait: it is called again, on a thread."""
 THREADS: Final = 4
 MOST: Final = 32
 """Deferred calls at a time; each reads a namespace, which takes two seconds at most."""
+_T = TypeVar("_T")
 
 
 class DeferredCalls:
@@ -22,12 +23,12 @@ class DeferredCalls:
         self._running = 0
         self._pool = ThreadPoolExecutor(THREADS, "deferred-call")
 
-    async def run(self, call: Callable[[], object]) -> None:
-        """Runs a call on a thread. Raises BudgetExceeded if too many calls wait."""
+    async def run(self, call: Callable[[], _T]) -> _T:
+        """The result of a call on a thread. Raises BudgetExceeded if too many calls wait."""
         if self._running >= self._most:
             raise BudgetExceeded("too many namespaces are being read; try again")
         self._running += 1
         try:
-            await asyncio.get_running_loop().run_in_executor(self._pool, call)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, call)
         finally:
             self._running -= 1

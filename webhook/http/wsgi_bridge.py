@@ -1,13 +1,14 @@
 """The ASGI app for uvicorn: calls a WSGI app on the event loop once a request is complete.
 
 A review takes a fraction of a millisecond of computation, less than handing it to a thread. The
-loop waits for slow and silent clients; the app never does. If the app itself must wait, it leaves a
-deferred call, which runs on a thread before the app is called again.
+loop waits for slow and silent clients; the app never does. If the app itself must wait, it says so,
+and is called again on a thread.
 """
 
 import io
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -15,7 +16,7 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from webhook.http.body_budget import SMALL, BodyShare, BudgetExceeded, weight
 from webhook.http.connection import STATE, Endpoint, LimitedConnection
-from webhook.http.deferred_calls import DEFERRED_CALL
+from webhook.http.deferred_calls import MAY_WAIT
 
 AsgiScope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
@@ -83,10 +84,9 @@ class WsgiBridge:
 
     async def _response(self, environ: WSGIEnvironment, share: BodyShare) -> WsgiResponse:
         response = call(self._endpoint.app, environ)
-        if DEFERRED_CALL in environ:
-            environ["wsgi.input"].truncate(0)  # the deferred call has what it needs
-            await self._endpoint.deferred.run(environ[DEFERRED_CALL])
-            response = call(self._endpoint.app, environ)
+        if MAY_WAIT in environ:
+            environ["wsgi.input"].seek(0)
+            response = await self._endpoint.deferred.run(partial(call, self._endpoint.app, environ))
         share.grow(len(response.content))
         return response
 

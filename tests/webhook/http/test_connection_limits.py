@@ -23,7 +23,7 @@ from certs.subject_names import local_names, service_names
 from tests.webhook import listeners, reviews, wire
 from tests.webhook.listeners import OpenListener, Streams
 from webhook.http.connection_limits import ConnectionLimits
-from webhook.http.deferred_calls import DEFERRED_CALL
+from webhook.http.deferred_calls import MAY_WAIT
 from webhook.http.listener import AT_ONCE
 
 if TYPE_CHECKING:
@@ -277,13 +277,11 @@ def test_when_it_is_full_the_connection_that_is_silent_longest_ends() -> None:
 def test_a_connection_that_waits_for_its_answer_is_not_the_one_that_ends() -> None:
     begun, may_answer = Event(), Event()
 
-    def answer() -> None:
-        begun.set()
-        may_answer.wait(wire.SECONDS)
-
     def slow(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
-        if DEFERRED_CALL not in environ:
-            environ[DEFERRED_CALL] = answer
+        if MAY_WAIT in environ:
+            begun.set()
+            may_answer.wait(wire.SECONDS)
+        environ[MAY_WAIT] = True
         start("200 OK", [])
         return [b"done"]
 
@@ -383,9 +381,9 @@ def serving(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> ssl.SSL
 
 
 def deferring(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
-    """Leaves a deferred call for the path /later, and answers all else at once."""
-    if environ["PATH_INFO"] == "/later" and DEFERRED_CALL not in environ:
-        environ[DEFERRED_CALL] = lambda: None
+    """Is called again on a thread for the path /later, and answers all else at once."""
+    if environ["PATH_INFO"] == "/later":
+        environ[MAY_WAIT] = True
     start("200 OK", [])
     return [b"done"]
 
