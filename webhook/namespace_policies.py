@@ -7,7 +7,7 @@ whatever reviews a client sends.
 
 import time
 from collections.abc import Callable
-from threading import BoundedSemaphore, Lock
+from threading import Lock
 from typing import Final, Protocol
 
 from edl.errors import ClusterError, Unreachable
@@ -19,13 +19,8 @@ from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
 
 NAMESPACES: Final = ListOptions("Namespace")
-AT_ONCE: Final = 4
-"""Namespaces that are read at the same time."""
 MOST_FAILURES: Final = 64
 _FAILED_SECONDS: Final = 3.0
-_QUEUED_SECONDS: Final = 1.0
-"""Seconds to wait for a turn to read. Reading takes two at most, and the API server waits for
-five."""
 
 
 class NamespacePolicies(Protocol):
@@ -72,7 +67,6 @@ class WatchedPolicies:
         self._store = Store(object_facts.namespace)
         self._informer = Informer(cluster, NAMESPACES, self._store)
         self._quick = quick
-        self._slots = BoundedSemaphore(AT_ONCE)
         self._failures = FetchFailures(monotonic)
 
     def start(self) -> None:
@@ -86,18 +80,10 @@ class WatchedPolicies:
         return item.policy if item else None
 
     def fetch(self, namespace: str) -> NamespacePolicy:
-        """Reads the namespace, unless it has become known meanwhile.
-
-        At most `AT_ONCE` namespaces are read at a time. Raises ClusterError.
-        """
+        """Reads the namespace, unless it has become known meanwhile. Raises ClusterError."""
         if problem := self.problem():
             raise Unreachable(problem)
-        if not self._slots.acquire(timeout=_QUEUED_SECONDS):
-            raise Unreachable("many other namespaces are being read")
-        try:
-            return self.known(namespace) or self._read(namespace)
-        finally:
-            self._slots.release()
+        return self.known(namespace) or self._read(namespace)
 
     def _read(self, namespace: str) -> NamespacePolicy:
         self._failures.check(namespace)

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +12,6 @@ from edl.inject.handlers import Context
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.parsing.namespace_policy import NamespacePolicy
-from edl.writes import Json
 from tests.edl.kube.faults import FaultyCluster
 from tests.fake_cluster.cluster import FakeCluster
 from tests.webhook import listeners, reviews, wire
@@ -141,41 +139,6 @@ def test_names_that_a_sender_makes_up_cost_few_requests(
         late.policies.fetch("new")
     late.seconds += 3.1
     assert late.policies.fetch("new") == NamespacePolicy("new")
-
-
-class Slow(FaultyCluster):
-    """Answers when four have asked; counts how many ask at once."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        self.most = self.now = 0
-        self._lock = threading.Lock()
-        self._four = threading.Barrier(4)
-
-    def get(self, target: ObjectRef) -> Json:
-        with self._lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-        self._four.wait(SECONDS)
-        found = super().get(target)
-        with self._lock:
-            self.now -= 1
-        return found
-
-
-def test_few_namespaces_are_fetched_at_once_and_the_others_wait_their_turn(
-    cluster: FakeCluster,
-) -> None:
-    names = [f"new-{number}" for number in range(8)]
-    for name in names:
-        put(cluster, name, SMALL)
-    slow = Slow(cluster)
-    late = Late(slow)
-    with ThreadPoolExecutor(len(names)) as pool:
-        found = list(pool.map(late.policies.fetch, names))
-    late.policies.stop()
-    assert [policy.largest_max for policy in found] == [4] * 8
-    assert slow.most == 4
 
 
 def test_without_a_cluster_no_namespace_says_anything() -> None:

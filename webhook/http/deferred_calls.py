@@ -10,6 +10,7 @@ from webhook.http.body_budget import BudgetExceeded
 MAY_WAIT: Final = "edl.may-wait"
 """Environ key that the app sets if it has to wait: it is called again, on a thread."""
 THREADS: Final = 4
+"""Namespaces that are read at the same time."""
 MOST: Final = 32
 """Deferred calls at a time; each reads a namespace, which takes two seconds at most."""
 _T = TypeVar("_T")
