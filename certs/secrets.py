@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from certs.bundle import (
-    AUTHORITY_FILES,
     CertificateError,
     Issuer,
     KeyPair,
@@ -53,8 +52,6 @@ WEBHOOK_KINDS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfig
 _CONFIGURATIONS: Final = tuple(ObjectRef(kind, "", CONFIGURATION) for kind in WEBHOOK_KINDS)
 _ATTEMPTS: Final = 8
 """Two writers conflict once or twice; more conflicts have another cause."""
-_FORMER: Final = (*AUTHORITY_FILES, "previous.crt", "previous.key")
-"""Files of a former release, in which the webhook was its own CA, in the Secret of the pair."""
 _T = TypeVar("_T")
 
 
@@ -138,14 +135,12 @@ def ensure(
     return _agreed(cluster, installation, _Choice(issuer, pair))
 
 
-def rotate(
-    cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
-) -> Installed:
+def rotate(cluster: Cluster, installation: Installation, now: datetime) -> Installed:
     """Publishes a new authority; the old one stays trusted, and its certificate is served.
 
     Raises CertificateError if the oldest, whose certificate may be served, would lose its trust.
     """
-    order = CertificateRequest(installation.names, now, lifetimes)
+    order = CertificateRequest(installation.names, now)
 
     def issuer(stored: Issuer | None, believed: bytes) -> Issuer:
         if stored and len(trusted_of(stored.trust, now)) > MOST_PREDECESSORS:
@@ -159,21 +154,19 @@ def rotate(
     return _agreed(cluster, installation, _Choice(issuer, _as_found))
 
 
-def renew(
-    cluster: Cluster, installation: Installation, now: datetime, lifetimes: Lifetimes = LIFETIMES
-) -> Installed:
+def renew(cluster: Cluster, installation: Installation, now: datetime) -> Installed:
     """Replaces the serving pair if every client trusts its authority; otherwise as `ensure`.
 
     While one authority follows another, the leader is about to replace the pair anyway.
     """
-    order = CertificateRequest(installation.names, now, lifetimes)
+    order = CertificateRequest(installation.names, now)
 
     def pair(stored: KeyPair | None, chosen: Installed) -> KeyPair | None:
         authority = chosen.issuer.authority
         signed = stored is not None and is_signed_by(stored.certificate, authority.certificate)
         if chosen.issuer.overlaps and not signed:
             return stored
-        return issue_pair(authority, order.names, now, lifetimes.serving)
+        return issue_pair(authority, order.names, now)
 
     choice = _Choice(lambda stored, believed: renewed(stored, order, believed), pair)
     return _agreed(cluster, installation, choice)
@@ -225,12 +218,8 @@ def _serve(
     secret = _secret(cluster, installation.serving)
     stored = _parsed(secret, pair_from)
     pair = choice.pair(stored, chosen)
-    former = any(name in (secret.get("data") or {}) for name in _FORMER)
-    if former or (pair is not None and pair != stored):
-        # The CA key of a former release is removed as soon as its successor's is stored.
-        files: dict[str, bytes | None] = dict.fromkeys(_FORMER)
-        files |= pair_files(pair) if pair else {}
-        _write(cluster, installation.serving, secret, files)
+    if pair is not None and pair != stored:
+        _write(cluster, installation.serving, secret, pair_files(pair))
     return Installed(chosen.issuer, pair, chosen.absent)
 
 
@@ -253,14 +242,9 @@ def _created(cluster: Cluster, target: ObjectRef) -> Json:
         ) from error
 
 
-def _write(
-    cluster: Cluster, target: ObjectRef, secret: Json, files: Mapping[str, bytes | None]
-) -> None:
-    """Writes files of a Secret; None removes a file."""
-    data = {
-        name: None if content is None else base64.b64encode(content).decode()
-        for name, content in files.items()
-    }
+def _write(cluster: Cluster, target: ObjectRef, secret: Json, files: Mapping[str, bytes]) -> None:
+    """Writes files of a Secret."""
+    data = {name: base64.b64encode(content).decode() for name, content in files.items()}
     version = secret["metadata"]["resourceVersion"]
     cluster.patch(target, {"metadata": {"resourceVersion": version}, "data": data})
 

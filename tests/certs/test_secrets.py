@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from certs.bundle import Bundle, CertificateError, each_certificate, to_files
-from certs.issue import issue
+from certs.bundle import Bundle, CertificateError, each_certificate
 from certs.rotation_steps import (
     MOST_PREDECESSORS,
     CertificateRequest,
@@ -25,7 +24,7 @@ from certs.secrets import (
     secret_target,
     usual,
 )
-from certs.subject_names import local_names, service_names
+from certs.subject_names import service_names
 from certs.verify import is_signed_by, is_trusted
 from edl.errors import Conflict, Forbidden
 from edl.model import ObjectRef
@@ -81,25 +80,6 @@ def test_the_key_that_signs_lies_apart_from_the_pair_that_is_served(cluster: Fak
     ensure(cluster, INSTALLATION, NOW)
     assert data(cluster, AUTHORITY) == {"ca.crt", "ca.key"}
     assert data(cluster, SERVING) == {"tls.crt", "tls.key"}
-
-
-def test_the_key_of_a_webhook_that_was_its_own_authority_is_dropped_and_its_pair_served_on(
-    cluster: FakeCluster,
-) -> None:
-    former = issue(local_names(NAMES), NOW)
-    held = to_files(former) | {"previous.crt": b"x", "previous.key": b"y"}
-    encoded = {name: base64.b64encode(content).decode() for name, content in held.items()}
-    cluster.patch(SERVING, {"data": encoded})
-    for target in (MUTATING, VALIDATING):
-        webhooks = cluster.get(target)["webhooks"]
-        for webhook in webhooks:
-            webhook["clientConfig"]["caBundle"] = encoded["ca.crt"]
-        cluster.patch(target, {"webhooks": webhooks})
-    installed = ensure(cluster, INSTALLATION, NOW)
-    assert data(cluster, SERVING) == {"tls.crt", "tls.key"}
-    assert installed.pair == former.pair
-    assert installed.issuer.authority != former.authority
-    assert trusted(cluster, MUTATING) == {installed.issuer.authority.certificate + former.trust}
 
 
 def test_the_rest_of_a_webhook_stays_as_it_is(cluster: FakeCluster) -> None:

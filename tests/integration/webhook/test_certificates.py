@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from certs.bundle import Bundle, CertificateError, to_files
+from certs.bundle import Bundle, CertificateError
 from certs.issue import issue
 from certs.rotation_steps import CertificateRequest, TrustProgress, is_good
 from certs.secrets import ensure, read_issuer, read_pair, usual
@@ -167,24 +167,6 @@ def test_a_webhook_waits_for_its_certificate_and_survives_the_loss_of_both_secre
     until(lambda: again(webhook, first))
     webhook.wait_until_called()
     assert trusted(webhook) == {kept(webhook).trust}
-
-
-def test_an_installation_whose_webhook_was_its_own_authority_is_taken_over(
-    apart: tuple[Webhook, Callable[[], None]],
-) -> None:
-    """Its key is dropped, what it signed is served until the successor is known to all."""
-    webhook, start_leader = apart
-    former = issue(local_names(NAMES), datetime.now(UTC))
-    api = connect(str(webhook.cluster.kubeconfig))
-    held = {name: base64.b64encode(file).decode() for name, file in to_files(former).items()}
-    api.patch(SERVING, {"data": held})
-    trust(webhook, former.trust)
-    webhook.wait_until_called()
-    start_leader()
-    until(lambda: set(read(webhook.cluster, SERVING)["data"]) == {"tls.crt", "tls.key"})
-    until(lambda: kept(webhook).pair != former.pair)
-    assert kept(webhook).authority != former.authority
-    webhook.wait_until_called()
 
 
 def again(webhook: Webhook, first: Bundle) -> bool:
