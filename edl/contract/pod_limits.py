@@ -28,8 +28,6 @@ MOST_VOLUMES: Final = 256
 ADDED: Final = 16
 """What the webhook may add to each kind: the limits of completed pods and Jobs are so much higher.
 """
-STORED: Final = 8
-"""How many times a limit a stored Job may have, as an earlier release may have accepted it."""
 FREE_OF_COST: Final = 32
 """Rules of a pod that do not count in MOST_OF_ALL."""
 COST_ABROAD: Final = 8
@@ -58,9 +56,9 @@ class PodCount(NamedTuple):
     of_all: bool = False
 
 
-def excess(labels: object, spec: object, added: int = 0, times: int = 1) -> Iterator[PodCount]:
+def excess(labels: object, spec: object, added: int = 0) -> Iterator[PodCount]:
     """Each kind of which a pod with these labels and this spec has more than its limit."""
-    return (one for one in _counts(labels, _map(spec)) if one.number > one.most * times + added)
+    return (one for one in _counts(labels, _map(spec)) if one.number > one.most + added)
 
 
 def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:

@@ -117,8 +117,8 @@ class ManifestReader:
     def check_limits(self) -> None:
         """Finds each kind of which the pod has more than plans follow."""
         labels, above = (self.labels, "") if self.is_pod else (self.pod_labels, "spec.template.")
-        above_limit = (pod_limits.ADDED, pod_limits.STORED) if self.created else ()
-        for count in pod_limits.excess(labels, self.pod, *above_limit):
+        added = pod_limits.ADDED if self.created else 0
+        for count in pod_limits.excess(labels, self.pod, added):
             self.found(
                 f"{above}{count.path}", f"{count.number} {count.kind}", f"at most {count.most}"
             )

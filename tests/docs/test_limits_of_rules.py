@@ -29,10 +29,6 @@ def test_a_limit_stands_in_the_row_of_its_field(field: str, limits: tuple[int, .
     assert [f"{one:,}" for one in limits if f"{one:,}" not in row.split("|")[2]] == []
 
 
-def test_the_limit_of_stored_jobs_is_stated() -> None:
-    assert f"with up to {pod_limits.STORED} times as many" in " ".join(ROWS)
-
-
 def test_the_limit_of_all_pending_pods_is_stated() -> None:
     text = " ".join(ROWS)
     assert f"may have {pod_limits.MOST_OF_ALL:,} rules" in text

@@ -16,7 +16,7 @@ from edl.contract.manifest_parts import (
 from edl.errors import Denied, Finding, findings_of, refuse
 from edl.frameworks import is_ranked
 from edl.inject import namespace_limits, owned_annotations, pauses, peer_counts
-from edl.inject.pods import gpus, rule_growth, scheduling_gates
+from edl.inject.pods import gpus, scheduling_gates
 from edl.inject.pods.pod_failure_policy import is_our_limit
 from edl.inject.updates.suspend_warnings import stays_suspended, suspended
 from edl.model import Code
@@ -108,22 +108,18 @@ def check(new: Json, old: Json, policy: NamespacePolicy) -> None:
     Nor may a Job grow above its namespace's limits. A finding that the old object has already is
     not an error: otherwise it could no longer be edited.
     """
-    more_rules = rule_growth.findings(new, old)
     try:
         spec = parse(new)
     except Denied as denied:
         before = findings_of(parse, old)
-        findings = [finding for finding in denied.findings if finding not in before]
-        refuse([*findings, *more_rules])
+        refuse([finding for finding in denied.findings if finding not in before])
         return
     most = whole(annotations(old).get(contract.INJECTED_MAX, ""))
     if most is not None and spec.scaling.max > most and is_ranked(old):
         path = f"metadata.labels[{contract.MAX}]"
         allowed = f"at most {most}: its pods were completed for that many; recreate it for more"
         raise Denied([Finding(path, f"{spec.scaling.max}", allowed)])
-    refuse(
-        [*more_rules, *_too_low(new, old, spec), *namespace_limits.outgrown(new, old, spec, policy)]
-    )
+    refuse([*_too_low(new, old, spec), *namespace_limits.outgrown(new, old, spec, policy)])
 
 
 def _too_low(new: Json, old: Json, spec: JobSpec) -> list[Finding]:

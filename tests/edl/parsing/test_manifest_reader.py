@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from edl.contract import pod_limits
-from edl.errors import Finding, findings_of
+from edl.errors import Finding
 from edl.parsing.parser import parse
 from edl.parsing.yaml_values import misread
 from edl.spec.job_spec import Gpu
@@ -180,17 +180,3 @@ def test_what_the_webhook_adds_to_a_template_does_not_count() -> None:
     parse(created(labelled(pod_limits.MOST_LABELS)))
     (found,) = findings(labelled(pod_limits.MOST_LABELS + 1))
     assert found.path == "spec.template.metadata.labels"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_stored_job_with_more_than_is_accepted_today_is_read_within_bounds(kind: Kind) -> None:
-    """An earlier release accepted it, and its pods may run."""
-    stored = created(elastic())
-
-    def read(count: int) -> tuple[Finding, ...]:
-        return findings_of(parse, changed(stored, "spec template spec", kind.spec(count)))
-
-    path = f"spec.template.{kind.path}"
-    assert path not in {finding.path for finding in read(3 * kind.most)}
-    most = pod_limits.STORED * kind.most + pod_limits.ADDED
-    assert Finding(path, f"{most + 2} {kind.name}", f"at most {kind.most}") in read(most + 2)
