@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from edl import contract
-from edl.contract.manifest_parts import has_our_prefix
+from edl.contract.manifest_parts import has_our_prefix, mapping
 from edl.errors import Denied, Finding
 from edl.parsing.yaml_values import misread
 from edl.writes import Json
@@ -136,9 +136,8 @@ def check(manifest: Json) -> None:
 
 def is_labelled(manifest: Json | None) -> bool:
     """Whether the manifest carries `edl.dev/framework`, whatever the types of its other fields."""
-    metadata = (manifest or {}).get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and contract.FRAMEWORK in labels
+    metadata = mapping((manifest or {}).get("metadata"))
+    return contract.FRAMEWORK in mapping(metadata.get("labels"))
 
 
 def _misfits(path: str, value: Any, shape: _Shape) -> Iterator[Finding]:  # noqa: ANN401 - JSON

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from edl import contract
+from edl.contract.manifest_parts import mapping
 from edl.convert import template_schema
 from edl.convert.diagnostics import FieldPath, Remark
 from edl.convert.parts import other_schedulers
@@ -95,7 +96,7 @@ def read(document: Fields, interpreted: Sequence[str] = ()) -> SourceMetadata:
 
 def _end(status: Any) -> str:  # noqa: ANN401 - JSON
     """The status word by which the old object ended; empty if it has not ended."""
-    entries = status if isinstance(status, dict) else {}
+    entries = mapping(status)
     conditions = entries.get("conditions")
     states = [entries.get("phase"), entries.get("state"), entries.get("launcherStatus")]
     states += [

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from edl import contract
+from edl.contract.manifest_parts import mapping
 from edl.convert.diagnostics import FieldPath, Remark
 from edl.writes import Json
 
@@ -78,7 +79,7 @@ class OtherSetting(NamedTuple):
 def of_template(template: Any, place: FieldPath = ()) -> Iterator[OtherSetting]:  # noqa: ANN401 - JSON
     """Settings of a pod or a pod template, which may be malformed; `place` is its path."""
     yield from of_metadata(template, place)
-    scheduler = _object(_object(template).get("spec")).get("schedulerName")
+    scheduler = mapping(mapping(template).get("spec")).get("schedulerName")
     if isinstance(scheduler, str) and scheduler in SCHEDULERS:
         what = f'"{scheduler}" has queues of its own'
         remark = Remark(
@@ -90,7 +91,7 @@ def of_template(template: Any, place: FieldPath = ()) -> Iterator[OtherSetting]:
 def of_metadata(part: Any, place: FieldPath = ()) -> Iterator[OtherSetting]:  # noqa: ANN401 - JSON
     """Settings among the labels and annotations of an object or template."""
     for kind in ("labels", "annotations"):
-        texts = _object(_object(_object(part).get("metadata")).get(kind))
+        texts = mapping(mapping(mapping(part).get("metadata")).get(kind))
         for name in texts:
             if setting := _SETTINGS.get(name):
                 instead = _instead(setting, texts[name])
@@ -100,19 +101,15 @@ def of_metadata(part: Any, place: FieldPath = ()) -> Iterator[OtherSetting]:  # 
 
 def of_workload(manifest: Json) -> Iterator[Remark]:
     """Remarks on a Job, a CronJob or a pod, which may be malformed."""
-    job: Json = manifest
+    job: Mapping[str, Any] = manifest
     place: FieldPath = ()
     if manifest.get("kind") == "CronJob":
         place = ("spec", "jobTemplate")
-        job = _object(_object(manifest.get("spec")).get("jobTemplate"))
+        job = mapping(mapping(manifest.get("spec")).get("jobTemplate"))
         yield from (setting.remark for setting in of_metadata(manifest))
     if manifest.get("kind") == "Pod":
         yield from (setting.remark for setting in of_template(manifest))
         return
     yield from (setting.remark for setting in of_metadata(job, place))
-    pods = _object(job.get("spec")).get("template")
+    pods = mapping(job.get("spec")).get("template")
     yield from (setting.remark for setting in of_template(pods, (*place, "spec", "template")))
-
-
-def _object(value: Any) -> Json:  # noqa: ANN401 - JSON
-    return value if isinstance(value, dict) else {}

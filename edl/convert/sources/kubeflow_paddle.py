@@ -9,6 +9,7 @@ pkg/controller.v1/paddlepaddle.
 from collections.abc import Sequence
 from typing import Final
 
+from edl.contract.manifest_parts import mapping
 from edl.convert import training_manifest
 from edl.convert.parts import (
     object_metadata,
@@ -69,9 +70,8 @@ def _with_operator_env(replica: Replica) -> Replica:
 
 
 def _has_workers_alone(document: Json) -> bool:
-    spec = document.get("spec")
-    specs = spec.get("paddleReplicaSpecs") if isinstance(spec, dict) else None
-    return "master" not in map(str.lower, specs if isinstance(specs, dict) else ())
+    specs = mapping(mapping(document.get("spec")).get("paddleReplicaSpecs"))
+    return "master" not in map(str.lower, specs)
 
 
 SOURCE: Final = SourceKind(

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import contract
+from edl.contract.manifest_parts import mapping
 from edl.convert import template_schema, training_manifest
 from edl.convert.parts import (
     gpu_share_labels,
@@ -73,12 +74,10 @@ def _metadata(document: Fields, affinities: Sequence[str] = ()) -> SourceMetadat
 
 def is_sharing(document: Json) -> bool:
     """Whether it is a user's own pod with 2.0's labels; pods with an owner are not converted."""
-    given = document.get("metadata")
-    meta = given if isinstance(given, dict) else {}
-    labels = meta.get("labels")
-    names = labels if isinstance(labels, dict) else {}
-    ours = contract.FRAMEWORK in names or meta.get("ownerReferences")
-    return any(map(_is_two, names)) and not ours
+    meta = mapping(document.get("metadata"))
+    labels = mapping(meta.get("labels"))
+    ours = contract.FRAMEWORK in labels or meta.get("ownerReferences")
+    return any(map(_is_two, labels)) and not ours
 
 
 def _is_two(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from edl import contract
+from edl.contract.manifest_parts import mapping
 from edl.convert.diagnostics import Remark
 from edl.convert.parts import other_schedulers
 from edl.writes import Json
@@ -78,12 +79,10 @@ def queued_elsewhere(group: str, document: Json) -> Iterator[Remark]:
     kind = str(document.get("kind"))
     if (group, kind) not in _QUEUED:
         return
-    metadata = document.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    names = labels if isinstance(labels, dict) else {}
-    if contract.KUEUE_QUEUE in names:
+    labels = mapping(mapping(document.get("metadata")).get("labels"))
+    if contract.KUEUE_QUEUE in labels:
         what = f"{kind} stays in Kueue's queue: left as it is"
-        adding = "" if contract.FRAMEWORK in names else f" and add {contract.FRAMEWORK}"
+        adding = "" if contract.FRAMEWORK in labels else f" and add {contract.FRAMEWORK}"
         instead = f"for kubectl-edl, remove this label{adding}"
         yield Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)
     for remark in other_schedulers.of_workload(document):
