@@ -285,7 +285,7 @@ def _update(request: AdmissionRequest, old: Json, *, trusted: bool) -> Admission
     deferred = ttl_after_finished.defer_ttl(manifest, old)
     restored, warnings = update_policy.restore(deferred, old, request.user)
     update_policy.check(restored, old, request.policy)
-    back = restored_fields.warnings(manifest, old, restored)
+    back = restored_fields.warnings(manifest, old)
     lost = unknown_keys.warnings(manifest, old)
     late = (*topology_warnings.late(restored, old), *stale_env_warnings.warnings(restored, old))
     return AdmissionVerdict(restored, (*warnings, *back, *lost, *late))

@@ -34,7 +34,6 @@ _META: Final[_Shape] = {
     "labels": _LABELS,
     "annotations": _TEXTS,
     "finalizers": [str],
-    "managedFields": [{"fieldsV1": _MAP}],
     "ownerReferences": [dict.fromkeys(("apiVersion", "kind", "name"), str)],
 }
 _CONTAINER: Final[_Shape] = {

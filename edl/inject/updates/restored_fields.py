@@ -8,15 +8,14 @@ from edl.frameworks import FRAMEWORKS, is_ranked
 from edl.frameworks.base import RoleKind
 from edl.inject.updates.update_policy import WRITTEN_OUT
 from edl.parsing.yaml_values import whole
-from edl.spec.job_spec import RETRIES
 from edl.writes import Json
 
 _SIZES: Final = ("parallelism", "completions")
 
 
-def warnings(new: Json, old: Json, restored: Json) -> tuple[str, ...]:
-    """A sentence for each field whose old value `update_policy.restore` has restored."""
-    return (*_sizes(new, old), *_retries(new, old, restored), *_labels(new, old))
+def warnings(new: Json, old: Json) -> tuple[str, ...]:
+    """A sentence for each size and label whose old value `update_policy.restore` has restored."""
+    return (*_sizes(new, old), *_labels(new, old))
 
 
 def _sizes(new: Json, old: Json) -> tuple[str, ...]:
@@ -32,37 +31,6 @@ def _sizes(new: Json, old: Json) -> tuple[str, ...]:
         f"spec.{name} stays {before[name]}: {_way_out(old, [name], after.get(name))}"
         for name in changed
     )
-
-
-def _retries(new: Json, old: Json, restored: Json) -> tuple[str, ...]:
-    """A warning for the API's default: it may have been written, or come for a field left out.
-
-    No client wrote it if kubectl took the Job over from client-side apply: it drops the fields that
-    the file does not have, so that the completion mode goes as well, or no manager is left.
-    """
-    before, asked, stored = (job.get("spec") or {} for job in (old, new, restored))
-    retries, given = stored.get("backoffLimit"), asked.get("backoffLimit")
-    taken_over = asked.get("completionMode") != stored.get("completionMode")
-    if given == retries or retries != before.get("backoffLimit") or taken_over or _is_unowned(new):
-        return ()
-    why = f"{given} is Kubernetes' default, so it counts as not set"
-    way_out = "leave it out of the file, or write another number to set your own limit"
-    return (f"spec.backoffLimit stays {retries}{_origin(retries, old)}: {why}; {way_out}",)
-
-
-def _is_unowned(job: Json) -> bool:
-    """Whether the Job has field managers, and `spec.backoffLimit` belongs to none of them."""
-    managers = metadata(job).get("managedFields") or []
-    fields = [(manager.get("fieldsV1") or {}).get("f:spec") for manager in managers]
-    return bool(managers) and not any(
-        isinstance(owned, dict) and "f:backoffLimit" in owned for owned in fields
-    )
-
-
-def _origin(limit: int | None, old: Json) -> str:
-    """Where the webhook's limit comes from."""
-    most = whole(annotations(old).get(contract.INJECTED_MAX, "")) or 0
-    return f", {RETRIES} for each of up to {most} replicas" if limit == RETRIES * most > 0 else ""
 
 
 def _labels(new: Json, old: Json) -> tuple[str, ...]:

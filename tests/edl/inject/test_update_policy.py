@@ -273,37 +273,12 @@ def test_a_replacement_policy_that_the_failure_policy_excludes_stays_out() -> No
     assert update(simple, chosen).manifest == simple
 
 
-@pytest.mark.parametrize(
-    ("notes", "retries"),
-    [({}, "24, 6 for each of up to 4 replicas"), ({"restart": "Never"}, "0")],
-)
-def test_retries_that_are_the_default_are_not_dropped_in_silence(
-    notes: dict[str, str], retries: str
-) -> None:
+@pytest.mark.parametrize("notes", [{}, {"restart": "Never"}])
+def test_retries_that_are_the_default_count_as_not_set(notes: dict[str, str]) -> None:
     old = created(job(framework="pytorch", max="4", annotations=notes))
     verdict = update(changed(old, "spec backoffLimit", 6), old)
     assert verdict.manifest["spec"]["backoffLimit"] == old["spec"]["backoffLimit"]
-    why = "6 is Kubernetes' default, so it counts as not set"
-    way_out = "leave it out of the file, or write another number to set your own limit"
-    assert verdict.warnings == (f"spec.backoffLimit stays {retries}: {why}; {way_out}",)
-
-
-@pytest.mark.parametrize(
-    ("owned", "warns"), [({"f:completions": {}}, False), ({"f:backoffLimit": {}}, True)]
-)
-def test_retries_that_no_field_manager_wrote_are_the_default_of_a_field_left_out(
-    owned: Json, *, warns: bool
-) -> None:
-    """A server-side apply that takes over a Job whose file has a completion mode drops no other."""
-    old = created(job(framework="none", max="4", spec={"completions": 8}))
-    new = changed(old, "spec backoffLimit", 6)
-    managers = [
-        {"manager": "kubectl-last-applied", "operation": "Apply", "fieldsV1": {"f:metadata": {}}},
-        {"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": owned}},
-    ]
-    verdict = update(changed(new, "metadata managedFields", managers), old)
-    assert verdict.manifest["spec"]["backoffLimit"] == old["spec"]["backoffLimit"]
-    assert bool(verdict.warnings) is warns
+    assert verdict.warnings == ()
 
 
 @pytest.mark.parametrize(("limit", "stored"), [(27, 27), (28, 6)])
