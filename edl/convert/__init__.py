@@ -13,7 +13,7 @@ from edl.contract.manifest_parts import annotations, is_paused, labels, metadata
 from edl.convert.diagnostics import Malformed, Remark, refusals
 from edl.convert.parts import hostname_hints
 from edl.convert.queues.queue_conversion import unread_version
-from edl.convert.source_kind import Converted, SourceKind
+from edl.convert.source_kind import ApiKind, Converted, SourceKind, api_of, unknown_version
 from edl.convert.sources import (
     et_operator_job,
     kubeflow_paddle,
@@ -54,34 +54,24 @@ def convert(document: Json, priority_classes: Collection[str] = ()) -> Converted
     `priority_classes` are known to exist where the Jobs will be applied. Raises Malformed with
     every reason for which it cannot be converted.
     """
-    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
-    kind = str(document.get("kind"))
-    source = _source_of((group, kind), document)
+    api, version = api_of(document)
+    source = _source_of(api, document)
     if source and version in source.versions:
         return _read(source, document, priority_classes)
     if not version:
-        remark = _unversioned(kind)
+        remark = _unversioned(api[1])
+    elif source:
+        remark = unknown_version(api, version, source.versions)
     else:
-        remark = _unknown(source, group, version) if source else _unread(document)
+        remark = unread_version(api, version) or unsupported_kinds.remark(*api)
     if remark:
         return Converted((document,), dropped=(remark,))
-    notes = tuple(unsupported_kinds.queued_elsewhere(group, document))
+    notes = tuple(unsupported_kinds.queued_elsewhere(api, document))
     return Converted((document,), notes=notes) if notes else None
 
 
-def _unread(document: Json) -> Remark | None:
-    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
-    return unread_version(document) or unsupported_kinds.remark(group, str(document.get("kind")))
-
-
-def _source_of(api: tuple[str, str], document: Json) -> SourceKind | None:
+def _source_of(api: ApiKind, document: Json) -> SourceKind | None:
     return next((one for one in SOURCES if api in one.apis and one.fits(document)), None)
-
-
-def _unknown(source: SourceKind, group: str, version: str) -> Remark:
-    versions = ", ".join(f"{group}/{name}" for name in source.versions)
-    what = f"unknown version {version}: left as it is"
-    return Remark(("apiVersion",), what, f"known: {versions}")
 
 
 def _unversioned(kind: str) -> Remark | None:

@@ -1,12 +1,28 @@
-"""`SourceKind`, which reads one kind of document, and `Converted`, its result. Values only."""
+"""`SourceKind`, which reads one kind of document, and `Converted`, its result."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
 from edl.convert.diagnostics import Remark
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
+
+ApiKind: TypeAlias = tuple[str, str]
+"""(API group, kind)."""
+
+
+def api_of(document: Json) -> tuple[ApiKind, str]:
+    """The API kind and the version of a document, which may be malformed."""
+    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
+    return (group, str(document.get("kind"))), version
+
+
+def unknown_version(api: ApiKind, version: str, versions: Sequence[str]) -> Remark:
+    names = ", ".join(f"{api[0]}/{name}" for name in versions)
+    what = f"unknown version {version[:63]}: left as it is"
+    return Remark(("apiVersion",), what, f"known: {names}")
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -23,12 +39,12 @@ class Converted(msgspec.Struct, frozen=True):
 class SourceKind(msgspec.Struct, frozen=True):
     """One source kind: the API names under which it occurs, and its reader.
 
-    `apis` are pairs of API group and kind, `versions` the known versions of the group. `read` takes
-    each field that it carries; a field that it does not take is reported as dropped. `fits` decides
-    by the content if the kind alone is ambiguous.
+    `versions` are the known versions of the API groups. `read` takes each field that it carries; a
+    field that it does not take is reported as dropped. `fits` decides by the content if the kind
+    alone is ambiguous.
     """
 
-    apis: tuple[tuple[str, str], ...]
+    apis: tuple[ApiKind, ...]
     versions: tuple[str, ...]
     read: Callable[[Fields], Sequence[Json]]
     fits: Callable[[Json], bool] = lambda _: True

@@ -24,6 +24,7 @@ from edl.convert.queues.queue_facts import (
 from edl.convert.queues.team_capacity import capacities, report_islands
 from edl.convert.queues.team_namespaces import TeamNamespaces, namespaces_of
 from edl.convert.queues.team_parents import named_teams, report_circles, with_named_cohorts
+from edl.convert.source_kind import ApiKind, api_of, unknown_version
 from edl.convert.tracked_object import ConversionReport, Fields
 from edl.errors import Denied, Finding, Findings, findings_of
 from edl.model import Reclaim, Team, Teams
@@ -36,14 +37,14 @@ from edl.writes import Json
 _KUEUE: Final = "kueue.x-k8s.io"
 _KAI: Final = "scheduling.run.ai"
 _KUEUE_VERSIONS: Final = ("v1beta1", "v1beta2")
-_READ: Final[Mapping[tuple[str, str], Callable[[Fields], QueueFacts | NamespaceClaim | None]]] = {
+_READ: Final[Mapping[ApiKind, Callable[[Fields], QueueFacts | NamespaceClaim | None]]] = {
     (_KUEUE, CLUSTER_QUEUE): kueue_queues.read_cluster_queue,
     (_KUEUE, COHORT): kueue_queues.read_cohort,
     (_KUEUE, LOCAL_QUEUE): kueue_queues.read_local_queue,
     (_KUEUE, FLAVOR): kueue_queues.read_flavor,
     (_KAI, QUEUE): kai_queues.read_queue,
 }
-_VERSIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+_VERSIONS: Final[Mapping[ApiKind, tuple[str, ...]]] = {
     **dict.fromkeys(_READ, _KUEUE_VERSIONS),
     (_KUEUE, COHORT): ("v1alpha1", *_KUEUE_VERSIONS),
     (_KAI, QUEUE): ("v2",),
@@ -59,23 +60,15 @@ class ConvertedQueues(msgspec.Struct, frozen=True):
 
 def is_queue(document: Json) -> bool:
     """Whether this module converts the document."""
-    api, version = _api(document)
+    api, version = api_of(document)
     return version in _VERSIONS.get(api, ())
 
 
-def unread_version(document: Json) -> Remark | None:
+def unread_version(api: ApiKind, version: str) -> Remark | None:
     """The remark on a queue of an unknown API version; None for other documents."""
-    api, version = _api(document)
     if api not in _VERSIONS or version in _VERSIONS[api]:
         return None
-    versions = ", ".join(f"{api[0]}/{name}" for name in _VERSIONS[api])
-    what = f"unknown version {version[:63]}: left as it is"
-    return Remark(("apiVersion",), what, f"known: {versions}")
-
-
-def _api(document: Json) -> tuple[tuple[str, str], str]:
-    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
-    return (group, str(document.get("kind"))), version
+    return unknown_version(api, version, _VERSIONS[api])
 
 
 def teams_of_queues(documents: Sequence[Json], system_namespace: str) -> ConvertedQueues:
@@ -87,7 +80,7 @@ def teams_of_queues(documents: Sequence[Json], system_namespace: str) -> Convert
     queues: list[QueueFacts] = []
     claims: list[NamespaceClaim] = []
     for document, report in zip(documents, reports, strict=True):
-        facts = _READ[_api(document)[0]](Fields(document, (), report))
+        facts = _READ[api_of(document)[0]](Fields(document, (), report))
         if isinstance(facts, QueueFacts):
             queues.append(facts)
         elif facts:

@@ -10,10 +10,11 @@ from edl import contract
 from edl.contract.manifest_parts import mapping
 from edl.convert.diagnostics import Remark
 from edl.convert.parts import other_schedulers
+from edl.convert.source_kind import ApiKind, api_of
 from edl.writes import Json
 
 _NO_FRAMEWORK: Final = "has no framework here"
-_UNREAD: Final[Mapping[tuple[str, str], str]] = {
+_UNREAD: Final[Mapping[ApiKind, str]] = {
     ("kubeflow.org", "XGBoostJob"): _NO_FRAMEWORK,
     ("kubeflow.org", "JAXJob"): _NO_FRAMEWORK,
     ("kubeflow.org", "ChainerJob"): _NO_FRAMEWORK,
@@ -68,20 +69,19 @@ def remark(group: str, kind: str) -> Remark | None:
 
 def unread_resource(document: Json) -> Remark | None:
     """The remark on a custom resource; None for kinds of Kubernetes, which need no conversion."""
-    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
+    (group, kind), _ = api_of(document)
     if "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN:
         return None
-    return Remark(("kind",), f"{document.get('kind')} of {group} is not converted: left as it is")
+    return Remark(("kind",), f"{kind} of {group} is not converted: left as it is")
 
 
-def queued_elsewhere(group: str, document: Json) -> Iterator[Remark]:
+def queued_elsewhere(api: ApiKind, document: Json) -> Iterator[Remark]:
     """Notes on a workload that stays in the queues of Kueue or of another scheduler."""
-    kind = str(document.get("kind"))
-    if (group, kind) not in _QUEUED:
+    if api not in _QUEUED:
         return
     labels = mapping(mapping(document.get("metadata")).get("labels"))
     if contract.KUEUE_QUEUE in labels:
-        what = f"{kind} stays in Kueue's queue: left as it is"
+        what = f"{api[1]} stays in Kueue's queue: left as it is"
         adding = "" if contract.FRAMEWORK in labels else f" and add {contract.FRAMEWORK}"
         instead = f"for kubectl-edl, remove this label{adding}"
         yield Remark(("metadata", "labels", contract.KUEUE_QUEUE), what, instead)

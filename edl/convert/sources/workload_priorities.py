@@ -11,7 +11,7 @@ from edl import contract
 from edl.contract.manifest_parts import labels, with_metadata
 from edl.convert.diagnostics import Remark
 from edl.convert.parts import object_metadata, pod_templates
-from edl.convert.source_kind import SourceKind
+from edl.convert.source_kind import SourceKind, api_of
 from edl.convert.tracked_object import Fields
 from edl.writes import Json
 
@@ -48,14 +48,9 @@ SOURCE: Final = SourceKind(
 
 def classes(documents: Iterable[Json]) -> frozenset[str]:
     """Names of the PriorityClasses that documents are or become."""
-    parts = (document.get("metadata") for document in documents if _api(document) in _CLASSES)
+    parts = (document.get("metadata") for document in documents if api_of(document)[0] in _CLASSES)
     names = (part.get("name") for part in parts if isinstance(part, dict))
     return frozenset(name for name in names if isinstance(name, str))
-
-
-def _api(document: Json) -> tuple[str, str]:
-    group, _, _ = str(document.get("apiVersion") or "").rpartition("/")
-    return group, str(document.get("kind"))
 
 
 def moved(
