@@ -1,16 +1,12 @@
 """Warnings about changes that an update asked for and did not get, with the command to use."""
 
-from typing import Final
-
 from edl import contract
 from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
 from edl.frameworks import FRAMEWORKS, is_ranked
 from edl.frameworks.base import RoleKind
-from edl.inject.updates.update_policy import WRITTEN_OUT
+from edl.inject.updates.update_policy import SIZES, WRITTEN_OUT, name_of
 from edl.parsing.yaml_values import whole
 from edl.writes import Json
-
-_SIZES: Final = ("parallelism", "completions")
 
 
 def warnings(new: Json, old: Json) -> tuple[str, ...]:
@@ -20,7 +16,7 @@ def warnings(new: Json, old: Json) -> tuple[str, ...]:
 
 def _sizes(new: Json, old: Json) -> tuple[str, ...]:
     before, after = old.get("spec") or {}, new.get("spec") or {}
-    changed = [name for name in _SIZES if name in before and after.get(name) != before[name]]
+    changed = [name for name in SIZES if name in before and after.get(name) != before[name]]
     sizes = {(before[name], after.get(name)) for name in changed}
     if len(sizes) == 1:  # both fields have the same old and the same new value
         ((was, wanted),) = sizes
@@ -41,7 +37,7 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
     """
     if contract.INJECTED_MAX not in annotations(new):
         return ()
-    job = f"{_named(old)[1]}{namespace_option(old)}"
+    job = f"{name_of(old)}{namespace_option(old)}"
     ways = {
         name: f"kubectl edl scale {job} --{flag} N{_which(old)} changes it, "
         for name, flag in ((contract.MIN, "min"), (contract.MAX, "max"))
@@ -63,24 +59,18 @@ def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     least, most = (whole(labels(old).get(name, "")) for name in (contract.MIN, contract.MAX))
     within = wanted and (least or 1) <= wanted <= (most or wanted)
     size = wanted if within else "N"  # a field left out of the file is asked for as 1
-    job = f"{_named(old)[1]}{namespace_option(old)}"
+    job = f"{name_of(old)}{namespace_option(old)}"
     manual = f"kubectl edl scale {job} {size}{_which(old)} sets a manual size"
     return f"kubectl-edl sets the size of this Job; {manual}"
 
 
 def _which(manifest: Json) -> str:
     """The `--role` option, if the training job has several roles."""
-    name, job = _named(manifest)
-    return f" --role {_role(manifest)[0]}" if name != job else ""
+    alone = metadata(manifest).get("name", "") == name_of(manifest)
+    return "" if alone else f" --role {_role(manifest)[0]}"
 
 
 def _role(manifest: Json) -> tuple[str, RoleKind | None]:
     framework = FRAMEWORKS.get(labels(manifest).get(contract.FRAMEWORK, ""))
     role = labels(manifest).get(contract.ROLE) or (framework.worker if framework else "")
     return role, framework.kinds.get(role) if framework else None
-
-
-def _named(manifest: Json) -> tuple[str, str]:
-    """The name of the Job itself, and that of its training job."""
-    name = metadata(manifest).get("name", "")
-    return name, labels(manifest).get(contract.JOB) or name

@@ -29,7 +29,7 @@ from edl.writes import Json
 
 WRITTEN_OUT: Final = (contract.JOB, contract.ROLE, contract.MIN, contract.MAX)
 """Labels that the webhook fills in: a user's file need not contain them."""
-_SIZES: Final = ("parallelism", "completions")
+SIZES: Final = ("parallelism", "completions")
 _OUTCOME: Final = (contract.REASON, contract.MESSAGE)
 
 
@@ -49,7 +49,7 @@ def restore(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]
         restored = annotated(restored, {contract.PAUSED_BY: user})
     warnings = [*owned_annotations.forgery_warnings(new, restored | {"spec": spec})]
     old_spec = old.get("spec") or {}
-    sizes = {name: old_spec[name] for name in _SIZES if name in old_spec}
+    sizes = {name: old_spec[name] for name in SIZES if name in old_spec}
     if spec.get("suspend") and not old_spec.get("suspend"):
         restored = pauses.paused(restored, user)
         warnings.append(suspended(old, name_of(old)))
