@@ -93,11 +93,6 @@ def test_every_start_tells_its_own_size(workers: int) -> None:
     assert [len(cluster["worker"]) for cluster in clusters] == [workers] * 3
 
 
-def test_workers_have_an_id_and_servers_have_none() -> None:
-    assert started("worker", 3, index=2)["DMLC_WORKER_ID"] == "2"
-    assert "DMLC_SERVER_ID" not in started("server", 3)
-
-
 def test_a_start_is_written_where_the_pods_read_it() -> None:
     roles = [
         trainings.role("scheduler", suspended=True, port=9091),
@@ -121,11 +116,6 @@ def test_another_port_is_everybodys() -> None:
     assert found["DMLC_PS_ROOT_PORT"] == "9999"
     assert json.loads(found["MX_CONFIG"])["cluster"]["server"] == hosts("server", 2, 9999)
     assert ports(manifest) == [("mxjob-port", 9999)]
-
-
-@pytest.mark.parametrize("role", DIST_ROLES)
-def test_the_port_has_the_operators_name(role: str) -> None:
-    assert ports(mxnet(role)) == [("mxjob-port", 9091)]
 
 
 def test_all_containers_are_told() -> None:

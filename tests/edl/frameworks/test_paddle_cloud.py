@@ -16,7 +16,7 @@ from edl.parsing.parser import parse
 from edl.steps.dependents import dependents_of
 from edl.writes import Create, Json
 from tests.edl import trainings
-from tests.edl.manifests import created, pod, pod_spec, template
+from tests.edl.manifests import created, pod, pod_spec
 from tests.edl.paddle import (
     ELASTIC,
     OTHER_DEVICES,
@@ -71,24 +71,6 @@ def test_trainers_are_told_what_the_old_controller_told_them() -> None:
     assert env(manifest) == POD_ENV
 
 
-@pytest.mark.parametrize("role", ["master", "pserver"])
-def test_every_role_is_told_the_same(role: str) -> None:
-    found = env(cloud(role, annotations={**SPEC, "slots": "5"}))
-    assert found == POD_ENV
-
-
-def test_what_is_not_said_is_as_the_old_controller_had_it() -> None:
-    """setDefaultAndValidate."""
-    found = env(cloud("trainer"))
-    assert {name: found[name] for name in found if "PORT" in name or "PASSES" in name} == {
-        "PADDLE_INIT_PORT": "7164",
-        "PADDLE_INIT_PORTS_NUM": "1",
-        "PADDLE_INIT_PORTS_NUM_FOR_SPARSE": "1",
-        "PADDLE_INIT_NUM_PASSES": "1",
-    }
-    assert (found["ENTRY"], found["TOPOLOGY"], found["TRAINER_PACKAGE"]) == ("", "", "")
-
-
 def test_without_a_master_every_number_is_that_of_the_start() -> None:
     """Who does not tolerate faults waits for exactly so many: `wait_pods_running`."""
     found = env(cloud("trainer", STATIC), trainers=hosts("trainer", 7))
@@ -141,18 +123,6 @@ def test_a_container_without_a_command_gets_the_old_controllers_command(
     assert first(cloud(role, roles))["command"] == command.split()
 
 
-def test_pods_carry_the_labels_that_their_peers_list_them_by() -> None:
-    names = {
-        "master": "paddle-job-master",
-        "pserver": "paddle-job-pserver",
-        "trainer": "paddle-job",
-    }
-    for role, name in names.items():
-        found = template(created(cloud(role)))["metadata"]["labels"]
-        assert {label for label in found if label.startswith("paddle-job")} == {name}
-        assert found[name] == "mnist"
-
-
 def test_ports_are_numbered_from_the_first() -> None:
     found = first(cloud("pserver", annotations=SPEC))["ports"]
     assert [(port["name"], port["containerPort"]) for port in found] == [
@@ -179,21 +149,6 @@ def test_the_etcd_container_runs_as_the_masters_user_under_a_restricted_policy()
     }
 
 
-def test_the_master_has_an_etcd_beside_it() -> None:
-    master, etcd = pod_spec(created(cloud("master")))["containers"]
-    assert etcd["name"] == "etcd"
-    assert " ".join(etcd["command"]) == (
-        "etcd -name etcd0"
-        " -advertise-client-urls http://$(POD_IP):2379,http://$(POD_IP):4001"
-        " -listen-client-urls http://0.0.0.0:2379,http://0.0.0.0:4001"
-        " -initial-advertise-peer-urls http://$(POD_IP):2380"
-        " -listen-peer-urls http://0.0.0.0:2380"
-        " -initial-cluster etcd0=http://$(POD_IP):2380"
-        " -initial-cluster-state new"
-    )
-    assert etcd["env"] == master["env"]
-
-
 def test_the_etcds_image_is_chosen_and_the_users_own_etcd_stays() -> None:
     chosen = cloud("master", annotations={"etcd-image": "registry.lab/etcd:1"})
     assert pod_spec(created(chosen))["containers"][1]["image"] == "registry.lab/etcd:1"
@@ -204,13 +159,6 @@ def test_the_etcds_image_is_chosen_and_the_users_own_etcd_stays() -> None:
         ("etcd", "mine"),
     ]
     assert "command" not in found[1]
-
-
-def test_pods_may_list_each_other() -> None:
-    for role in ROLES:
-        assert pod_spec(created(cloud(role)))["serviceAccountName"] == "mnist-peers"
-    own = {"containers": [{"name": "a", "image": "b"}], "serviceAccountName": "mine"}
-    assert pod_spec(created(cloud("trainer", pod=own)))["serviceAccountName"] == "mine"
 
 
 @pytest.mark.parametrize(

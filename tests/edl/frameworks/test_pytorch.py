@@ -1,3 +1,5 @@
+"""Whole manifests are in tests/golden/pytorch; here is the rest."""
+
 from typing import Any
 
 import pytest
@@ -7,11 +9,10 @@ from edl.frameworks import is_leader, is_service
 from edl.model import ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import created, environment, job, pod, pod_spec, role_manifest
+from tests.edl.manifests import created, environment, job, pod_spec, role_manifest
 from tests.edl.readings import findings
 
 ROLES = "rendezvous=1,worker=2..4"
-STORE = "mnist-rendezvous-0.mnist.lab.svc"
 
 
 def pytorch(role: str, roles: str = ROLES, **fields: Any) -> Json:  # noqa: ANN401 - JSON
@@ -30,37 +31,14 @@ def pet(manifest: Json) -> dict[str, str]:
     return {name[4:]: value for name, value in found.items() if name.startswith("PET_")}
 
 
-def conf(manifest: Json) -> dict[str, str]:
-    """PET_RDZV_CONF, as torchrun takes it apart."""
-    return dict(pair.split("=") for pair in pet(manifest)["RDZV_CONF"].split(","))
-
-
 def command(manifest: Json) -> list[str]:
     (container,) = pod_spec(created(manifest))["containers"]
     return list(container.get("command") or ())
 
 
-def test_torchrun_is_told_everything_by_its_own_variables() -> None:
-    assert pet(pytorch("worker")) == {
-        "NNODES": "2:4",
-        "NPROC_PER_NODE": "1",
-        "RDZV_BACKEND": "c10d",
-        "RDZV_ENDPOINT": f"{STORE}:29400",
-        "RDZV_ID": "mnist",
-        "RDZV_CONF": "last_call_timeout=2,is_host=0",
-        "MAX_RESTARTS": "1000",
-        "MONITOR_INTERVAL": "1",
-    }
-
-
 def test_every_variable_stands_in_the_contract() -> None:
     known = {entry.name for entry in registry.ENTRIES}
     assert {f"PET_{name}" for name in pet(pytorch("worker"))} <= known
-
-
-def test_no_worker_keeps_the_store_where_a_role_does() -> None:
-    assert conf(pytorch("worker"))["is_host"] == "0"
-    assert pet(pytorch("rendezvous")) == {}
 
 
 def test_a_rendezvous_without_a_command_is_a_store_at_the_jobs_port() -> None:
@@ -79,24 +57,6 @@ def test_a_workers_command_is_its_users() -> None:
     assert command(pytorch("rendezvous", pod=own)) == ["my-store"]
 
 
-def test_a_job_alone_keeps_the_store_in_worker_0() -> None:
-    """torchrun finds out who that is: by its bare host name, which it knows without DNS."""
-    assert pet(alone())["RDZV_ENDPOINT"] == "mnist-0:29400"
-    assert "is_host" not in conf(alone())
-
-
-def test_a_job_alone_under_another_training_jobs_name_still_finds_its_pod() -> None:
-    assert pet(alone(job="digits"))["RDZV_ENDPOINT"] == "mnist-0:29400"
-
-
-@pytest.mark.parametrize(("rank", "host"), [("0", "1"), ("1", "0")])
-def test_bare_pods_know_the_host_of_the_rendezvous_store(rank: str, host: str) -> None:
-    told = {"rank": rank, "size": "2"}
-    manifest = pod("any", framework="pytorch", job="mnist", annotations=told)
-    assert pet(manifest)["RDZV_ENDPOINT"] == "mnist-worker-0.mnist.lab.svc:29400"
-    assert conf(manifest)["is_host"] == host
-
-
 @pytest.mark.parametrize(
     ("asked", "processes"),
     [
@@ -108,13 +68,6 @@ def test_bare_pods_know_the_host_of_the_rendezvous_store(rank: str, host: str) -
 )
 def test_a_pod_runs_a_process_for_each_gpu(asked: Json, processes: str) -> None:
     assert pet(pytorch("worker", **asked))["NPROC_PER_NODE"] == processes
-
-
-def test_a_users_own_variable_stays() -> None:
-    own = [{"name": "PET_MAX_RESTARTS", "value": "3"}]
-    container = {"name": "main", "image": "busybox", "env": own}
-    found = pet(pytorch("worker", pod={"containers": [container]}))
-    assert (found["MAX_RESTARTS"], found["NNODES"]) == ("3", "2:4")
 
 
 def test_the_first_of_workers_that_come_and_go_completes_the_training() -> None:

@@ -7,67 +7,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from edl import contract
 from edl.frameworks import scripts
 from edl.writes import Json
-from tests.edl.frameworks.test_horovod import live_files, volumes
-from tests.edl.manifests import annotations, created, environment, horovod, pod_spec, template
+from tests.edl.manifests import created, horovod, pod_spec
 from tests.waiting import until
-
-SECRET = {
-    "secretName": "mnist-ssh",
-    "defaultMode": 0o600,
-    "items": [
-        {"key": "id_rsa", "path": ".ssh/id_rsa"},
-        {"key": "id_rsa.pub", "path": ".ssh/id_rsa.pub"},
-        {"key": "id_rsa.pub", "path": ".ssh/authorized_keys"},
-        {"key": "config", "path": ".ssh/config"},
-    ],
-}
 
 
 def ssh(role: str, **fields: Any) -> Json:  # noqa: ANN401 - JSON
     return created(horovod(role, annotations={"mode": "ssh"}, **fields))
-
-
-@pytest.mark.parametrize("role", ["launcher", "worker"])
-def test_both_have_the_key_pair_where_et_operator_puts_it(role: str) -> None:
-    found = ssh(role)
-    assert volumes(found)["edl-ssh"]["secret"] == SECRET
-    (container,) = pod_spec(found)["containers"]
-    mounts = [mount for mount in container["volumeMounts"] if mount["name"] == "edl-ssh"]
-    assert mounts == [{"name": "edl-ssh", "mountPath": "/root/.ssh", "subPath": ".ssh"}]
-
-
-def test_the_launcher_reads_the_same_lists_and_needs_no_rights() -> None:
-    launcher = ssh("launcher")
-    assert live_files(launcher) == {
-        "/etc/edl/hostfile": (contract.HOSTFILE, None),
-        "/etc/edl/discover_hosts.sh": (contract.DISCOVER_HOSTS, 0o755),
-        "/etc/mpi/hostfile": (contract.MPI_HOSTFILE, None),
-        "/job/hostfile": (contract.MPI_HOSTFILE, None),
-    }
-    spec = pod_spec(launcher)
-    assert "initContainers" not in spec
-    assert "serviceAccountName" not in spec
-    assert {"name": contract.HOSTS_GATE} in spec["schedulingGates"]
-    assert set(annotations(template(launcher))) == {contract.DISCOVER_HOSTS}
-
-
-def test_horovod_is_not_told_of_kubexec() -> None:
-    """It switches on exactly this variable; without it it uses ssh."""
-    found = environment(ssh("launcher"))
-    assert "OMPI_MCA_plm_rsh_agent" not in found
-    assert found["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"
-
-
-def test_a_worker_without_a_command_serves_ssh() -> None:
-    (container,) = pod_spec(ssh("worker"))["containers"]
-    assert container["command"][:2] == ["/bin/sh", "-c"]
-    assert "/usr/sbin/sshd" in container["command"][2]
-    assert "env" in container, "the index"
 
 
 def test_what_the_user_mounts_there_stays() -> None:
@@ -76,23 +23,6 @@ def test_what_the_user_mounts_there_stays() -> None:
     pod = {"containers": [container], "volumes": [{"name": "mine", "emptyDir": {}}]}
     (found,) = pod_spec(ssh("worker", pod=pod))["containers"]
     assert [mount["mountPath"] for mount in found["volumeMounts"]] == ["/root/.ssh/"]
-
-
-def test_twice_is_once() -> None:
-    for role in ("launcher", "worker"):
-        assert created(ssh(role)) == ssh(role)
-
-
-def test_aiacc_is_the_same_in_both_modes() -> None:
-    """et-operator makes no difference between the two."""
-    for mode in ("kubexec", "ssh"):
-        for role in ("launcher", "worker"):
-            ours = created(horovod(role, annotations={"mode": mode}))
-            manifest = horovod(role, annotations={"mode": mode})
-            manifest["metadata"]["labels"]["edl.dev/framework"] = "aiacc"
-            aiacc = created(manifest)
-            assert pod_spec(aiacc) == pod_spec(ours)
-            assert annotations(template(aiacc)) == annotations(template(ours))
 
 
 def sshd(folder: Path, text: str) -> str:

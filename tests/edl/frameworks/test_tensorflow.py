@@ -1,3 +1,5 @@
+"""Whole manifests are in tests/golden/tensorflow; here is the rest."""
+
 import json
 from collections.abc import Sequence
 
@@ -10,7 +12,7 @@ from edl.frameworks import is_leader, is_service
 from edl.frameworks.tensorflow import at_start
 from edl.parsing.parser import parse
 from edl.writes import Json
-from tests.edl.manifests import created, environment, job, pod, pod_spec, role_manifest
+from tests.edl.manifests import created, environment, job, pod, role_manifest
 
 
 def hosts(role: str, count: int, port: int = 2222) -> list[str]:
@@ -30,43 +32,6 @@ def tf_config(manifest: Json, index: int = 0, cluster: str = "") -> Json:
     return as_the_kubelet_expands(text, {COMPLETION_INDEX_ENV: str(index), CLUSTER_ENV: cluster})
 
 
-def test_with_parameter_servers_the_cluster_always_has_max_workers() -> None:
-    assert tf_config(role_manifest("worker"), index=2) == {
-        "cluster": {"chief": hosts("chief", 1), "ps": hosts("ps", 2), "worker": hosts("worker", 3)},
-        "task": {"type": "worker", "index": 2},
-        "environment": "cloud",
-    }
-
-
-def test_tf_config_is_spelled_as_scripts_compare_it() -> None:
-    manifest = job("t", framework="tensorflow", annotations={"mode": "collective"})
-    assert environment(created(manifest))[TF_CONFIG_ENV] == (
-        '{"cluster":$(EDL_CLUSTER),"task":{"type":"worker","index":$(JOB_COMPLETION_INDEX)},'
-        '"environment":"cloud"}'
-    )
-
-
-@pytest.mark.parametrize("role", ["chief", "ps", "worker"])
-def test_every_role_sees_the_same_cluster_and_itself(role: str) -> None:
-    config = tf_config(role_manifest(role))
-    assert config["task"] == {"type": role, "index": 0}
-    assert config["cluster"] == tf_config(role_manifest("worker"))["cluster"]
-
-
-def test_the_evaluator_stands_outside_the_cluster() -> None:
-    config = tf_config(role_manifest("evaluator", "chief=1,ps=1,worker=2,evaluator=1"))
-    assert config["task"] == {"type": "evaluator", "index": 0}
-    assert sorted(config["cluster"]) == ["chief", "ps", "worker"]
-
-
-def test_another_port_is_everybodys() -> None:
-    manifest = role_manifest("ps", annotations={"port": "3333"})
-    assert tf_config(manifest)["cluster"]["ps"] == hosts("ps", 2, 3333)
-    (container,) = pod_spec(created(manifest))["containers"]
-    port = {"name": "tfjob-port", "containerPort": 3333, "protocol": "TCP"}
-    assert container["ports"] == [port]
-
-
 def test_collective_strategies_read_the_cluster_of_this_start() -> None:
     manifest = job("mnist-worker", framework="tensorflow", job="mnist", max="4")
     found = environment(created(manifest))
@@ -81,17 +46,6 @@ def test_collective_strategies_read_the_cluster_of_this_start() -> None:
 
 SPARSE = {"mode": "sparse"}
 SPARSE_ROLES = "chief=1,ps=2,worker=1..3,evaluator=1"
-
-
-def test_in_sparse_mode_a_worker_knows_the_servers_and_itself() -> None:
-    config = tf_config(role_manifest("worker", SPARSE_ROLES, annotations=SPARSE), index=2)
-    assert config["cluster"] == {"ps": hosts("ps", 2), "worker": {"2": hosts("worker", 3)[2]}}
-    assert config["task"] == {"type": "worker", "index": 2}
-
-
-def test_in_sparse_mode_the_chief_knows_no_worker() -> None:
-    config = tf_config(role_manifest("chief", SPARSE_ROLES, annotations=SPARSE))
-    assert config["cluster"] == {"chief": hosts("chief", 1), "ps": hosts("ps", 2)}
 
 
 @pytest.mark.parametrize("role", ["ps", "evaluator"])
@@ -123,19 +77,6 @@ def test_bare_pods_know_their_cluster_in_every_mode() -> None:
     found = environment(created(manifest))
     assert found[COMPLETION_INDEX_ENV] == "1"
     assert tf_config(manifest, 1)["cluster"] == {"worker": hosts("worker", 2)}
-
-
-@pytest.mark.parametrize(
-    ("roles", "role", "policy"),
-    [
-        ("ps=1,worker=1..3", "worker", {"rules": [{"succeededIndexes": "0"}]}),
-        ("chief=1,ps=1,worker=1..3", "worker", None),
-        ("chief=1,ps=1,worker=1..3", "chief", None),
-        ("ps=1,worker=1..3", "ps", None),
-    ],
-)
-def test_without_a_chief_worker_0_decides(roles: str, role: str, policy: Json | None) -> None:
-    assert created(role_manifest(role, roles))["spec"].get("successPolicy") == policy
 
 
 def test_a_user_decides_about_success_himself() -> None:
