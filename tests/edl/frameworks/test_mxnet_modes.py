@@ -14,15 +14,14 @@ import pytest
 from edl import contract
 from edl.errors import Denied
 from edl.frameworks import FRAMEWORKS, is_leader, is_service
-from edl.frameworks.mxnet import at_start
 from edl.job_state import phases
 from edl.model import JobEnd, Phase, ResizePolicy
 from edl.parsing.parser import parse
 from edl.writes import Json
 from tests.edl import trainings
 from tests.edl.kubelet import told
-from tests.edl.manifests import created, job, pod, pod_spec
-from tests.edl.mxnet import DIST, DIST_ROLES, OURS, TUNE, hosts, members, mxnet, ports
+from tests.edl.manifests import created, job, pod
+from tests.edl.mxnet import DIST, DIST_ROLES, TUNE, mxnet, ports
 
 
 @pytest.mark.parametrize(
@@ -96,30 +95,6 @@ def tuned(role: str, **fields: object) -> Json:
     return mxnet(role, TUNE, **fields)
 
 
-def test_a_tuner_gets_the_address_of_its_tracker() -> None:
-    found = told(tuned("tuner"), 0, {"tuner-server-key": "2080ti"})
-    assert found.keys() - OURS == {
-        "MX_CONFIG",
-        "DMLC_TUNER_TRACKER_URI",
-        "DMLC_TUNER_TRACKER_PORT",
-        "DMLC_TUNER_SERVER_KEY",
-        "DMLC_ROLE",
-        "DMLC_USE_KUBERNETES",
-    }
-    assert found["DMLC_TUNER_TRACKER_URI"] == "mnist-tunertracker-0.mnist.lab.svc"
-    assert found["DMLC_TUNER_TRACKER_PORT"] == "9091"
-    assert found["DMLC_TUNER_SERVER_KEY"] == "2080ti"
-    assert found["DMLC_ROLE"] == "tuner"
-
-
-def test_tunings_scripts_find_what_they_look_up() -> None:
-    # kubeflow/mxnet-operator, examples/tune/start-job.py looks up exactly these.
-    config = json.loads(told(tuned("tunerserver"), 1, {"tuner-server-key": "2080ti"})["MX_CONFIG"])
-    assert config["task"] == {"type": "tunerserver", "index": 1}
-    assert config["cluster"]["tunertracker"][0] == hosts("tunertracker", 1)[0]
-    assert config["labels"] == {"tuner": "", "tunerserver": "2080ti", "tunertracker": ""}
-
-
 def test_without_a_key_the_label_is_empty() -> None:
     config = json.loads(told(tuned("tuner"))["MX_CONFIG"])
     assert config["labels"]["tunerserver"] == ""
@@ -144,41 +119,6 @@ def test_the_fork_is_never_guessed() -> None:
     assert default is not None
     assert default.name == "dist"
     assert parse(forked("worker")).scaling.resizing is ResizePolicy.LIVE
-
-
-@pytest.mark.parametrize("role", DIST_ROLES)
-def test_the_fork_is_told_what_training_is_and_that_it_is_elastic(role: str) -> None:
-    own = {"scheduler": {"WORKER_HOST_FILE"}, "worker": {"NEW_WORKER"}}.get(role, set())
-    notes = at_start(members(2))
-    usual, found = told(mxnet(role), 1, notes), told(forked(role), 1, notes)
-    assert found.keys() == usual.keys() | {"ELASTIC_TRAINING_ENABLED"} | own
-    assert usual.items() <= found.items()
-    assert found["ELASTIC_TRAINING_ENABLED"] == "1"
-
-
-def test_the_scheduler_waits_for_a_file_that_follows_the_workers() -> None:
-    spec = pod_spec(created(forked("scheduler")))
-    (container,) = spec["containers"]
-    (mount,) = container["volumeMounts"]
-    (volume,) = spec["volumes"]
-    (item,) = volume["downwardAPI"]["items"]
-    path = f"{mount['mountPath']}/{item['path']}"
-    assert path == told(forked("scheduler"))["WORKER_HOST_FILE"]
-    assert item["fieldRef"]["fieldPath"] == f"metadata.annotations['{contract.WORKER_HOSTS}']"
-    assert {"name": contract.HOSTS_GATE} in spec["schedulingGates"]
-
-
-@pytest.mark.parametrize("new", ["0", "1"])
-def test_a_worker_waits_until_it_is_told_whether_it_comes_later(new: str) -> None:
-    assert {"name": contract.HOSTS_GATE} in pod_spec(created(forked("worker")))["schedulingGates"]
-    notes = dict(at_start(members(1))) | {contract.NEW_WORKER: new, contract.WORKERS: "2"}
-    found = told(forked("worker"), 1, notes)
-    assert (found["NEW_WORKER"], found["DMLC_NUM_WORKER"]) == (new, "2")
-
-
-def test_the_epoch_is_the_schedulers_to_tell() -> None:
-    # The fork's fit() reads it as a number: an empty one would end the worker.
-    assert "EPOCH_BEGIN" not in told(forked("worker"))
 
 
 def test_bare_pods_of_the_fork_have_no_scheduling_gates() -> None:

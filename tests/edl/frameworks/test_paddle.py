@@ -19,7 +19,7 @@ from edl.steps.sizes.start import start
 from edl.writes import Json
 from tests.edl import trainings
 from tests.edl.kubelet import told
-from tests.edl.manifests import created, pod, pod_spec, template
+from tests.edl.manifests import created, pod_spec, template
 from tests.edl.paddle import (
     ELASTIC,
     OTHER_DEVICES,
@@ -38,26 +38,7 @@ from tests.reasons import because
 
 ROLE_LISTS = {"cloud": TOLERANT, "ps": SERVED, "elastic": ELASTIC}
 VARIABLES = [entry.name for entry in registry.ENTRIES if entry.kind is EntryKind.ENV]
-ETCD = "mnist-master-0.mnist.lab.svc:2379"
-
-
 # -- elastic ---------------------------------------------------------------------------------------
-
-
-def test_a_launcher_is_told_everything_by_its_own_variables() -> None:
-    assert env(paddle("trainer", ELASTIC)) == {
-        "PADDLE_MASTER": f"etcd://{ETCD}",
-        "PADDLE_JOB_ID": "mnist",
-        "PADDLE_NNODES": "1:3",
-        "PADDLE_NPROC_PER_NODE": "1",
-        "PADDLE_MAX_RESTART": "1000",
-        "PADDLE_ELASTIC_LEVEL": "1",
-        "PADDLE_ELASTIC_TIMEOUT": "7",
-        "PADDLE_ELASTIC_SERVER": ETCD,
-        "PADDLE_ELASTIC_JOB_ID": "mnist",
-        "PADDLE_ELASTIC_NP": "1:3",
-        "POD_IP": "status.podIP",
-    }
 
 
 def test_no_launcher_ends_because_its_peers_are_late() -> None:
@@ -132,12 +113,6 @@ def test_collective_trainers_get_the_list_of_running_trainers() -> None:
     }
 
 
-def test_trainers_with_a_gpu_take_the_first_that_they_see() -> None:
-    found = env(alone(gpu="1"))
-    assert found["FLAGS_selected_gpus"] == "0"
-    assert "PADDLE_DISTRI_BACKEND" not in found
-
-
 @pytest.mark.parametrize("resources", OTHER_DEVICES)
 def test_paddle_finds_out_what_other_devices_are(resources: Json) -> None:
     """gloo would mean CPUs, in a build with CUDA too (`is_cpu_only` of distributed/parallel.py)."""
@@ -164,15 +139,6 @@ def test_launchers_of_one_training_meet_at_the_first_trainer() -> None:
     serves = [found["PADDLE_MASTER"] == f"{found['POD_IP']}:6170" for found in envs]
     assert serves == [True, False]
     assert {found["PADDLE_NNODES"] for found in envs} == {"2"}
-
-
-def test_bare_pods_are_all_roles() -> None:
-    manifest = pod("any", framework="paddle", job="mnist", annotations={"rank": "1", "size": "2"})
-    found = env(manifest)
-    assert found["PADDLE_TRAINER_ENDPOINTS"] == ",".join(hosts("trainer", 2))
-    assert (found["PADDLE_TRAINERS_NUM"], found["PADDLE_TRAINER_ID"]) == ("2", "1")
-    assert (found["PADDLE_NNODES"], found["PADDLE_MASTER"]) == ("2", hosts("trainer", 2)[0])
-    assert found["PADDLE_CURRENT_ENDPOINT"] == hosts("trainer", 2)[1]
 
 
 def test_a_server_finds_itself_in_the_list() -> None:
