@@ -4,7 +4,6 @@ from edl import contract
 from edl.contract import COMPLETION_INDEX_ENV, TF_CONFIG_ENV
 from edl.writes import Json
 from tests.edl.manifests import (
-    annotations,
     created,
     environment,
     horovod,
@@ -18,12 +17,6 @@ from tests.edl.manifests import (
 
 def containers(*own: Json) -> Json:
     return {"containers": [{"name": f"c{i}", "image": "busybox"} | c for i, c in enumerate(own)]}
-
-
-def test_ranks_are_indexed_and_sized_in_tandem_and_wait() -> None:
-    spec = created(role_manifest("worker", spec={"parallelism": 2}))["spec"]
-    assert (spec["completionMode"], spec["parallelism"], spec["completions"]) == ("Indexed", 2, 2)
-    assert spec["suspend"] is True
 
 
 @pytest.mark.parametrize("parallelism", [0, None])
@@ -59,13 +52,6 @@ def test_own_variables_stay_and_can_refer_to_ours() -> None:
     own = [{"name": "RANK", "value": "$(JOB_COMPLETION_INDEX)"}]
     found = environment(created(role_manifest("worker", pod=containers({"env": own}))))
     assert list(found) == [COMPLETION_INDEX_ENV, TF_CONFIG_ENV, "RANK"]
-
-
-def test_an_own_tf_config_wins() -> None:
-    own = [{"name": TF_CONFIG_ENV, "value": "{}"}]
-    found = environment(created(role_manifest("worker", pod=containers({"env": own}))))
-    assert found[TF_CONFIG_ENV] == "{}"
-    assert list(found) == [COMPLETION_INDEX_ENV, TF_CONFIG_ENV]
 
 
 @pytest.mark.parametrize("name", [COMPLETION_INDEX_ENV, contract.CLUSTER_ENV])
@@ -123,20 +109,6 @@ def test_another_port_stays_beside_ours() -> None:
     assert [port["name"] for port in found["ports"]] == ["board", "tfjob-port"]
 
 
-def test_pods_have_an_address_in_the_training_jobs_service() -> None:
-    assert pod_spec(created(role_manifest("worker")))["subdomain"] == "mnist"
-
-
-def test_pods_wish_to_run_beside_their_own() -> None:
-    (wish,) = pod_spec(created(role_manifest("ps")))["affinity"]["podAffinity"][
-        "preferredDuringSchedulingIgnoredDuringExecution"
-    ]
-    assert wish["podAffinityTerm"] == {
-        "labelSelector": {"matchLabels": {contract.JOB: "mnist"}},
-        "topologyKey": "kubernetes.io/hostname",
-    }
-
-
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
 def test_an_own_wish_about_neighbours_wins(kind: str) -> None:
     own: Json = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": []}}
@@ -150,13 +122,6 @@ def test_an_own_spread_over_nodes_has_no_preference_against_it() -> None:
     assert "affinity" in pod_spec(
         created(role_manifest("ps", pod={"topologySpreadConstraints": []}))
     )
-
-
-def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
-    own: Json = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
-    found = pod_spec(created(role_manifest("ps", pod={"affinity": own})))["affinity"]
-    assert set(found) == {"nodeAffinity", "podAffinity"}
-    assert found["nodeAffinity"] == own["nodeAffinity"]
 
 
 @pytest.mark.parametrize(
@@ -175,15 +140,6 @@ def test_an_own_choice_of_nodes_stays_beside_ours() -> None:
 def test_what_a_pod_says_itself_stays(own: Json) -> None:
     found = pod_spec(created(role_manifest("worker", pod=own)))
     assert {name: found[name] for name in own} == own
-
-
-def test_own_volumes_stay_beside_the_live_files() -> None:
-    own = {"name": "data", "emptyDir": {}}
-    mount = {"name": "data", "mountPath": "/data"}
-    fields = containers({"volumeMounts": [mount]}) | {"volumes": [own]}
-    found = pod_spec(created(horovod("launcher", pod=fields)))
-    assert found["volumes"][0] == own
-    assert found["containers"][0]["volumeMounts"][0] == mount
 
 
 def test_sidecars_have_the_live_files_and_other_init_containers_do_not() -> None:
@@ -224,18 +180,6 @@ def test_the_template_labels_pods_with_their_job_and_role() -> None:
         contract.JOB: "mnist",
         contract.ROLE: "worker",
     }
-
-
-def test_defaults_are_written_out() -> None:
-    stored = created(job("t", framework="tensorflow", max="5", spec={"parallelism": 2}))
-    assert labels(stored) == {
-        contract.FRAMEWORK: "tensorflow",
-        contract.JOB: "t",
-        contract.ROLE: "worker",
-        contract.MIN: "2",
-        contract.MAX: "5",
-    }
-    assert annotations(stored)[contract.INJECTED_MAX] == "5"
 
 
 @pytest.mark.parametrize("broken", [None, []])
