@@ -42,26 +42,6 @@ def resources(manifest: Json) -> list[Any]:
     return [container.get("resources") for container in pod_spec(manifest)["containers"]]
 
 
-def test_whole_gpus_go_to_the_first_container() -> None:
-    two = [{"name": "main", "image": "a"}, {"name": "log", "image": "b"}]
-    found = worker(gpu="2", pod={"containers": two})
-    assert resources(found) == [{"limits": {GPU: "2"}, "requests": {GPU: "2"}}, None]
-    assert shared(found) == {}
-    assert "schedulerName" not in pod_spec(found)
-
-
-def test_other_resources_stay_beside_the_gpus() -> None:
-    own = {"name": "main", "image": "a", "resources": {"limits": {"cpu": "4"}}}
-    found = worker(gpu="1", pod={"containers": [own]})
-    assert resources(found) == [{"limits": {"cpu": "4", GPU: "1"}, "requests": {GPU: "1"}}]
-
-
-def test_gpus_that_a_container_asks_for_itself_win() -> None:
-    own = {"limits": {GPU: "4"}}
-    two = [{"name": "main", "image": "a"}, {"name": "log", "image": "b", "resources": own}]
-    assert resources(worker(gpu="1", pod={"containers": two})) == [None, own]
-
-
 @pytest.mark.parametrize(
     ("own", "warned"), [("4", True), (2, False), ("2000m", False), ("0", False), (None, False)]
 )
@@ -74,22 +54,6 @@ def test_gpus_that_differ_from_a_containers_own_do_nothing(
     done = mutate(AdmissionRequest("CREATE", manifest, None, "ann"), Context(frozenset(), "edl:1"))
     said = "edl.dev/gpu: 2 does nothing: its containers ask for 4 nvidia.com/gpu themselves"
     assert (said in done.warnings) == warned
-
-
-def test_a_share_is_asked_for_in_kubeshares_words() -> None:
-    found = worker(gpu="0.5", gpu_memory="3Gi")
-    assert shared(found) == {
-        "sharedgpu/gpu_limit": "0.5",
-        "sharedgpu/gpu_request": "0.5",
-        "sharedgpu/gpu_mem": str(3 * 2**30),
-    }
-    assert pod_spec(found)["schedulerName"] == "kubeshare-scheduler"
-    assert resources(found) == [None]
-
-
-def test_a_share_may_be_exceeded_up_to_its_limit() -> None:
-    manifest = role_manifest("worker", gpu="0.5", annotations={"gpu-limit": "1.0"})
-    assert shared(created(manifest))["sharedgpu/gpu_limit"] == "1.0"
 
 
 def test_kubeshare_1_annotations_are_translated() -> None:
@@ -130,12 +94,6 @@ def test_labels_of_kubeshare_that_the_user_wrote_win() -> None:
     assert shared(created(manifest))["sharedgpu/gpu_limit"] == "0.9"
 
 
-def test_a_bare_pod_gets_its_share_on_itself() -> None:
-    found = created(pod(framework="none", gpu="0.5"))
-    assert shared(found)["sharedgpu/gpu_request"] == "0.5"
-    assert pod_spec(found)["schedulerName"] == "kubeshare-scheduler"
-
-
 def required(manifest: Json) -> Any:  # noqa: ANN401
     """The alternatives of the required node affinity, None without it."""
     affinity = pod_spec(manifest).get("affinity", {}).get("nodeAffinity", {})
@@ -152,12 +110,6 @@ def with_terms(*terms: Json) -> Json:
 ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 DISK = {"key": "disk", "operator": "Exists"}
 ON_NODE_1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-
-
-def test_whole_gpus_stay_off_kubeshares_nodes() -> None:
-    found = worker(gpu="2")
-    assert required(found) == [{"matchExpressions": [APART]}]
-    assert "nodeSelector" not in pod_spec(found)
 
 
 @pytest.mark.parametrize("field", ["containers", "initContainers"])
@@ -182,13 +134,6 @@ def test_an_alternative_that_matches_no_node_goes_on_so() -> None:
 
 def test_an_affinity_that_the_api_server_refuses_stays_as_it_is() -> None:
     assert required(worker(gpu="2", pod=with_terms())) == []
-
-
-def test_wishes_of_the_user_stay_beside_it() -> None:
-    wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
-    found = worker(gpu="2", pod={"affinity": {"nodeAffinity": wish}})
-    assert pod_spec(found)["affinity"]["nodeAffinity"].items() >= wish.items()
-    assert required(found) == [{"matchExpressions": [APART]}]
 
 
 DECIDED = [
