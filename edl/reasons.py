@@ -16,7 +16,6 @@ from edl.model.causes.reason_subjects import (
     Attempted,
     Awaiting,
     FixedSize,
-    ForeignJob,
     Growth,
     Load,
     LostPods,
@@ -292,9 +291,3 @@ def restarted(reason: Reason) -> Reason:
 def grew_smaller(reason: Reason) -> Reason:
     """Why a job that was stopped to scale up has started at a smaller size."""
     return replace(restarted(reason), code=Code.GROWTH_UNSCHEDULABLE, about=None)
-
-
-def of_foreign_job(reason: Reason, uid: str, team: str) -> Reason:
-    """The reason without the name of its subject, which users of another namespace may not see."""
-    owed = isinstance(reason.about, Other) and reason.about.guaranteed
-    return replace(reason, about=ForeignJob(uid, team, isinstance(reason.about, Minimum), owed))

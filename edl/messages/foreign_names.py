@@ -1,7 +1,7 @@
 """Removes names of other namespaces' jobs and pods from reasons and blockers."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,13 +10,13 @@ from msgspec import structs
 from edl.messages.code_texts import UNNAMED_POD, unnamed_jobs
 from edl.model import JobKey
 from edl.model.causes.blockers import Outranked
-from edl.model.causes.reason_subjects import PendingPods
+from edl.model.causes.reason_subjects import ForeignJob, Minimum, Other, PendingPods
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class UnnamedJobs(JobKey):
-    """A number of training jobs of other namespaces: `a job of team vision`."""
+    """Training jobs of other namespaces in a list: `2 jobs of team vision`."""
 
     __slots__ = ()
 
@@ -30,10 +30,14 @@ class UnnamedJobs(JobKey):
 
 
 class NameRedaction(msgspec.Struct, frozen=True):
-    """For the users of one namespace; `team_of` returns a namespace's team, "" without teams."""
+    """For the users of one namespace; `team_of` returns a namespace's team, "" without teams.
+
+    `uids`: the uid of one Job of each training job, for decisions that read a stored reason.
+    """
 
     namespace: str
     team_of: Callable[[str], str]
+    uids: Mapping[JobKey, str] = {}
 
     def allowed(self, part: T) -> T:
         """A reason or a blocker without names of other namespaces' jobs and pods."""
@@ -49,11 +53,16 @@ class NameRedaction(msgspec.Struct, frozen=True):
         return structs.replace(part, **changed) if changed else part
 
     def _allowed(self, value: Any) -> Any:  # noqa: ANN401 - any field of a reason
-        if isinstance(value, JobKey):
-            return next(self._jobs((value,)))
-        if isinstance(value, tuple) and any(isinstance(entry, JobKey) for entry in value):
-            return tuple(self._jobs(value))
-        return self.allowed(value) if isinstance(value, msgspec.Struct) else value
+        match value:
+            case Other(job) | Minimum(job) if job.namespace != self.namespace:
+                uid, team = self.uids.get(job, ""), self.team_of(job.namespace)
+                owed = isinstance(value, Other) and value.guaranteed
+                return ForeignJob(uid, team, isinstance(value, Minimum), owed)
+            case msgspec.Struct():
+                return self.allowed(value)
+            case tuple() if any(isinstance(entry, JobKey) for entry in value):
+                return tuple(self._jobs(value))
+        return value
 
     def _jobs(self, keys: Iterable[JobKey]) -> Iterator[JobKey]:
         """The jobs of this namespace, then a count of the others per team."""

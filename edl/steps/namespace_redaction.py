@@ -5,16 +5,13 @@ only the other job's team. Later decisions identify the subject of a reason by t
 Jobs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
-from edl import reasons
 from edl.messages.foreign_names import NameRedaction
-from edl.model import ClusterState, JobKey, Reason
-from edl.model.causes.reason_subjects import Minimum, Other
+from edl.model import ClusterState
 from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
 
 _Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)
@@ -22,36 +19,21 @@ _Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)
 
 def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
     """The plan, with only those reasons changed that name jobs or pods of another namespace."""
-    names = _Names(state, {job.key: job.roles[0].uid for job in state.jobs if job.roles})
-    return replace(
-        plan,
-        admissions=names.redacted(plan.admissions),
-        resizes=names.redacted(plan.resizes),
-        suspensions=names.redacted(plan.suspensions),
-        drains=names.redacted(plan.drains),
-        held=names.redacted(plan.held),
-    )
+    uids = {job.key: job.roles[0].uid for job in state.jobs if job.roles}
 
+    def redacted(entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
+        return tuple(map(entry_without, entries))
 
-class _Names(msgspec.Struct, frozen=True):
-    """Looks up the teams of jobs. `uids`: the uid of one Job of each training job."""
-
-    state: ClusterState
-    uids: Mapping[JobKey, str]
-
-    def redacted(self, entries: Iterable[_Entry]) -> tuple[_Entry, ...]:
-        return tuple(self._entry(entry) for entry in entries)
-
-    def _entry(self, entry: _Entry) -> _Entry:
-        reason = self._reason(entry.reason, entry.job.namespace)
+    def entry_without(entry: _Entry) -> _Entry:
+        names = NameRedaction(entry.job.namespace, state.team_of, uids)
+        reason = names.allowed(entry.reason)
         return entry if reason is entry.reason else replace(entry, reason=reason)
 
-    def _reason(self, reason: Reason, namespace: str) -> Reason:
-        match reason.about:
-            case None:
-                return reason
-            case Other(job) | Minimum(job) if job.namespace != namespace:
-                team = self.state.team_of(job.namespace)
-                return reasons.of_foreign_job(reason, self.uids.get(job, ""), team)
-        about = NameRedaction(namespace, self.state.team_of).allowed(reason.about)
-        return reason if about is reason.about else replace(reason, about=about)
+    return replace(
+        plan,
+        admissions=redacted(plan.admissions),
+        resizes=redacted(plan.resizes),
+        suspensions=redacted(plan.suspensions),
+        drains=redacted(plan.drains),
+        held=redacted(plan.held),
+    )

@@ -3,7 +3,6 @@
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -11,7 +10,7 @@ import msgspec
 from edl.forecast.estimate import Certainty, Estimate
 from edl.messages import cause, message, remedy
 from edl.messages.foreign_names import NameRedaction
-from edl.model import DEFAULT_TEAM, ClusterState, JobKey
+from edl.model import ClusterState, JobKey
 from edl.model.causes.blockers import Blocker
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
@@ -46,7 +45,6 @@ def documents(
     state: ClusterState, plan: Plan, insights: Mapping[JobKey, Insight]
 ) -> dict[str, NamespaceQueue]:
     """The queue of each namespace in which a training job waits."""
-    team_of = partial(_team, state)
     queued: dict[str, list[Held]] = defaultdict(list)
     ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
     teams: Counter[str] = Counter()
@@ -54,28 +52,23 @@ def documents(
         if len(queued[entry.job.namespace]) < MOST_JOBS:
             ahead[entry.job] = _counted(teams) if entry.position else ()
         queued[entry.job.namespace].append(entry)
-        teams[team_of(entry.job.namespace)] += bool(entry.position)
+        teams[state.team_of(entry.job.namespace)] += bool(entry.position)
     priorities = {job.key: job.priority for job in state.jobs}
     shares = weighted_shares(state) if queued else {}
     queues = {}
     for namespace, held in queued.items():
-        reader = NameRedaction(namespace, team_of)
+        reader = NameRedaction(namespace, state.team_of)
         jobs = (
             _job(entry, priorities.get(entry.job), ahead[entry.job], insights, reader)
             for entry in held[:MOST_JOBS]
         )
-        items, team = tuple(_bounded(jobs)), team_of(namespace)
+        items, team = tuple(_bounded(jobs)), state.team_of(namespace)
         share = round(shares[team], _SHARE_DIGITS) if team in shares else None
         queues[namespace] = NamespaceQueue(state.observed_at, len(held), items, team, share)
     return queues
 
 
 _NOTHING: Final = Insight()
-
-
-def _team(state: ClusterState, namespace: str) -> str:
-    """The team of a namespace; "" if no teams are configured."""
-    return state.namespace_teams.get(namespace, DEFAULT_TEAM if state.teams else "")
 
 
 def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:

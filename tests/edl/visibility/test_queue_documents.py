@@ -15,7 +15,7 @@ from edl.messages.foreign_names import NameRedaction, UnnamedJobs
 from edl.model import JobKey, Reason, Team, Teams
 from edl.model.causes.blockers import Blocker, Outranked, TimedHold
 from edl.model.causes.reason_codes import Code
-from edl.model.causes.reason_subjects import About, Minimum, Other, PendingPods
+from edl.model.causes.reason_subjects import About, ForeignJob, Minimum, Other, PendingPods
 from edl.planner.explain.explanation import Blockers
 from edl.planner.plan import Held, Plan
 from edl.quantities import CPU, Resources
@@ -199,7 +199,9 @@ def test_whatever_names_a_job_is_rewritten(
 ) -> None:
     """Also what a later release adds: its fields are found by their types."""
     others = dict.fromkeys(struct.__struct_fields__, ()) | {field: value}
-    found = getattr(MINE.allowed(struct(**others)), field)
-    keys = found if isinstance(found, tuple) and not isinstance(found, JobKey) else (found,)
-    assert keys
-    assert all(isinstance(one, UnnamedJobs) for one in keys)
+    named: Any = struct(**others)
+    if isinstance(value, JobKey):
+        found = MINE.allowed(TimedHold(Reason(Code.RECLAIMED, named), at(60))).reason.about
+        assert isinstance(found, ForeignJob)
+    else:
+        assert all(isinstance(one, UnnamedJobs) for one in getattr(MINE.allowed(named), field))

@@ -3,8 +3,9 @@ import json
 import pytest
 import yaml
 
-from edl import contract, reasons
-from edl.model import JobKey
+from edl import contract
+from edl.model import Code, Reason
+from edl.model.causes.reason_subjects import ForeignJob
 from edl.steps.preconditioned_patches import last_change_annotations
 from tests.kubectl_edl.cluster_wrappers import fenced
 from tests.kubectl_edl.stage import Stage, event, job, lease, mnist, node, pod, role_manifests
@@ -265,7 +266,7 @@ def test_all_namespaces_name_the_job_that_got_the_capacity(stage: Stage) -> None
     owner = job("urgent", framework="none", min="1", max="2")
     owner["metadata"]["namespace"] = "team"
     uid = stage.put(owner)["metadata"]["uid"]
-    last = reasons.of_foreign_job(reasons.room_for_job(JobKey("team", "urgent")), uid, "")
+    last = Reason(Code.RECLAIMED, ForeignJob(uid))
     stage.patch("mnist-worker", {"metadata": {"annotations": last_change_annotations(last)}})
     assert "to make room for a job of another namespace" in stage.run("status").out
     assert "to make room for team/urgent" in stage.run("status", "-A").out

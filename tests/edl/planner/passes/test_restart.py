@@ -11,7 +11,7 @@ from edl.contract import JOB_TRACKING
 from edl.job_state import last_changes
 from edl.messages import message
 from edl.model import Code, JobKey, PodPhase, Reason, ResizePolicy, Role, TrainingJob
-from edl.model.causes.reason_subjects import Minimum, Size
+from edl.model.causes.reason_subjects import ForeignJob, Minimum, Size
 from edl.model.pods import TrainingRuns
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Resize
@@ -465,7 +465,7 @@ def test_a_donor_is_not_restarted_again_for_the_next_attempt_of_the_same_job(
     tries = worker("tries", pods, pods, **started, uid="tries", queued=-900)
     since = at(-6 * COOLDOWN + (0 if late else 1))
     why = reasons.restarted(reasons.room_for_job(tries.key))
-    why = why if named else reasons.of_foreign_job(why, "tries", "")
+    why = why if named else replace(why, about=ForeignJob("tries"))
     gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
     plan = plan_for(cluster(node("a", 3), gave, tries))
     assert sizes(plan) == ({"gave": 3} if late else {})
