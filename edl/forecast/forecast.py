@@ -16,9 +16,10 @@ from edl import messages, reasons
 from edl.forecast.contention import Contention
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
 from edl.forecast.never_fits import hopeless
-from edl.forecast.remaining_work import Basis, RemainingWork, left
+from edl.forecast.remaining_work import RemainingWork, left
 from edl.job_state.lost_pods import missing_pods
 from edl.job_state.phases import blocked, ending
+from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.scarcity import NoRoom, Shortage
@@ -252,7 +253,7 @@ class _Estimates(msgspec.Struct, frozen=True):
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Running jobs of other namespaces do not use that quota.
             return self._reason(key)
-        overdue = [other for other in endless if self.remaining[other].basis is Basis.OVERDUE]
+        overdue = [other for other in endless if self.remaining[other].overdue]
         if overdue:
             verb = "have" if len(overdue) > 1 else "has"
             return f"{_names(overdue)} {verb} run longer than declared"

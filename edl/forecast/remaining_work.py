@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -21,22 +20,12 @@ _LONGEST: Final = timedelta(days=3650)
 _STOPS: Final = frozenset({Operation.SUSPENDED, Operation.ENDED})
 
 
-class Basis(StrEnum):
-    """What an estimate of remaining work is based on."""
-
-    PROGRESS = "progress"
-    ITEMS = "work items"
-    DECLARED = "declared"
-    OVERDUE = "overdue"
-    """The job has run longer than its user declared."""
-    UNKNOWN = "unknown"
-
-
 class RemainingWork(msgspec.Struct, frozen=True):
     """`work` is None if unknown; for work items it is the work of each item."""
 
     work: Work | None
-    basis: Basis
+    overdue: bool = False
+    """It has run longer than its user declared."""
 
 
 class _Ran(msgspec.Struct, frozen=True):
@@ -55,22 +44,20 @@ def left(job: TrainingJob, now: datetime) -> RemainingWork:
             return _of_items(role, ran, done, _ages(job, role, now))
         return _from_progress(role, ran, min(done, 1.0))
     if job.duration is None:
-        return RemainingWork(None, Basis.UNKNOWN)
+        return RemainingWork(None)
     seconds = min(job.duration, _LONGEST).total_seconds() - ran.seconds
     if seconds <= 0:
-        return RemainingWork(None, Basis.OVERDUE)
+        return RemainingWork(None, overdue=True)
     if items(role):
         size = start_size(role) if role.status.suspended else with_work(role, role.status.size)
-        return RemainingWork(Work(seconds * size / items(role), SPEED), Basis.DECLARED)
-    return RemainingWork(length(seconds), Basis.DECLARED)
+        return RemainingWork(Work(seconds * size / items(role), SPEED))
+    return RemainingWork(length(seconds))
 
 
 def _from_progress(role: Role, ran: _Ran, done: float) -> RemainingWork:
     """Extrapolates the work per replica-second so far to the rest."""
     rest = max(ran.replicas * (1 - done) / done, 1.0)
-    if pieces := items(role):
-        return RemainingWork(Work(rest / pieces, SPEED), Basis.ITEMS)
-    return RemainingWork(Work(rest, SPEED), Basis.PROGRESS)
+    return RemainingWork(Work(rest / (items(role) or 1), SPEED))
 
 
 def _of_items(role: Role, ran: _Ran, done: float, ages: Sequence[float]) -> RemainingWork:
@@ -82,7 +69,7 @@ def _of_items(role: Role, ran: _Ran, done: float, ages: Sequence[float]) -> Rema
     left, begun = items(role), sum(ages)
     completed = left * done / (1 - done)
     each = max((ran.replicas - begun) / completed, begun / max(len(ages), 1))
-    return RemainingWork(Work(max(each * left - begun, 1.0) / left, SPEED), Basis.ITEMS)
+    return RemainingWork(Work(max(each * left - begun, 1.0) / left, SPEED))
 
 
 def _ages(job: TrainingJob, role: Role, now: datetime) -> list[float]:

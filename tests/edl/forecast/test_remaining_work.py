@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from edl.forecast.remaining_work import Basis, left
+from edl.forecast.remaining_work import RemainingWork, left
 from edl.model import JobEnd, ResizePolicy, TrainingJob
 from edl.simulator import CONSTANT, Work
 from tests.edl.planner.states import NOON, at, job, pod, role, worker
@@ -20,26 +20,25 @@ def running(**fields: object) -> TrainingJob:
 
 def test_without_any_word_nothing_is_known() -> None:
     assert left(running(), NOON) == left(worker("waits", 1, 4), NOON)
-    assert left(running(), NOON).basis is Basis.UNKNOWN
+    assert left(running(), NOON) == RemainingWork(None)
     assert left(running(), NOON).work is None
 
 
 def test_a_declared_length_counts_from_the_start() -> None:
     found = left(running(duration=timedelta(hours=2)), NOON)
-    assert (found.work, found.basis) == (Work(1.5 * HOUR, CONSTANT), Basis.DECLARED)
+    assert found.work == Work(1.5 * HOUR, CONSTANT)
     waits = left(worker("waits", 1, 4, duration=timedelta(hours=2)), NOON)
     assert waits.work == Work(2 * HOUR, CONSTANT)
 
 
 def test_a_job_past_its_declared_duration_has_no_known_end() -> None:
     found = left(running(duration=timedelta(minutes=20)), NOON)
-    assert (found.work, found.basis) == (None, Basis.OVERDUE)
+    assert found == RemainingWork(None, overdue=True)
 
 
 def test_progress_says_more_than_the_user() -> None:
     found = left(running(progress=0.25, duration=timedelta(hours=99)), NOON)
     # A quarter took 2 workers half an hour: three quarters take 3 hours of one worker.
-    assert found.basis is Basis.PROGRESS
     assert found.work is not None
     assert found.work.seconds == pytest.approx(3 * HOUR)
 
@@ -53,7 +52,7 @@ def test_a_role_that_has_ended_does_no_more_work() -> None:
 
 
 def test_the_first_percent_says_nothing() -> None:
-    assert left(running(progress=0.01), NOON).basis is Basis.UNKNOWN
+    assert left(running(progress=0.01), NOON).work is None
 
 
 def test_pauses_and_other_sizes_are_in_the_history() -> None:
@@ -83,7 +82,6 @@ def test_work_items_are_counted() -> None:
     items = {"resizing": ResizePolicy.ITEMS, "indexed": False, "pods": pods}
     found = left(running(remaining=30, progress=0.25, **items), NOON)
     # 10 of 40 took 2 workers half an hour: 6 minutes each.
-    assert found.basis is Basis.ITEMS
     assert found.work is not None
     assert found.work.seconds == pytest.approx(360)
 
@@ -125,7 +123,7 @@ def test_a_declared_length_of_work_items_is_spread_over_them() -> None:
 
 def test_a_duration_of_a_hundred_years_is_accepted() -> None:
     job = running(duration=timedelta(days=9_999_999))
-    assert left(replace(job), NOON).basis is Basis.DECLARED
+    assert left(replace(job), NOON).work
 
 
 def test_what_is_older_than_the_history_that_is_kept_counts_from_the_start() -> None:
@@ -136,4 +134,4 @@ def test_what_is_older_than_the_history_that_is_kept_counts_from_the_start() -> 
     assert found.work is not None
     assert found.work.seconds == 9 * 3600 * 4 + 3600 * 5
     declared = worker("a", 4, 4, on=["a"] * 4, history=known, duration=timedelta(hours=9))
-    assert left(replace(declared, started_at=at(-36_000)), NOON).basis is Basis.OVERDUE
+    assert left(replace(declared, started_at=at(-36_000)), NOON).overdue
