@@ -114,11 +114,12 @@ def _fields(above: str, shape: type) -> Iterator[tuple[str, str, str]]:
 
 
 def _text(hint: Any) -> str:  # noqa: ANN401 - a type
-    """The field's description, followed by the values of its enumeration."""
+    """The field's description, followed by the values of its enumeration, or its types' names."""
     extras = getattr(hint, "__metadata__", ())
     texts = [one for one in extras if isinstance(one, str) and one not in KINDS]
     enums = [one for one in extras if isinstance(one, type) and issubclass(one, Enum)]
     values = [one.value for enum in enums for one in enum]
+    values += [kind.__name__ for one in extras for kind in get_args(one)]
     listed = f" One of {', '.join(f'`{value}`' for value in values)}." if values else ""
     return f"{' '.join(texts)}{listed}"
 

@@ -1,16 +1,29 @@
 """The tables of docs/reference/reason-codes.md."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Final
 
 from dev.reference import table
 from edl.annotations.job_history import OperationPhase
 from edl.model import Code
-from edl.model.causes.blockers import BlockerKind, JobCondition, SizeBound
+from edl.model.causes.blockers import (
+    AtBound,
+    ConstraintsUnsatisfied,
+    InProgress,
+    InsufficientResources,
+    JobCondition,
+    LoadCeiling,
+    NoUsableNode,
+    Outranked,
+    OwnCondition,
+    QuotaExceeded,
+    SizeBound,
+    TimedHold,
+    TooLarge,
+)
 from edl.model.causes.scarcity import NodeRule, Scarce
 
-_REASONS: Final[Mapping[StrEnum, str]] = {
+_REASONS: Final[Mapping[str, str]] = {
     Code.ADMITTED: "All pods of its minimum fit: it was started.",
     Code.IDLE_CAPACITY: "It was scaled up on capacity that no other job requested.",
     Code.MANUAL_SIZE: "Its size was set by `kubectl edl scale`.",
@@ -84,20 +97,20 @@ _REASONS: Final[Mapping[StrEnum, str]] = {
 }
 
 
-_BLOCKERS: Final[Mapping[StrEnum, str]] = {
-    BlockerKind.INSUFFICIENT_RESOURCES: "No eligible node has enough free resources for the pods.",
-    BlockerKind.TOO_LARGE: "A pod requests more than any eligible node has, even an empty one.",
-    BlockerKind.NO_USABLE_NODE: "No node is eligible, or none that is large enough (`nodeRule`).",
-    BlockerKind.CONSTRAINTS_UNSATISFIED: "Nodes have the resources; `constraint` excludes them.",
-    BlockerKind.LOAD_CEILING: "The load ceiling keeps the rest of a resource idle.",
-    BlockerKind.QUOTA_EXCEEDED: "A ResourceQuota or the namespace's GPU budget is exhausted.",
-    BlockerKind.AT_BOUND: "The role has reached a limit; `limitedBy` says which.",
-    BlockerKind.TIMED_HOLD: "A rule such as a cooldown, which ends by itself at `notBefore`.",
-    BlockerKind.OUTRANKED: "Other jobs or pods get the capacity first, by the rule `reason`.",
-    BlockerKind.IN_PROGRESS: "A resize, move or termination in progress provides what is missing.",
-    BlockerKind.OWN_CONDITION: "A property of the training job itself; `condition` says which.",
+_BLOCKERS: Final[Mapping[str, str]] = {
+    InsufficientResources.__name__: "No eligible node has enough free resources for the pods.",
+    TooLarge.__name__: "A pod requests more than any eligible node has, even an empty one.",
+    NoUsableNode.__name__: "No node is eligible, or none that is large enough (`nodeRule`).",
+    ConstraintsUnsatisfied.__name__: "Nodes have the resources; `constraint` excludes them.",
+    LoadCeiling.__name__: "The load ceiling keeps the rest of a resource idle.",
+    QuotaExceeded.__name__: "A ResourceQuota or the namespace's GPU budget is exhausted.",
+    AtBound.__name__: "The role has reached a limit; `limitedBy` says which.",
+    TimedHold.__name__: "A rule such as a cooldown, which ends by itself at `notBefore`.",
+    Outranked.__name__: "Other jobs or pods get the capacity first, by the rule `reason`.",
+    InProgress.__name__: "A resize, move or termination in progress provides what is missing.",
+    OwnCondition.__name__: "A property of the training job itself; `condition` says which.",
 }
-_RULES: Final[Mapping[StrEnum, str]] = {
+_RULES: Final[Mapping[str, str]] = {
     NodeRule.UNSCHEDULABLE: "No node is schedulable.",
     NodeRule.NODE_NAME: "No node has the name that it gives, by `nodeName` or `matchFields`.",
     NodeRule.NODE_SELECTOR: "No node matches its node selector.",
@@ -112,13 +125,13 @@ _RULES: Final[Mapping[StrEnum, str]] = {
     Scarce.RULES: "Pod (anti-)affinity or topology spread.",
     Scarce.DEVICES: "The GPUs are shared, and none has a large enough free share.",
 }
-_BOUNDS: Final[Mapping[StrEnum, str]] = {
+_BOUNDS: Final[Mapping[str, str]] = {
     SizeBound.MAX: "Its max.",
     SizeBound.MANUAL: "Its manual size.",
     SizeBound.ITEMS: "The number of remaining work items.",
     SizeBound.QUEUE: "A pod of its work queue has succeeded: no pod is added, none removed.",
 }
-_CONDITIONS: Final[Mapping[StrEnum, str]] = {
+_CONDITIONS: Final[Mapping[str, str]] = {
     JobCondition.PAUSED: "It is paused.",
     JobCondition.PROBLEM: "It is invalid, or the API server rejects its start.",
     JobCondition.NAMESPACE: "Its namespace is being deleted.",
@@ -128,7 +141,7 @@ _CONDITIONS: Final[Mapping[StrEnum, str]] = {
     JobCondition.NEARLY_DONE: "It is nearly finished, or some of its pods have succeeded.",
     JobCondition.RULE: "A rule of the plan; `reason` is its code.",
 }
-_PHASES: Final[Mapping[StrEnum, str]] = {
+_PHASES: Final[Mapping[str, str]] = {
     OperationPhase.STARTING: "Its minimum is not running yet.",
     OperationPhase.RUNNING: "It was started.",
     OperationPhase.SCALING: "Pods are being created or removed for the new size.",
@@ -139,7 +152,7 @@ _PHASES: Final[Mapping[StrEnum, str]] = {
     OperationPhase.SUCCEEDED: "The training job is done.",
     OperationPhase.FAILED: "The training job has failed.",
 }
-TABLES: Final[tuple[tuple[str, Mapping[StrEnum, str]], ...]] = (
+TABLES: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
     ("CODE", _REASONS),
     ("`type` OF A BLOCKER (`explain`)", _BLOCKERS),
     ("`nodeRule` OF NoUsableNode, `constraint` OF ConstraintsUnsatisfied", _RULES),

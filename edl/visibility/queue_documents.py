@@ -124,7 +124,7 @@ def stops(blockers: Blockers, allowed: Callable[[Blocker], Blocker]) -> Publishe
     return PublishedStops(
         blockers.complete and len(blockers.blockers) <= _MOST_CAUSES,
         tuple(
-            PublishedCause(blocker.kind.value, _text(cause(blocker)), _text(remedy(blocker)))
+            PublishedCause(type(blocker).__name__, _text(cause(blocker)), _text(remedy(blocker)))
             for blocker in causes
         ),
     )

@@ -1,7 +1,6 @@
 """Blockers of a training job, for `-o json` of `kubectl edl explain`."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -13,6 +12,7 @@ from edl.model.causes.blockers import (
     ConstraintsUnsatisfied,
     InProgress,
     InsufficientResources,
+    LackOfRoom,
     LoadCeiling,
     NoUsableNode,
     Outranked,
@@ -31,8 +31,6 @@ from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import quantities, quantity
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
-
-NodeBlocker: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
 
 
 def stops_document(stops: Blockers, job: str, start: StartRemedy = NO_REMEDY) -> BlockersDocument:
@@ -95,7 +93,7 @@ def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
 def _with_fields(stop: Blocker, helps: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
     plain: BlockerDocument = {
-        "type": stop.kind.value,
+        "type": type(stop).__name__,
         "message": cause(stop),
         "remediation": helps,
     }
@@ -147,7 +145,7 @@ def _of_limit(
     }
 
 
-def _of_nodes(stop: NodeBlocker, plain: BlockerDocument) -> BlockerDocument:
+def _of_nodes(stop: LackOfRoom, plain: BlockerDocument) -> BlockerDocument:
     """Pods of a role that do not fit on the nodes."""
     common: BlockerDocument = {
         **plain,

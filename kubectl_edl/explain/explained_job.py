@@ -9,7 +9,7 @@ from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
 from edl.job_state.phases import filling
 from edl.model import Caveat, Code, Reason, TrainingJob
-from edl.model.causes.blockers import BlockerKind, JobCondition, OwnCondition
+from edl.model.causes.blockers import InProgress, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.explain.explanation import Blockers, Explanation, RoleExplanation
@@ -254,7 +254,7 @@ def _listed(title: str, stops: BlockersDocument) -> BlockerList:
     """All but the first are hypothetical: what a decision without those before them would find."""
     lines = []
     for number, stop in enumerate(stops["blockers"], 1):
-        then = "plan" if stop["type"] == BlockerKind.IN_PROGRESS else "next blocker"
+        then = "plan" if stop["type"] == InProgress.__name__ else "next blocker"
         what = f"{f'then the {then} would be: ' if number > 1 else ''}{stop['message']}"
         lines.append((what, stop["remediation"]))
     return BlockerList(title, tuple(lines), complete=stops["complete"])

@@ -8,7 +8,7 @@ from edl.domain_counts import DomainCounts
 from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Role
-from edl.model.causes.blockers import BlockerKind
+from edl.model.causes.blockers import QuotaExceeded
 from edl.model.causes.reason_codes import TIMED_CODES
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.explain.blocker_documents import stops_document
@@ -156,7 +156,7 @@ def _manual_size(role: Role, explained: ExplainedJob) -> str:
         return f"{role.name}={role.request.replicas}"
     lacks, planned = f"{role.name}={role.request.replicas}, {short} short", explained.decided.roles
     stops = next((change.blockers for change in planned if change.role == role.name), None)
-    if stops and any(stop.kind is BlockerKind.QUOTA_EXCEEDED for stop in stops.blockers[:1]):
+    if stops and any(isinstance(stop, QuotaExceeded) for stop in stops.blockers[:1]):
         return lacks
     within = "" if stops else " within its quotas"
     return (

@@ -14,7 +14,7 @@ from edl.kube.cache.team_source import last_applied
 from edl.kube.cluster import ListOptions, PluginCluster, find, server_time
 from edl.kube.decode.object_facts import node
 from edl.model import ClusterState, Code, Node, ObjectRef, TrainingJob
-from edl.model.causes.blockers import BlockerKind
+from edl.model.causes.blockers import QuotaExceeded
 from edl.parsing.team_config_map import teams_of
 from edl.planner.plan import StayingPods
 from edl.planner.published_settings import Settings
@@ -143,7 +143,7 @@ def _explained(
     if shown.why.reason is Code.NEVER_FITS:
         helps = helps[:1]  # whatever would follow, it is needed
     blockers = start.blockers if start else ()
-    usage = "; ".join(stop.message for stop in blockers if stop.type == BlockerKind.QUOTA_EXCEEDED)
+    usage = "; ".join(stop.message for stop in blockers if stop.type == QuotaExceeded.__name__)
     for blocker in observed:
         by_quota = blocker.explained and shown.why.reason is Code.QUOTA_EXCEEDED
         what = usage if by_quota and usage else blocker.what

@@ -14,7 +14,7 @@ from edl.annotations.job_history import OperationPhase
 from edl.annotations.json_text import json_text
 from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
-from edl.model.causes.blockers import Blocker, BlockerKind, JobCondition, SizeBound
+from edl.model.causes.blockers import Blocker, JobCondition, SizeBound
 from edl.model.causes.reason_codes import code_of
 from edl.model.causes.reason_subjects import About, Attempt, Minimum
 from edl.model.causes.scarcity import NodeRule, Scarce
@@ -27,14 +27,11 @@ _TEXTS = some.text(max_size=20)
 
 def test_every_code_is_camel_case_and_explained() -> None:
     told = {code for _, meanings in TABLES for code in meanings}
-    enums = (Code, BlockerKind, NodeRule, SizeBound, JobCondition, OperationPhase)
+    enums = (Code, NodeRule, SizeBound, JobCondition, OperationPhase)
     codes = {code for enum in enums for code in enum} | {Scarce.RULES, Scarce.DEVICES}
+    codes |= {blocker.__name__ for blocker in get_args(Blocker)}
     assert told == codes
     assert all(code.isalnum() and code[0].isupper() for code in codes)
-
-
-def test_every_cause_has_its_own_kind() -> None:
-    assert {cause.kind for cause in get_args(Blocker)} == set(BlockerKind)
 
 
 @given(

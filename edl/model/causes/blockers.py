@@ -1,12 +1,13 @@
-"""What stops a training job from starting or from getting one more replica: a type per cause.
+"""What blocks the start of a training job, or one more replica: a type per blocker.
 
+The names of these types are those that users read, as `type` of a blocker.
 `edl.messages` renders each, and its remedy; `edl.planner.explain.remedies` computes the state
 without it.
 """
 
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -16,22 +17,6 @@ from edl.model.nodes import Domain, Taint
 from edl.model.object_refs import JobKey
 from edl.model.quotas import Quota
 from edl.quantities import Resources
-
-
-class BlockerKind(StrEnum):
-    """The type of a cause, as `kubectl edl explain -o json` shows it."""
-
-    INSUFFICIENT_RESOURCES = "InsufficientResources"
-    TOO_LARGE = "TooLarge"
-    NO_USABLE_NODE = "NoUsableNode"
-    CONSTRAINTS_UNSATISFIED = "ConstraintsUnsatisfied"
-    LOAD_CEILING = "LoadCeiling"
-    QUOTA_EXCEEDED = "QuotaExceeded"
-    AT_BOUND = "AtBound"
-    TIMED_HOLD = "TimedHold"
-    OUTRANKED = "Outranked"
-    IN_PROGRESS = "InProgress"
-    OWN_CONDITION = "OwnCondition"
 
 
 class SizeBound(StrEnum):
@@ -53,7 +38,6 @@ class AtBound(msgspec.Struct, frozen=True):
     A work queue gets no more pods once one has succeeded: `value` is the number that still run.
     """
 
-    kind: ClassVar = BlockerKind.AT_BOUND
     role: str
     bound: SizeBound
     value: int
@@ -64,7 +48,6 @@ class AtBound(msgspec.Struct, frozen=True):
 class TimedHold(msgspec.Struct, frozen=True):
     """A rule that ends by itself, such as a cooldown. `until`: when, if nothing changes before."""
 
-    kind: ClassVar = BlockerKind.TIMED_HOLD
     reason: Reason
     until: datetime
 
@@ -76,7 +59,6 @@ class Outranked(msgspec.Struct, frozen=True):
     training job, each with the size that it has reached.
     """
 
-    kind: ClassVar = BlockerKind.OUTRANKED
     rule: Code
     jobs: tuple[JobKey, ...]
     pods: tuple[str, ...] = ()
@@ -86,7 +68,6 @@ class Outranked(msgspec.Struct, frozen=True):
 class InProgress(msgspec.Struct, frozen=True):
     """The plan already provides what is missing; a resize, move or termination has to finish."""
 
-    kind: ClassVar = BlockerKind.IN_PROGRESS
     reason: Reason
 
 
@@ -113,7 +94,6 @@ class OwnCondition(msgspec.Struct, frozen=True):
     `most` fit beside the minimums of other jobs.
     """
 
-    kind: ClassVar = BlockerKind.OWN_CONDITION
     what: JobCondition
     reason: Reason
     paused_by: str = ""
@@ -146,7 +126,6 @@ class InsufficientResources(msgspec.Struct, frozen=True):
     extras that would make room. `taints`: if one node is eligible, untolerated ones of the others.
     """
 
-    kind: ClassVar = BlockerKind.INSUFFICIENT_RESOURCES
     role: str
     wanted: int
     fitting: int
@@ -170,7 +149,6 @@ class TooLarge(msgspec.Struct, frozen=True):
     `largest`: for each requested resource, the largest allocatable amount on an eligible node.
     """
 
-    kind: ClassVar = BlockerKind.TOO_LARGE
     role: str
     pods: int
     requests: Resources
@@ -183,7 +161,6 @@ class TooLarge(msgspec.Struct, frozen=True):
 class NoUsableNode(msgspec.Struct, frozen=True):
     """No node is eligible for the role's pods. `rule`: the constraint that excludes the nodes."""
 
-    kind: ClassVar = BlockerKind.NO_USABLE_NODE
     role: str
     pods: int
     requests: Resources
@@ -197,7 +174,6 @@ class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):
     `node`: one of which more would help; empty if no number of them does.
     """
 
-    kind: ClassVar = BlockerKind.CONSTRAINTS_UNSATISFIED
     role: str
     pods: int
     requests: Resources
@@ -213,7 +189,6 @@ class LoadCeiling(msgspec.Struct, frozen=True):
     `idle_suffices`: whether, at the same ceiling, more idle capacity would permit it, too.
     """
 
-    kind: ClassVar = BlockerKind.LOAD_CEILING
     role: str
     resource: str
     share: float
@@ -227,7 +202,6 @@ class LoadCeiling(msgspec.Struct, frozen=True):
 class QuotaExceeded(msgspec.Struct, frozen=True):
     """A quota or budget is exhausted. `left`: its unused part; `lacks`: the missing amount."""
 
-    kind: ClassVar = BlockerKind.QUOTA_EXCEEDED
     quota: Quota
     needed: int
     used: int
@@ -235,11 +209,10 @@ class QuotaExceeded(msgspec.Struct, frozen=True):
     lacks: int
 
 
+LackOfRoom: TypeAlias = InsufficientResources | TooLarge | NoUsableNode | ConstraintsUnsatisfied
+"""Blockers of a role that room on nodes for `pods` more pods would remove."""
 Blocker: TypeAlias = (
-    InsufficientResources
-    | TooLarge
-    | NoUsableNode
-    | ConstraintsUnsatisfied
+    LackOfRoom
     | LoadCeiling
     | QuotaExceeded
     | AtBound

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from edl.model.causes.blockers import (
     ConstraintsUnsatisfied,
     InsufficientResources,
     JobCondition,
+    LackOfRoom,
     LoadCeiling,
     NoUsableNode,
     Outranked,
@@ -30,8 +31,6 @@ from edl.model.nodes import NEW, added_name, is_one_node
 from edl.planner.explain.sufficient_ceiling import with_sufficient_ceiling
 from edl.planner.explain.what_if_state import DecisionInput, node_for
 
-LackOfRoom: TypeAlias = InsufficientResources | NoUsableNode | ConstraintsUnsatisfied | TooLarge
-"""Blockers of a role that room on nodes for `pods` more pods would remove."""
 _WITHOUT_NODES: Final = frozenset({NodeRule.TOPOLOGY_SPREAD, NodeRule.POD_AFFINITY})
 """Rules that labels or pods on the present nodes satisfy."""
 

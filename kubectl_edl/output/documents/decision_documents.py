@@ -3,7 +3,7 @@
 from typing import Annotated, Required, TypedDict
 
 from edl.model import CaveatCode, Phase
-from edl.model.causes.blockers import BlockerKind, JobCondition, SizeBound
+from edl.model.causes.blockers import Blocker, JobCondition, SizeBound
 from edl.model.causes.scarcity import NodeRule, Scarce
 from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
@@ -93,7 +93,7 @@ class QuotaNameDocument(TypedDict):
 class BlockerDocument(TypedDict, total=False):
     """The fields behind `remediation` depend on the type."""
 
-    type: Required[Annotated[str, BlockerKind, "Type of the blocker."]]
+    type: Required[Annotated[str, Blocker, "Type of the blocker."]]
     message: Required[Annotated[str, "What blocks it."]]
     remediation: Required[Annotated[str, "What would remove it; empty if it ends by itself."]]
     role: Annotated[str, "Role."]

@@ -411,7 +411,7 @@ def test_a_device_that_no_node_has_is_said_so() -> None:
 def test_a_gang_names_each_role_that_does_not_fit() -> None:
     all_roles = job("mnist", role("ps", 3, 3), role("worker", 4, 4, shape=shape(2)))
     blockers = start("mnist", node("a", 2), all_roles)
-    assert [(blocker.kind, getattr(blocker, "role", "")) for blocker in blockers] == [
+    assert [(type(blocker).__name__, getattr(blocker, "role", "")) for blocker in blockers] == [
         ("InsufficientResources", "worker"),
         ("InsufficientResources", "ps"),
     ]
@@ -687,7 +687,7 @@ def test_lost_pods_wait_for_the_back_off_and_no_pause_is_advised(
 ) -> None:
     lost = lacking(there, failures=5, most=most)
     *others, wait = growth("mnist", node("a", 9), lost)
-    assert [one.kind for one in others] == ["AtBound"] * (most == 7)
+    assert [type(one).__name__ for one in others] == ["AtBound"] * (most == 7)
     assert (messages.cause(wait), messages.remedy(wait, "mnist")) == (
         "back-off: after lost pods the Job controller creates no pod (until 12:02:28 UTC)",
         "",
@@ -749,7 +749,10 @@ def test_extras_that_yield_to_their_own_minimum_name_no_job() -> None:
 
 def test_pending_pods_of_others_come_first_too() -> None:
     blockers = growth("mnist", node("a", 4), runs("mnist", 4, low=4), demand("web-1", shape(1), 1))
-    assert [blocker.kind for blocker in blockers] == ["InsufficientResources", "Outranked"]
+    assert [type(blocker).__name__ for blocker in blockers] == [
+        "InsufficientResources",
+        "Outranked",
+    ]
     assert messages.cause(blockers[1]) == "capacity goes first to pending pods such as web/web-1"
 
 
@@ -862,7 +865,10 @@ def test_what_is_promised_comes_by_itself() -> None:
 
 def test_a_paused_job_is_told_what_it_lacks_besides() -> None:
     blockers = start("mnist", busy(node("a", 4), room(4)), worker("mnist", 1, 1, paused=True))
-    assert [blocker.kind for blocker in blockers] == ["OwnCondition", "InsufficientResources"]
+    assert [type(blocker).__name__ for blocker in blockers] == [
+        "OwnCondition",
+        "InsufficientResources",
+    ]
     assert messages.remedy(blockers[0]) == "resuming it"
 
 

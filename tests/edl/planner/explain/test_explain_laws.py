@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.model.causes.blockers import InProgress, OwnCondition
+from edl.model.causes.blockers import InProgress, LackOfRoom, OwnCondition
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.explain.explanation import Blockers, Explanation, explain
-from edl.planner.explain.remedies import LackOfRoom, without_blockers
+from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.clusters import MOST_WAIT, states
