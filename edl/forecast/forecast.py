@@ -19,7 +19,6 @@ from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import RemainingWork, left
 from edl.job_state.lost_pods import missing_pods
 from edl.job_state.phases import blocked, ending
-from edl.lost_pods import missing_pods
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.scarcity import NoRoom, Shortage

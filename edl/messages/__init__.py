@@ -3,7 +3,7 @@
 They contain no current time: the same situation always reads the same.
 """
 
-from edl.messages.blocker_messages import cause, remedy
+from edl.messages.blocker_messages import blocker_text, remedy
 from edl.messages.code_texts import QUEUE_CLOSED, QUEUE_ENDS, UNNAMED_POD, unnamed_jobs
 from edl.messages.reason_messages import lasting, message, messages
 
@@ -11,7 +11,7 @@ __all__ = [
     "QUEUE_CLOSED",
     "QUEUE_ENDS",
     "UNNAMED_POD",
-    "cause",
+    "blocker_text",
     "lasting",
     "message",
     "messages",

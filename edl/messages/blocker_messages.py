@@ -46,9 +46,9 @@ _EXCLUDING: Final[Mapping[Scarce, str]] = {
 """What keeps a pod off nodes whose free resources would suffice."""
 
 
-def cause(about: Blocker) -> str:
+def blocker_text(blocker: Blocker) -> str:
     """What blocks the job, as a part of a sentence."""
-    match about:
+    match blocker:
         case AtBound(role, SizeBound.ITEMS, value):
             items = "1 work item" if value == 1 else f"{value} work items"
             return f"{role} has {items} left to do, and a pod for each"
@@ -59,7 +59,7 @@ def cause(about: Blocker) -> str:
         case TimedHold(reason, until):
             return message(reason, until)
         case Outranked():
-            return f"{precedence(about.rule)} {listed(_outranking(about))}"
+            return f"{precedence(blocker.rule)} {listed(_outranking(blocker))}"
         case OwnCondition(reason=reason, paused_by=controller) if controller:
             return f"{message(reason)}: {controller} suspended it"
         case OwnCondition(JobCondition.ONE_SIZE, Reason(about=FixedSize(role, size))):
@@ -67,32 +67,32 @@ def cause(about: Blocker) -> str:
         case InProgress(reason) | OwnCondition(reason=reason):
             return message(reason)
         case InsufficientResources():
-            return _insufficient(about)
+            return _insufficient(blocker)
         case TooLarge():
-            return _too_large(about)
+            return _too_large(blocker)
         case NoUsableNode():
-            those = "large enough nodes" if about.rule.large_nodes else "nodes"
-            return f"{node_rule(about.rule)}: {about.role} may use none of the {those}"
+            those = "large enough nodes" if blocker.rule.large_nodes else "nodes"
+            return f"{node_rule(blocker.rule)}: {blocker.role} may use none of the {those}"
         case ConstraintsUnsatisfied():
-            pods = "one" if about.pods == 1 else about.pods
-            return f"{_EXCLUDING[about.rule]} keep {pods} {about.role} off {_places(about)}"
+            pods = "one" if blocker.pods == 1 else blocker.pods
+            return f"{_EXCLUDING[blocker.rule]} keep {pods} {blocker.role} off {_places(blocker)}"
         case LoadCeiling():
-            return _above_ceiling(about)
+            return _above_ceiling(blocker)
         case QuotaExceeded(quota):
-            asked, used = quota.assigned(about.needed), quota.assigned(about.used)
+            asked, used = quota.assigned(blocker.needed), quota.assigned(blocker.used)
             limit = quota.assigned(quota.hard)
             return f"exceeded {quota.place}, requested: {asked}, used: {used}, limited: {limit}"
 
 
-def remedy(about: Blocker, job: str = "") -> str:
+def remedy(blocker: Blocker, job: str = "") -> str:
     """What would remove the blocker; empty if it passes by itself.
 
     `job`: the arguments by which the reader's commands select the job, `mnist -n team`; empty for
     remedies without commands.
     """
-    match about:
+    match blocker:
         case AtBound():
-            return _another_bound(about, job)
+            return _another_bound(blocker, job)
         case TimedHold(
             Reason(Code.BACK_OFF, Attempt(Attempted.GANG | Attempted.CREATION) as failed)
         ):
@@ -100,23 +100,23 @@ def remedy(about: Blocker, job: str = "") -> str:
         case Outranked():
             return "enough capacity for those as well"
         case OwnCondition():
-            return _of_own(about, job)
+            return _of_own(blocker, job)
         case InsufficientResources():
-            return free_capacity(about, job)
+            return free_capacity(blocker, job)
         case TooLarge():
-            return smaller_pods(about)
+            return smaller_pods(blocker)
         case NoUsableNode():
-            return _usable_node(about)
+            return _usable_node(blocker)
         case ConstraintsUnsatisfied():
-            return more_nodes(about)
+            return more_nodes(blocker)
         case LoadCeiling(resource=name):
-            more = amount_text(name, about.needed + about.kept - about.idle)
-            idle = f", or {more} more idle in the cluster" if about.idle_suffices else ""
-            return f"a load ceiling of {about.enough * 100:g} %{idle}"
+            more = amount_text(name, blocker.needed + blocker.kept - blocker.idle)
+            idle = f", or {more} more idle in the cluster" if blocker.idle_suffices else ""
+            return f"a load ceiling of {blocker.enough * 100:g} %{idle}"
         case QuotaExceeded(Quota(kept_by=team)) if team:
             return f"lend: true or a smaller guarantee for team {team}, or more nodes"
         case QuotaExceeded(quota):
-            return f"{quota.place} raised to {_raised(quota, quota.hard + about.lacks)}"
+            return f"{quota.place} raised to {_raised(quota, quota.hard + blocker.lacks)}"
     return ""
 
 

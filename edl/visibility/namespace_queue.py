@@ -21,7 +21,7 @@ MOST_TEAMS: Final = 8
 """Most teams that are counted separately among the jobs ahead of one."""
 MOST_BYTES: Final = 64 * 1024
 """Most bytes of all listed jobs of one document; the last ones are left out beyond that."""
-_MOST_CAUSES: Final = 16
+_MOST_BLOCKERS: Final = 16
 _LONGEST: Final = 1024 * 1024
 """Most characters of a document to parse: no ConfigMap is larger."""
 
@@ -44,19 +44,19 @@ class TeamCount(msgspec.Struct, frozen=True, omit_defaults=True):
     team: _Name = ""
 
 
-class PublishedCause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One blocker: a type of `edl.model.causes.blockers.CauseKind`, and messages for users."""
+class PublishedBlocker(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One blocker: a type of `edl.model.causes.blockers`, and messages for users."""
 
     type: _Name
     message: _Text
     remediation: _Text = ""
 
 
-class PublishedStops(msgspec.Struct, frozen=True):
+class PublishedBlockers(msgspec.Struct, frozen=True):
     """The blockers of a start; `complete` is False if there may be more."""
 
     complete: bool
-    blockers: Annotated[tuple[PublishedCause, ...], msgspec.Meta(max_length=_MOST_CAUSES)]
+    blockers: Annotated[tuple[PublishedBlocker, ...], msgspec.Meta(max_length=_MOST_BLOCKERS)]
 
 
 class PublishedEstimate(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,7 +76,7 @@ class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_default
     ahead: Annotated[tuple[TeamCount, ...], msgspec.Meta(max_length=MOST_TEAMS + 1)] = ()
     estimate: PublishedEstimate | None = None
     """None if it was not computed."""
-    start: PublishedStops | None = None
+    start: PublishedBlockers | None = None
     """None if it was not computed, which takes long in a large cluster."""
     priority: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = None
     """The value of its PriorityClass; None in a document of an earlier release."""

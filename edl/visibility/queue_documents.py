@@ -8,27 +8,27 @@ from typing import Final
 import msgspec
 
 from edl.forecast.estimate import Certainty, Estimate
-from edl.messages import cause, message, remedy
+from edl.messages import blocker_text, message, remedy
 from edl.messages.foreign_names import NameRedaction
 from edl.model import ClusterState, JobKey
 from edl.model.causes.blockers import Blocker
-from edl.planner.explain.explanation import Blockers
+from edl.planner.explain.explanation import BlockerSearch
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import (
     MOST_BYTES,
     MOST_JOBS,
     MOST_TEAMS,
     NamespaceQueue,
-    PublishedCause,
+    PublishedBlocker,
+    PublishedBlockers,
     PublishedEstimate,
     PublishedJob,
-    PublishedStops,
     TeamCount,
 )
 from edl.visibility.queue_order import waiting
 from edl.visibility.usage_by_team import weighted_shares
 
-_MOST_CAUSES: Final = 8
+_MOST_BLOCKERS: Final = 8
 _LONGEST_TEXT: Final = 512
 _SHARE_DIGITS: Final = 3
 """Digits of shares, as in tables; smaller changes do not rewrite a document."""
@@ -38,7 +38,7 @@ class Insight(msgspec.Struct, frozen=True):
     """Results on a queued training job beyond its plan; None if not computed."""
 
     estimate: Estimate | None = None
-    start: Blockers | None = None
+    start: BlockerSearch | None = None
 
 
 def documents(
@@ -105,7 +105,7 @@ def _job(
         position=held.position or None,
         ahead=ahead,
         estimate=_estimate(insight.estimate),
-        start=stops(insight.start, reader.allowed) if insight.start else None,
+        start=published_blockers(insight.start, reader.allowed) if insight.start else None,
         priority=priority,
     )
 
@@ -118,14 +118,17 @@ def _estimate(estimate: Estimate | None) -> PublishedEstimate | None:
     return PublishedEstimate(estimate.certainty, time)
 
 
-def stops(blockers: Blockers, allowed: Callable[[Blocker], Blocker]) -> PublishedStops:
+def published_blockers(
+    search: BlockerSearch, allowed: Callable[[Blocker], Blocker]
+) -> PublishedBlockers:
     """The blockers as published; `allowed` leaves out what their reader may not see."""
-    causes = [allowed(blocker) for blocker in blockers.blockers[:_MOST_CAUSES]]
-    return PublishedStops(
-        blockers.complete and len(blockers.blockers) <= _MOST_CAUSES,
+    return PublishedBlockers(
+        search.complete and len(search.found) <= _MOST_BLOCKERS,
         tuple(
-            PublishedCause(type(blocker).__name__, _text(cause(blocker)), _text(remedy(blocker)))
-            for blocker in causes
+            PublishedBlocker(
+                type(blocker).__name__, _text(blocker_text(blocker)), _text(remedy(blocker))
+            )
+            for blocker in map(allowed, search.found[:_MOST_BLOCKERS])
         ),
     )
 

@@ -26,7 +26,7 @@ from kubectl_edl.client.reconciler_settings import deciding
 from kubectl_edl.dashboard.cluster_reader import DashboardSnapshot
 from kubectl_edl.dashboard.page_state import job_row
 from kubectl_edl.events.view import events_table
-from kubectl_edl.explain.explained_job import ExplainedJob, other_blockers, stop_lists
+from kubectl_edl.explain.explained_job import ExplainedJob, blocker_lists, other_blockers
 from kubectl_edl.explain.read_explanation import ExplanationInput, published_view, read_explanation
 from kubectl_edl.explain.role_sizes import sizes_table
 from kubectl_edl.explain.view import administrator_facts, domains_table, explanation_facts
@@ -202,7 +202,7 @@ def _table(table: Table) -> Json:
 
 
 def _blockers(explained: ExplainedJob) -> Iterator[Json]:
-    for section in (*stop_lists(explained), BlockerList.of_job(other_blockers(explained))):
+    for section in (*blocker_lists(explained), BlockerList.of_job(other_blockers(explained))):
         if section.lines:
             yield {
                 "title": harmless(section.title).removesuffix(":"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from edl.messages import cause, remedy
+from edl.messages import blocker_text, remedy
 from edl.messages.scarcity_messages import kept_to, listed
 from edl.model.causes.blockers import (
     AtBound,
@@ -23,21 +23,23 @@ from edl.model.causes.blockers import (
     TooLarge,
 )
 from edl.model.nodes import is_added
-from edl.planner.explain.explanation import Blockers
+from edl.planner.explain.explanation import BlockerSearch
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.quantities import number_text
-from edl.visibility.namespace_queue import PublishedStops
+from edl.visibility.namespace_queue import PublishedBlockers
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.training_job_view import time_text
 from kubectl_edl.output.cell_quantities import quantities, quantity
 from kubectl_edl.output.documents.decision_documents import BlockerDocument, BlockersDocument
 
 
-def stops_document(stops: Blockers, job: str, start: StartRemedy = NO_REMEDY) -> BlockersDocument:
+def blockers_document(
+    search: BlockerSearch, job: str, start: StartRemedy = NO_REMEDY
+) -> BlockersDocument:
     """`job`: the arguments of commands on the training job; `start`: as for `_remedies`."""
-    helps = _remedies(stops.blockers, job, start)
-    blockers = [_with_fields(stop, what) for stop, what in zip(stops.blockers, helps, strict=True)]
-    return {"complete": stops.complete, "blockers": blockers}
+    remedies = _remedies(search.found, job, start)
+    blockers = list(map(_with_fields, search.found, remedies))
+    return {"complete": search.complete, "blockers": blockers}
 
 
 def _remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list[str]:
@@ -47,21 +49,21 @@ def _remedies(blockers: Sequence[Blocker], job: str, start: StartRemedy) -> list
     """
     smaller = f"; or {smaller_min(start, job)}" if start.min else ""
     return [
-        f"{remedy(_at_its_min(stop) if start.limit else stop, job)}"
-        f"{smaller if isinstance(stop, QuotaExceeded) else ''}"
-        for stop in blockers
+        f"{remedy(_at_its_min(blocker) if start.limit else blocker, job)}"
+        f"{smaller if isinstance(blocker, QuotaExceeded) else ''}"
+        for blocker in blockers
     ]
 
 
-def _at_its_min(stop: Blocker) -> Blocker:
+def _at_its_min(blocker: Blocker) -> Blocker:
     """The blocker as if none of its pods fitted, so that its remedy has no smaller number."""
-    if isinstance(stop, InsufficientResources):
-        return replace(stop, fitting=0, sizes=StartSizes())
-    return stop
+    if isinstance(blocker, InsufficientResources):
+        return replace(blocker, fitting=0, sizes=StartSizes())
+    return blocker
 
 
 def smaller_min(start: StartRemedy, job: str) -> str:
-    """The min of `start` with its command; `job` as for `stops_document`."""
+    """The min of `start` with its command; `job` as for `blockers_document`."""
     fits = "for which the limits suffice" if start.limit else "which fits"
     return (
         f"a min of {start.min} for {start.role}, {fits}{kept_to(start.domains)}: "
@@ -79,25 +81,25 @@ def higher_pool_limit(start: StartRemedy) -> str:
     return f"spec.limits.{limit.resource} of {pools} by {more} or more"
 
 
-def published_document(stops: PublishedStops | None) -> BlockersDocument | None:
+def published_document(published: PublishedBlockers | None) -> BlockersDocument | None:
     """Blockers as the reconciler published them, without the fields of each type."""
-    if stops is None:
+    if published is None:
         return None
     blockers: list[BlockerDocument] = [
-        {"type": stop.type, "message": stop.message, "remediation": stop.remediation}
-        for stop in stops.blockers
+        {"type": blocker.type, "message": blocker.message, "remediation": blocker.remediation}
+        for blocker in published.blockers
     ]
-    return {"complete": stops.complete, "blockers": blockers}
+    return {"complete": published.complete, "blockers": blockers}
 
 
-def _with_fields(stop: Blocker, helps: str) -> BlockerDocument:
+def _with_fields(blocker: Blocker, helps: str) -> BlockerDocument:
     """A blocker's type, its sentences, and the fields of its type."""
     plain: BlockerDocument = {
-        "type": type(stop).__name__,
-        "message": cause(stop),
+        "type": type(blocker).__name__,
+        "message": blocker_text(blocker),
         "remediation": helps,
     }
-    match stop:
+    match blocker:
         case TimedHold(reason=reason, until=until):
             return {**plain, "reason": reason.code.value, "notBefore": time_text(until)}
         case InProgress(reason=reason):
@@ -107,67 +109,72 @@ def _with_fields(stop: Blocker, helps: str) -> BlockerDocument:
         case Outranked():
             return {
                 **plain,
-                "reason": stop.rule.value,
-                "blockedBy": [str(key) for key in stop.jobs],
-                "pendingPods": list(stop.pods),
-                "roles": [{"name": role, "replicas": size} for role, size in stop.roles],
+                "reason": blocker.rule.value,
+                "blockedBy": [str(key) for key in blocker.jobs],
+                "pendingPods": list(blocker.pods),
+                "roles": [{"name": role, "replicas": size} for role, size in blocker.roles],
             }
         case AtBound() | LoadCeiling() | QuotaExceeded():
-            return _of_limit(stop, plain)
+            return _of_limit(blocker, plain)
         case _:
-            return _of_nodes(stop, plain)
+            return _of_nodes(blocker, plain)
 
 
 def _of_limit(
-    stop: AtBound | LoadCeiling | QuotaExceeded, plain: BlockerDocument
+    blocker: AtBound | LoadCeiling | QuotaExceeded, plain: BlockerDocument
 ) -> BlockerDocument:
-    if isinstance(stop, AtBound):
-        return {**plain, "role": stop.role, "limitedBy": stop.bound.value, "replicas": stop.value}
-    if isinstance(stop, LoadCeiling):
+    if isinstance(blocker, AtBound):
         return {
             **plain,
-            "role": stop.role,
-            "resource": stop.resource,
-            "loadCeiling": stop.share,
-            "sufficientLoadCeiling": stop.enough,
-            "idle": quantity(stop.resource, stop.idle),
-            "reserved": quantity(stop.resource, stop.kept),
-            "needed": quantity(stop.resource, stop.needed),
+            "role": blocker.role,
+            "limitedBy": blocker.bound.value,
+            "replicas": blocker.value,
         }
-    quota = stop.quota
+    if isinstance(blocker, LoadCeiling):
+        return {
+            **plain,
+            "role": blocker.role,
+            "resource": blocker.resource,
+            "loadCeiling": blocker.share,
+            "sufficientLoadCeiling": blocker.enough,
+            "idle": quantity(blocker.resource, blocker.idle),
+            "reserved": quantity(blocker.resource, blocker.kept),
+            "needed": quantity(blocker.resource, blocker.needed),
+        }
+    quota = blocker.quota
     return {
         **plain,
         "quota": {"source": quota.source, "resource": quota.resource},
-        "needed": quota.text(stop.needed),
+        "needed": quota.text(blocker.needed),
         "limit": quota.text(quota.hard),
-        "used": quota.text(stop.used),
-        "available": quota.text(stop.left),
+        "used": quota.text(blocker.used),
+        "available": quota.text(blocker.left),
     }
 
 
-def _of_nodes(stop: LackOfRoom, plain: BlockerDocument) -> BlockerDocument:
+def _of_nodes(blocker: LackOfRoom, plain: BlockerDocument) -> BlockerDocument:
     """Pods of a role that do not fit on the nodes."""
     common: BlockerDocument = {
         **plain,
-        "role": stop.role,
-        "pods": stop.wanted if isinstance(stop, InsufficientResources) else stop.pods,
-        "requests": quantities(stop.requests),
-        "domains": topology_view.places_document(stop.domains),
+        "role": blocker.role,
+        "pods": blocker.wanted if isinstance(blocker, InsufficientResources) else blocker.pods,
+        "requests": quantities(blocker.requests),
+        "domains": topology_view.places_document(blocker.domains),
     }
-    if isinstance(stop, NoUsableNode):
-        return {**common, "nodeRule": stop.rule.rule.value}
-    near = None if is_added(stop.node) else stop.node
-    placed: BlockerDocument = {**common, "eligibleNodes": stop.nodes, "nodeName": near}
-    match stop:
+    if isinstance(blocker, NoUsableNode):
+        return {**common, "nodeRule": blocker.rule.rule.value}
+    near = None if is_added(blocker.node) else blocker.node
+    placed: BlockerDocument = {**common, "eligibleNodes": blocker.nodes, "nodeName": near}
+    match blocker:
         case InsufficientResources():
             return {
                 **placed,
-                "schedulablePods": stop.fitting,
-                "maxIdle": quantities(stop.free),
-                "missing": quantities(stop.missing),
-                "guaranteedTeams": list(stop.kept),
+                "schedulablePods": blocker.fitting,
+                "maxIdle": quantities(blocker.free),
+                "missing": quantities(blocker.missing),
+                "guaranteedTeams": list(blocker.kept),
             }
         case TooLarge():
-            return {**placed, "maxAllocatable": quantities(stop.largest)}
+            return {**placed, "maxAllocatable": quantities(blocker.largest)}
         case ConstraintsUnsatisfied():
-            return {**placed, "constraint": stop.rule.value}
+            return {**placed, "constraint": blocker.rule.value}

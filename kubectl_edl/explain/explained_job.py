@@ -12,7 +12,7 @@ from edl.model import Caveat, Code, Reason, TrainingJob
 from edl.model.causes.blockers import InProgress, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
 from edl.model.causes.scarcity import NodePoolLimit
-from edl.planner.explain.explanation import Blockers, Explanation, RoleExplanation
+from edl.planner.explain.explanation import BlockerSearch, Explanation, RoleExplanation
 from edl.planner.explain.room_trials import RoomTrials
 from edl.planner.plan import Held
 from edl.quantities import Resources
@@ -21,7 +21,7 @@ from edl.visibility.namespace_queue import PublishedJob
 from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
-from kubectl_edl.explain.blocker_documents import published_document, stops_document
+from kubectl_edl.explain.blocker_documents import blockers_document, published_document
 from kubectl_edl.job_views.blocker_facts import BlockerList, JobBlocker
 from kubectl_edl.job_views.job_blockers import incomplete, left_out, recorded_problem
 from kubectl_edl.job_views.job_reasons import Why, why_of
@@ -73,8 +73,8 @@ class DecidedFacts:
         return ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
 
     def start(self, argument: str) -> BlockersDocument | None:
-        blockers = self.explanation.start_blockers if self.explanation else None
-        return stops_document(blockers, argument, self.trials.start) if blockers else None
+        search = self.explanation.start_blockers if self.explanation else None
+        return blockers_document(search, argument, self.trials.start) if search else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,19 +195,19 @@ def capacity_document(capacity: JobCapacity | None) -> JobCapacityDocument | Non
     }
 
 
-def stop_lists(explained: ExplainedJob) -> Iterator[BlockerList]:
+def blocker_lists(explained: ExplainedJob) -> Iterator[BlockerList]:
     """Why the job does not start, or why each of the roles to show is not scaled up."""
     job = explained.view.job
     if start := explained.start:
         yield _listed(f"Why {job.key.name} {_does_not_run(job)}:", start)
-    for role, blockers in _not_grown(explained):
+    for role, search in _not_grown(explained):
         yield _listed(
             f"Why not one more {role.role} (now {role.before}, next {role.after}):",
-            stops_document(blockers, explained.view.argument),
+            blockers_document(search, explained.view.argument),
         )
 
 
-def _not_grown(explained: ExplainedJob) -> Iterator[tuple[RoleExplanation, Blockers]]:
+def _not_grown(explained: ExplainedJob) -> Iterator[tuple[RoleExplanation, BlockerSearch]]:
     """The roles to show that are not scaled up."""
     for role in explained.decided.roles:
         if role.blockers and role.role in explained.roles and not _is_fixed(role.blockers):
@@ -215,8 +215,8 @@ def _not_grown(explained: ExplainedJob) -> Iterator[tuple[RoleExplanation, Block
 
 
 def other_blockers(explained: ExplainedJob) -> Iterator[JobBlocker]:
-    """Missing Jobs and a problem, if `stop_lists` has none; refused pods; left-out Jobs."""
-    above = any(stop_lists(explained))
+    """Missing Jobs and a problem, if `blocker_lists` has none; refused pods; left-out Jobs."""
+    above = any(blocker_lists(explained))
     if not above:
         yield from incomplete(explained.view)
         yield from recorded_problem(explained.view)
@@ -226,13 +226,13 @@ def other_blockers(explained: ExplainedJob) -> Iterator[JobBlocker]:
 
 
 def _names_missing(explained: ExplainedJob) -> bool:
-    """Whether `stop_lists` say that Jobs of roles are left out, or do not exist."""
+    """Whether `blocker_lists` say that Jobs of roles are left out, or do not exist."""
     plan, entry = explained.decided.explanation, explained.published.entry
     if entry and entry.start:
         return code_of(entry.reason) is Code.INCOMPLETE
-    lists = [blockers for _, blockers in _not_grown(explained)]
-    lists += [plan.start_blockers] if plan and plan.start_blockers else []
-    every = (stop for blockers in lists for stop in blockers.blockers)
+    searches = [search for _, search in _not_grown(explained)]
+    searches += [plan.start_blockers] if plan and plan.start_blockers else []
+    every = (blocker for search in searches for blocker in search.found)
     return any(isinstance(one, OwnCondition) and one.what is JobCondition.MISSING for one in every)
 
 
@@ -243,18 +243,18 @@ def _does_not_run(job: TrainingJob) -> str:
     return "does not start as a whole" if not job.suspended else "does not start"
 
 
-def _is_fixed(stops: Blockers) -> bool:
+def _is_fixed(search: BlockerSearch) -> bool:
     """Whether the role is fixed, which the table of roles shows, unless only its max keeps it."""
-    conditions = [stop.what for stop in stops.blockers if isinstance(stop, OwnCondition)]
-    later = JobCondition.ONE_SIZE in conditions and len(stops.blockers) > 1
+    conditions = [one.what for one in search.found if isinstance(one, OwnCondition)]
+    later = JobCondition.ONE_SIZE in conditions and len(search.found) > 1
     return later or JobCondition.FIXED in conditions
 
 
-def _listed(title: str, stops: BlockersDocument) -> BlockerList:
+def _listed(title: str, blockers: BlockersDocument) -> BlockerList:
     """All but the first are hypothetical: what a decision without those before them would find."""
     lines = []
-    for number, stop in enumerate(stops["blockers"], 1):
-        then = "plan" if stop["type"] == InProgress.__name__ else "next blocker"
-        what = f"{f'then the {then} would be: ' if number > 1 else ''}{stop['message']}"
-        lines.append((what, stop["remediation"]))
-    return BlockerList(title, tuple(lines), complete=stops["complete"])
+    for number, blocker in enumerate(blockers["blockers"], 1):
+        then = "plan" if blocker["type"] == InProgress.__name__ else "next blocker"
+        what = f"{f'then the {then} would be: ' if number > 1 else ''}{blocker['message']}"
+        lines.append((what, blocker["remediation"]))
+    return BlockerList(title, tuple(lines), complete=blockers["complete"])

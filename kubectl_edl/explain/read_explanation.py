@@ -154,7 +154,7 @@ def _node_blockers(
 
 
 def _is_out_of_work(role: RoleExplanation) -> bool:
-    blockers = role.blockers.blockers if role.blockers else ()
+    blockers = role.blockers.found if role.blockers else ()
     return any(isinstance(blocker, AtBound) and blocker.bound in OF_WORK for blocker in blockers)
 
 

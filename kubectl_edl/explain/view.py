@@ -11,14 +11,14 @@ from edl.model import Caveat, Role
 from edl.model.causes.blockers import QuotaExceeded
 from edl.model.causes.reason_codes import TIMED_CODES
 from kubectl_edl.client.pending_pods import WaitingPod
-from kubectl_edl.explain.blocker_documents import stops_document
+from kubectl_edl.explain.blocker_documents import blockers_document
 from kubectl_edl.explain.explained_job import (
     ExplainedJob,
+    blocker_lists,
     borrowed_text,
     capacity_document,
     guaranteed_text,
     other_blockers,
-    stop_lists,
 )
 from kubectl_edl.explain.job_remedies import job_remedies
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
@@ -66,7 +66,7 @@ def explain_report(explained: ExplainedJob, now: datetime) -> Report:
             labelled(explanation_facts(explained, now), _LABEL),
             sizes_table(explained),
             domains_table(explained),
-            *(section.text for section in stop_lists(explained)),
+            *(section.text for section in blocker_lists(explained)),
             BlockerList.of_job(other_blockers(explained)).text,
             labelled(administrator_facts(explained), _LABEL),
             Table.of(_pods(now), explained.waiting_pods),
@@ -155,10 +155,10 @@ def _manual_size(role: Role, explained: ExplainedJob) -> str:
     if role.status.suspended or short <= 0:
         return f"{role.name}={role.request.replicas}"
     lacks, planned = f"{role.name}={role.request.replicas}, {short} short", explained.decided.roles
-    stops = next((change.blockers for change in planned if change.role == role.name), None)
-    if stops and any(isinstance(stop, QuotaExceeded) for stop in stops.blockers[:1]):
+    search = next((change.blockers for change in planned if change.role == role.name), None)
+    if search and any(isinstance(blocker, QuotaExceeded) for blocker in search.found[:1]):
         return lacks
-    within = "" if stops else " within its quotas"
+    within = "" if search else " within its quotas"
     return (
         f"{lacks}: it is scaled up into idle capacity{within}, and other jobs give none up for it"
     )
@@ -278,7 +278,7 @@ def _role_documents(explained: ExplainedJob) -> list[ExplainedRoleDocument]:
             "replicas": change.before,
             "nextReplicas": change.after,
             **why_this_size(explained.view.job, roles[change.role], change).document,
-            "scaleUp": stops_document(change.blockers, explained.view.argument)
+            "scaleUp": blockers_document(change.blockers, explained.view.argument)
             if change.blockers
             else None,
         }

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from edl.kube.state.quota_usage import charged, excesses
-from edl.messages import cause, message, remedy
+from edl.messages import blocker_text, message, remedy
 from edl.model import Provisioning, Reason, ResizePolicy, Role, TrainingJob, job_of
 from edl.model.causes.blockers import QuotaExceeded
 from edl.spec.allowed_sizes import RESIZABLE, start_size, unended, with_unended, with_work
@@ -60,7 +60,9 @@ def size_limits(
         if quota.namespace == job.key.namespace and lacks > 0:
             blocker = QuotaExceeded(quota, needs, uses, max(quota.hard - uses, 0), lacks)
             helps = remedy(blocker)
-            hints.append(f"hint: {role} cannot have {size}: {cause(blocker)}; would help: {helps}")
+            hints.append(
+                f"hint: {role} cannot have {size}: {blocker_text(blocker)}; would help: {helps}"
+            )
             never = never or (helps if charges.get(key, 0) + needs > quota.hard else "")
     return SizeLimits(tuple(hints), never, current.problem)
 

@@ -18,7 +18,7 @@ from edl.model.causes.blockers import QuotaExceeded
 from edl.parsing.team_config_map import teams_of
 from edl.planner.plan import StayingPods
 from edl.planner.published_settings import Settings
-from edl.visibility.namespace_queue import PublishedJob, PublishedStops
+from edl.visibility.namespace_queue import PublishedBlockers, PublishedJob
 from kubectl_edl.cli.context import ClusterConnection
 from kubectl_edl.client.cluster_view import Survey, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
@@ -132,18 +132,18 @@ def _with_left_out(facts: BlockerFacts) -> Iterable[JobBlocker]:
 
 
 def _explained(
-    shown: JobView, observed: Iterable[JobBlocker], start: PublishedStops | None
+    shown: JobView, observed: Iterable[JobBlocker], start: PublishedBlockers | None
 ) -> Iterator[JobBlocker]:
     """The blockers. Where the remedy is the command `explain`, the remedy of `start` precedes it.
 
     Only a single and short one does; for a job that never fits, also the first of several. An
     exceeded quota has its published usage, or the command that shows it.
     """
-    helps = [stop.remediation for stop in start.blockers] if start and start.complete else []
+    helps = [blocker.remediation for blocker in start.blockers] if start and start.complete else []
     if shown.why.reason is Code.NEVER_FITS:
         helps = helps[:1]  # whatever would follow, it is needed
     blockers = start.blockers if start else ()
-    usage = "; ".join(stop.message for stop in blockers if stop.type == QuotaExceeded.__name__)
+    usage = "; ".join(one.message for one in blockers if one.type == QuotaExceeded.__name__)
     for blocker in observed:
         by_quota = blocker.explained and shown.why.reason is Code.QUOTA_EXCEEDED
         what = usage if by_quota and usage else blocker.what
@@ -157,13 +157,13 @@ def _explained(
 
 def _never_starts(
     shown: JobView, connection: ClusterConnection, now: datetime
-) -> PublishedStops | None:
+) -> PublishedBlockers | None:
     """Why a queued job never starts, if that is not published; None if it may, or unknown."""
     if shown.why.reason is not Code.NEVER_FITS or not waits_to_start(shown.job):
         return None
     from edl.planner.explain.explanation import explain
     from edl.planner.explain.what_if_state import DecisionInput
-    from edl.visibility.queue_documents import stops
+    from edl.visibility.queue_documents import published_blockers
 
     settings = deciding(connection, now).settings
     if (state := _plannable(connection, now, settings)) is None:
@@ -171,8 +171,8 @@ def _never_starts(
     explanation = explain(
         DecisionInput(state, settings.policy_to_apply(), settings.limits), shown.job.key
     )
-    blockers = explanation.start_blockers if explanation else None
-    return stops(blockers, lambda text: text) if blockers else None
+    search = explanation.start_blockers if explanation else None
+    return published_blockers(search, lambda blocker: blocker) if search else None
 
 
 def _with_plan(shown: JobView, connection: ClusterConnection, now: datetime) -> JobView:

@@ -20,7 +20,7 @@ from reconciler.metrics.state_metrics import LastDecision
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.model import Reason
-    from edl.planner.explain.explanation import Blockers
+    from edl.planner.explain.explanation import BlockerSearch
 
 PART: Final = 0.05
 """The fraction of the time that is spent here: the same process decides."""
@@ -36,7 +36,7 @@ class QueueInsights:
         self._monotonic = monotonic
         self._rested = float("-inf")
         self._estimates: dict[JobKey, Estimate] = {}
-        self._starts: dict[JobKey, tuple[Reason, Blockers]] = {}
+        self._starts: dict[JobKey, tuple[Reason, BlockerSearch]] = {}
         """In the order in which they were computed."""
 
     def refreshed(self, decided: LastDecision, waiting: Sequence[Held]) -> Mapping[JobKey, Insight]:

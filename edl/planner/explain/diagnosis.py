@@ -137,27 +137,27 @@ def _capacity_blocker(decision: Decision, allocation: RoleAllocation) -> Blocker
     return OwnCondition(JobCondition.RULE, reasons.NOT_PLANNED)
 
 
-def is_final(cause: Blocker) -> bool:
+def is_final(blocker: Blocker) -> bool:
     """Whether the role keeps its size, or loses pods, until its job ends."""
-    if isinstance(cause, AtBound):
-        return cause.bound in OF_WORK
-    return isinstance(cause, OwnCondition) and cause.what in _FINAL
+    if isinstance(blocker, AtBound):
+        return blocker.bound in OF_WORK
+    return isinstance(blocker, OwnCondition) and blocker.what in _FINAL
 
 
-def is_last(cause: Blocker, job: TrainingJob) -> bool:
-    """Whether no decision without this cause can be foreseen.
+def is_last(blocker: Blocker, job: TrainingJob) -> bool:
+    """Whether no decision without this blocker can be foreseen.
 
     After its back-off the Job controller first creates the lost pods, on nodes not known yet.
     """
-    match cause:
+    match blocker:
         case AtBound():
-            return cause.bound in OF_WORK
+            return blocker.bound in OF_WORK
         case TimedHold(reason):
             awaits = reason == reasons.BACK_OFF_RECREATION
             return awaits and any(map(lost_pods.missing_pods, job.live))
         case OwnCondition(what):
             return what in _LAST
-    return isinstance(cause, InProgress)
+    return isinstance(blocker, InProgress)
 
 
 def _own_condition(job: TrainingJob) -> OwnCondition | None:

@@ -40,19 +40,19 @@ _ROUNDS: Final = 16
 _FIRST: Final = Code.NOT_PLANNED
 
 
-class Blockers(msgspec.Struct, frozen=True):
-    """Blockers in the order found: the job gets more once all of them are removed.
+class BlockerSearch(msgspec.Struct, frozen=True):
+    """What a search has `found`, in order: the job gets more once all of these are removed.
 
     `complete` is False if there may be more blockers, or if removing them does not help.
     """
 
-    blockers: tuple[Blocker, ...] = ()
+    found: tuple[Blocker, ...] = ()
     complete: bool = True
 
     @property
     def final(self) -> bool:
         """Whether the role keeps its size until the job ends."""
-        return any(map(is_final, self.blockers))
+        return any(map(is_final, self.found))
 
 
 class RoleExplanation(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class RoleExplanation(msgspec.Struct, frozen=True):
     before: int
     after: int
     reason: Reason | None = None
-    blockers: Blockers | None = None
+    blockers: BlockerSearch | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Explanation(msgspec.Struct, frozen=True):
     job: JobKey
     plan: Plan
     roles: tuple[RoleExplanation, ...]
-    start_blockers: Blockers | None = None
+    start_blockers: BlockerSearch | None = None
     position: int = 0
     ahead: tuple[JobKey, ...] = ()
     trials: RoomTrials = RoomTrials()
@@ -83,8 +83,8 @@ class Explanation(msgspec.Struct, frozen=True):
     @property
     def may_gain(self) -> bool:
         """Whether it may start, or a role may grow, once its blockers are gone."""
-        blocked = [role.blockers for role in self.roles if role.blockers]
-        return self.start_blockers is not None or any(not blockers.final for blockers in blocked)
+        searches = [role.blockers for role in self.roles if role.blockers]
+        return self.start_blockers is not None or any(not search.final for search in searches)
 
     def unplanned(self) -> "Explanation":
         """The explanation without the roles' planned sizes, reasons and blockers."""
@@ -138,7 +138,7 @@ class _Case:
         starts = self.decision.starts(self.job.key)
         return not over and (stopped is not None or (was and not starts))
 
-    def start(self) -> Blockers:
+    def start(self) -> BlockerSearch:
         key, jobs = self.job.key, {role.job for role in self.job.live}
 
         def started(decision: Decision) -> bool:
@@ -166,7 +166,7 @@ class _Case:
             blockers=self._growth(role, allocation) if allocation and not self.suspended else None,
         )
 
-    def _growth(self, role: Role, allocation: RoleAllocation) -> Blockers:
+    def _growth(self, role: Role, allocation: RoleAllocation) -> BlockerSearch:
         key, before = self.job.key, allocation.planned_size
 
         def grown(decision: Decision) -> bool:
@@ -184,7 +184,7 @@ class _Case:
 
         return self._search(role.name, _Aim(grown, find))
 
-    def _search(self, role: str, aim: _Aim) -> Blockers:
+    def _search(self, role: str, aim: _Aim) -> BlockerSearch:
         blockers: tuple[Blocker, ...] = ()
         seen: list[Blocker] = []
         what_if, decision = self.situation, self.decision
@@ -214,11 +214,11 @@ class _Case:
             before = decision
             what_if = without_blockers(self.situation, self.job.key, blockers)
             decision = what_if.run_passes()
-        return Blockers(as_found(blockers, seen), complete=False)
+        return BlockerSearch(as_found(blockers, seen), complete=False)
 
     def _least(
         self, blockers: tuple[Blocker, ...], awaited: Sequence[Blocker], aim: _Aim
-    ) -> Blockers:
+    ) -> BlockerSearch:
         """The least of `blockers` that suffices; `awaited`: what is in progress without them."""
 
         @cache
@@ -234,7 +234,8 @@ class _Case:
             ] or None
 
         needed = least(blockers, lambda removed: under_way(removed) is not None)
-        return Blockers((*needed, *(awaited if needed == blockers else under_way(needed) or ())))
+        then = awaited if needed == blockers else under_way(needed) or ()
+        return BlockerSearch((*needed, *then))
 
     def _first(self, role: str, recipients: Mapping[Subject, int]) -> Sequence[Blocker]:
         """The jobs or sibling roles that got the capacity which removing blockers freed.

@@ -59,30 +59,30 @@ def without_blockers(
     return given
 
 
-def _mended(cause: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
+def _mended(blocker: Blocker, given: DecisionInput, key: JobKey) -> DecisionInput:
     """The input without one blocker; unchanged if no change of the input removes it."""
     what_if = given
-    match cause:
+    match blocker:
         case AtBound():
-            what_if = given.with_roles(key, partial(_raised, cause), {cause.role})
+            what_if = given.with_roles(key, partial(_raised, blocker), {blocker.role})
         case TimedHold():
-            what_if = given.at(max(cause.until, given.state.observed_at))
+            what_if = given.at(max(blocker.until, given.state.observed_at))
         case Outranked():
-            what_if = _without_rivals(cause, given, key)
-        case OwnCondition() if right := _MENDED.get(cause.what):
+            what_if = _without_rivals(blocker, given, key)
+        case OwnCondition() if right := _MENDED.get(blocker.what):
             what_if = given.with_job(key, right)
         case InsufficientResources() | TooLarge():
-            what_if = _with_room(cause, given, key)
+            what_if = _with_room(blocker, given, key)
         case NoUsableNode():
-            what_if = _with_usable_nodes(cause, given, key)
+            what_if = _with_usable_nodes(blocker, given, key)
         case ConstraintsUnsatisfied():
-            like = given.node(cause.node)
-            what_if = given.with_nodes(like, cause.requests, cause.pods) if like else given
+            like = given.node(blocker.node)
+            what_if = given.with_nodes(like, blocker.requests, blocker.pods) if like else given
         case LoadCeiling():
-            enough = max(cause.enough, given.limits.load_ceiling)
+            enough = max(blocker.enough, given.limits.load_ceiling)
             what_if = replace(given, limits=replace(given.limits, load_ceiling=enough))
         case QuotaExceeded():
-            what_if = _with_quota(cause, given)
+            what_if = _with_quota(blocker, given)
     return what_if
 
 

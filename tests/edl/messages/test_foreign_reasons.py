@@ -72,7 +72,7 @@ def test_whatever_is_read_has_a_sentence(reached: Reached, reason: Reason) -> No
 @pytest.mark.parametrize("code", Code)
 def test_a_code_alone_has_a_sentence(code: Code) -> None:
     assert messages.message(Reason(code))
-    assert messages.cause(Outranked(code, (JobKey("ns", "first"),)))
+    assert messages.blocker_text(Outranked(code, (JobKey("ns", "first"),)))
 
 
 def test_a_reason_that_would_fill_a_job_is_none() -> None:

@@ -17,7 +17,7 @@ from edl import messages
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("edl", "reconciler", "kubectl_edl", "webhook", "certs")
 RENDERERS = frozenset(messages.__all__)
-FIELDS = frozenset({"message", "problem", "blocker"})
+FIELDS = frozenset({"message", "problem"})
 """Attributes, keys and names that hold a sentence."""
 MENTIONED = re.compile(rf"\b(?:{'|'.join(RENDERERS | FIELDS)})\b")
 """A module without one of these words has no sentence."""
@@ -195,13 +195,13 @@ def test_no_code_reads_a_sentence() -> None:
         "message(held.reason) == text",
         "'budget' in view.why.message",
         "messages.lasting(reason).partition(';')",
-        "messages.cause(one) != before",
+        "messages.blocker_text(one) != before",
         "messages.remedy(one).count('node')",
         "text = message(reason)\nif text.endswith('later'): pass",
         "if (text := job.problem) and 'quota' in text: pass",
         "text = f'{role.name}: {role.message}'\ntext == last",
         "text = '; '.join(map_of[key] for key in x if key)\ntext = role.message\ntext < 'b'",
-        "re.search('quota', job.blocker)",
+        "re.search('quota', job.problem)",
         "_QUOTA.match(job.problem)",
         "fnmatch(role.message, '*quota*')",
         "TABLE[role.message]",

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from edl.forecast.estimate import Certainty
 from edl.visibility.namespace_queue import (
     NamespaceQueue,
-    PublishedCause,
+    PublishedBlocker,
+    PublishedBlockers,
     PublishedEstimate,
     PublishedJob,
-    PublishedStops,
     TeamCount,
     parse,
     render,
@@ -39,10 +39,10 @@ JOBS = st.builds(
     | st.builds(PublishedEstimate, certainty=st.sampled_from(Certainty), time=st.none() | MOMENTS),
     start=st.none()
     | st.builds(
-        PublishedStops,
+        PublishedBlockers,
         complete=st.booleans(),
         blockers=st.lists(
-            st.builds(PublishedCause, type=WORDS, message=WORDS, remediation=WORDS), max_size=3
+            st.builds(PublishedBlocker, type=WORDS, message=WORDS, remediation=WORDS), max_size=3
         ).map(tuple),
     ),
     priority=st.none() | st.integers(-(2**31), 2**31 - 1),

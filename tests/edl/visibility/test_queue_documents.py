@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.forecast.estimate import Certainty, Estimate
-from edl.messages import cause, message
+from edl.messages import blocker_text, message
 from edl.messages.foreign_names import NameRedaction, UnnamedJobs
 from edl.model import JobKey, Reason, Team, Teams
 from edl.model.causes.blockers import Blocker, Outranked, TimedHold
 from edl.model.causes.reason_codes import Code
 from edl.model.causes.reason_subjects import About, ForeignJob, Minimum, Other, PendingPods
-from edl.planner.explain.explanation import Blockers
+from edl.planner.explain.explanation import BlockerSearch
 from edl.planner.plan import Held, Plan
 from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
@@ -117,7 +117,7 @@ def test_of_many_jobs_the_first_are_told_of_and_the_others_counted() -> None:
 def test_a_document_is_never_too_large_for_a_config_map() -> None:
     long = Reason(Code.INVALID, reasons.quoted(Code.INVALID, "é" * 5000).about)
     causes = tuple(TimedHold(long, at(1)) for _ in range(50))
-    insight = Insight(start=Blockers(causes))
+    insight = Insight(start=BlockerSearch(causes))
     insights = {f"job_{number}": insight for number in range(1, 200)}
     queue = told(held(*map(key, range(1, 200)), reason=long), **insights)["ns"]
     assert 0 < len(queue.items) < MOST_JOBS
@@ -159,12 +159,12 @@ def test_a_new_decision_of_the_same_situation_is_the_same_document() -> None:
 def test_jobs_of_others_are_counted_and_ones_own_are_named(
     reader: NameRedaction, jobs: tuple[JobKey, ...], reads: str
 ) -> None:
-    assert cause(reader.allowed(Outranked(Code.NOT_PLANNED, jobs))) == reads
+    assert blocker_text(reader.allowed(Outranked(Code.NOT_PLANNED, jobs))) == reads
 
 
 def test_pods_of_others_are_not_named() -> None:
     pods = ("acquisitions/falcon-1", "ns/mine", "web/shop")
-    assert cause(MINE.allowed(Outranked(Code.NOT_PLANNED, (), pods))) == (
+    assert blocker_text(MINE.allowed(Outranked(Code.NOT_PLANNED, (), pods))) == (
         "capacity goes first to pending pods such as a pod of another namespace, "
         "pending pods such as ns/mine"
     )
@@ -175,8 +175,8 @@ def test_pods_of_others_are_not_named() -> None:
 @pytest.mark.parametrize("about", [Other(SECRET), Minimum(SECRET)])
 def test_a_reason_inside_a_cause_hides_foreign_jobs_too(about: Other | Minimum) -> None:
     found = MINE.allowed(TimedHold(Reason(Code.RECLAIMED, about), at(60)))
-    assert "falcon" not in cause(found)
-    assert "a job of team deals" in cause(found)
+    assert "falcon" not in blocker_text(found)
+    assert "a job of team deals" in blocker_text(found)
 
 
 def _with_keys(union: object) -> Iterator[tuple[type[msgspec.Struct], str, object]]:

@@ -13,10 +13,10 @@ from edl.visibility.namespace_queue import (
     CONFIG_MAP,
     KEY,
     NamespaceQueue,
-    PublishedCause,
+    PublishedBlocker,
+    PublishedBlockers,
     PublishedEstimate,
     PublishedJob,
-    PublishedStops,
     TeamCount,
     render,
 )
@@ -188,7 +188,9 @@ def test_an_exceeded_quota_has_its_published_usage_or_the_command_that_shows_it(
     command = "kubectl edl explain bert -n default"
     assert blocker == {"message": stored, "remediation": f"{command} shows what is used"}
     exact = 'exceeded ResourceQuota "compute", requested: cpu=8, used: cpu=12, limited: cpu=16'
-    publish(stage, "bert", position=None, causes=(PublishedCause("QuotaExceeded", exact, "more"),))
+    publish(
+        stage, "bert", position=None, causes=(PublishedBlocker("QuotaExceeded", exact, "more"),)
+    )
     (blocker,) = json.loads(stage.run("status", "bert", "-o", "json").out)["blockers"]
     assert blocker == {"message": exact, "remediation": f"more; see {command}"}
 
@@ -339,7 +341,7 @@ def publish(
 ) -> None:
     """The ConfigMap as the reconciler leaves it, with one job."""
     remediation = changed.pop("remediation", "room for 3 more pods")
-    cause = PublishedCause("InsufficientResources", "Insufficient CPU for 3 worker", remediation)
+    cause = PublishedBlocker("InsufficientResources", "Insufficient CPU for 3 worker", remediation)
     seconds_ago = changed.pop("seconds_ago", 40)
     team, share = changed.pop("team", ""), changed.pop("share", None)
     one = PublishedJob(
@@ -349,7 +351,7 @@ def publish(
         position,
         ahead,
         changed.pop("estimate", PublishedEstimate(Certainty.ABOUT, NOW + timedelta(minutes=30))),
-        PublishedStops(complete=True, blockers=changed.pop("causes", (cause,))),
+        PublishedBlockers(complete=True, blockers=changed.pop("causes", (cause,))),
         changed.pop("priority", None),
     )
     moment = NOW - timedelta(seconds=seconds_ago)

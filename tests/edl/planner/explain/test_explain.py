@@ -85,16 +85,16 @@ def explained(name: str, *things: object, limits: Limits = ALL) -> Explanation:
 
 
 def growth(name: str, *things: object, limits: Limits = ALL) -> tuple[Blocker, ...]:
-    """What stops one more of its only role."""
+    """What blocks one more of its only role."""
     (only,) = explained(name, *things, limits=limits).roles
     assert only.blockers is not None
-    return only.blockers.blockers
+    return only.blockers.found
 
 
 def start(name: str, *things: object) -> tuple[Blocker, ...]:
     found = explained(name, *things).start_blockers
     assert found is not None
-    return found.blockers
+    return found.found
 
 
 def runs(name: str, pods: int, low: int = 1, high: int = 8, **fields: object) -> TrainingJob:
@@ -206,7 +206,7 @@ def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     (blocker,) = growth("mnist", node("a", 4), busy(node("b", 4), room(3.5)), runs("mnist", 4))
     assert isinstance(blocker, InsufficientResources)
     assert (blocker.nodes, blocker.node, blocker.missing) == (2, "b", Resources.of({"cpu": 500}))
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "Insufficient cpu for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes "
         "that it may use"
     )
@@ -218,7 +218,7 @@ def _fitting(found: Explanation) -> tuple[int, int]:
     (held,) = (one for one in found.plan.held if one.job.name == "big")
     assert isinstance(held.reason.about, Shortage)
     assert found.start_blockers is not None
-    blocker = found.start_blockers.blockers[0]
+    blocker = found.start_blockers.found[0]
     assert isinstance(blocker, InsufficientResources)
     return held.reason.about.fitting, blocker.fitting
 
@@ -255,7 +255,7 @@ def test_what_others_get_beside_a_head_of_the_queue_that_fits_is_not_in_its_way(
     found = explained("big", *nodes, *jobs, *queue, limits=Limits())
     assert _fitting(found) == (2, 2)
     assert found.start_blockers is not None
-    short, then = found.start_blockers.blockers
+    short, then = found.start_blockers.found
     assert messages.remedy(short) == (
         "fewer worker replicas (2 fit now), or room for 2 more pods of 4 CPU, on nodes like a"
     )
@@ -272,7 +272,7 @@ def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_f
     limits = replace(Limits(), preempt=True)
     blockers = explained("big", *things, limits=limits).start_blockers
     assert blockers is not None
-    short, then = blockers.blockers
+    short, then = blockers.found
     assert messages.remedy(short) == "fewer worker replicas (2 fit now), or 1 CPU more free on a"
     more = situation(node("c", 1), *things, limits=limits).run_passes()
     assert then == InProgress(more.results.held[JobKey("ns", "big")])
@@ -285,7 +285,7 @@ def test_jobs_that_need_not_wait_are_not_named_beside_a_reservation() -> None:
     big = worker("big", 1, 4, shape=shape(6), queued=-300)
     blockers = explained("big", node("a", 4), *jobs, big, limits=Limits()).start_blockers
     assert blockers is not None
-    large, then = blockers.blockers
+    large, then = blockers.found
     assert messages.remedy(large) == "smaller pods, or 3 nodes with 6 CPU each"
     assert isinstance(then, InProgress)
 
@@ -294,7 +294,7 @@ def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
     (blocker,) = start("mnist", *things)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "one worker requests 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
     )
     assert messages.remedy(blocker) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
@@ -304,7 +304,7 @@ def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
     gpu = shape(2, gpu=1)
     full = busy(node("a", 2, gpu=2), room(1)), busy(node("b", 2, gpu=1), room(gpu=1))
     (blocker,) = start("mnist", *full, worker("mnist", 1, 1, shape=gpu))
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "Insufficient cpu for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it "
         "may use has all of it free at once"
     )
@@ -317,7 +317,7 @@ def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: fl
     large = worker("fat", 1, 1, shape=shape(9))
     (blocker,) = start("fat", *nodes, large)
     assert (
-        messages.cause(blocker)
+        messages.blocker_text(blocker)
         == "one worker requests 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
     )
     assert messages.remedy(blocker) == "smaller pods, or a node with 9 CPU"
@@ -377,13 +377,15 @@ def test_a_job_that_fills_the_nodes_by_itself_grows_on_a_new_node_only() -> None
 
 def test_the_only_node_is_not_one_of_several() -> None:
     (blocker,) = start("mnist", node("a", 8), worker("mnist", 2, 2, shape=shape(5)))
-    assert messages.cause(blocker).endswith("at most 3 CPU free on the only node that it may use")
+    assert messages.blocker_text(blocker).endswith(
+        "at most 3 CPU free on the only node that it may use"
+    )
 
 
 def test_the_only_node_comes_with_the_taint_of_the_others() -> None:
     tainted = replace(node("b", 8), taints=(Taint("gpu", "yes", "NoSchedule"),))
     (blocker,) = start("mnist", node("a", 8), tainted, worker("mnist", 2, 2, shape=shape(5)))
-    assert messages.cause(blocker).endswith(
+    assert messages.blocker_text(blocker).endswith(
         "free on the only node that it may use (it does not tolerate the taint gpu=yes:NoSchedule "
         "of others)"
     )
@@ -394,7 +396,7 @@ def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
     others = [runs("mnist", 4), worker("early", 4, 4, queued=-7200)]
     blockers = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
     assert (
-        messages.cause(blockers[0])
+        messages.blocker_text(blockers[0])
         == "one worker requests 9 CPU, the only node that it may use has 4 CPU"
     )
     assert messages.remedy(blockers[0]).startswith("smaller pods, or ")
@@ -402,7 +404,7 @@ def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
 
 def test_a_device_that_no_node_has_is_said_so() -> None:
     (blocker,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "one worker requests 8 nvidia.com/gpu, and no node that it may use has any"
     )
     assert messages.remedy(blocker) == "2 nodes with 1 CPU, 8 nvidia.com/gpu each"
@@ -415,7 +417,7 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
         ("InsufficientResources", "worker"),
         ("InsufficientResources", "ps"),
     ]
-    assert messages.cause(blockers[0]) == (
+    assert messages.blocker_text(blockers[0]) == (
         "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
     )
     assert messages.remedy(blockers[0]) == ("new nodes like a with room for 4 more pods of 2 CPU")
@@ -429,7 +431,7 @@ def test_an_explanation_counts_pods_as_the_plan_does() -> None:
     found = explain(there, all_roles.key)
     assert found is not None
     assert found.start_blockers is not None
-    assert messages.cause(found.start_blockers.blockers[0]) == (
+    assert messages.blocker_text(found.start_blockers.found[0]) == (
         "Insufficient cpu for 2 of 4 worker (2 CPU each): beside the 2 that fit, no CPU free on "
         "the only node that it may use"
     )
@@ -443,7 +445,7 @@ def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> Non
     alone = shape(1, constraints=apart)
     (blocker,) = start("mnist", *nodes, worker("mnist", 3, 3, shape=alone))
     assert isinstance(blocker, ConstraintsUnsatisfied)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "its pod (anti-)affinity or topology spread rules keep one worker off the 2 nodes that it "
         "may use"
     )
@@ -497,8 +499,8 @@ def test_a_rule_about_other_pods_that_excludes_every_node_is_named(
     assert found is not None
     assert found.start_blockers is not None
     assert found.start_blockers.complete
-    (blocker,) = found.start_blockers.blockers
-    assert messages.cause(blocker) == f"{cause}: worker may use none of the nodes"
+    (blocker,) = found.start_blockers.found
+    assert messages.blocker_text(blocker) == f"{cause}: worker may use none of the nodes"
     assert messages.remedy(blocker) == remedy
     assert message(found.plan.held[0].reason) == f"{cause}: needs 3 x 1 CPU (worker)"
 
@@ -512,7 +514,7 @@ def test_more_nodes_are_not_proposed_where_the_same_pods_exclude_it() -> None:
     found = explain(given, waits.key)
     assert found is not None
     assert found.start_blockers is not None
-    (blocker,) = found.start_blockers.blockers
+    (blocker,) = found.start_blockers.found
     assert isinstance(blocker, ConstraintsUnsatisfied)
     assert (messages.remedy(blocker), found.start_blockers.complete) == ("", False)
     assert blocker.pods == waits.roles[0].spec.min
@@ -541,13 +543,13 @@ def test_no_node_at_all_names_the_rule() -> None:
     requests = shape(1, node_selector=(("disk", "ssd"),))
     (blocker,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=requests))
     assert isinstance(blocker, NoUsableNode)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "no node matches its node selector disk=ssd: worker may use none of the nodes"
     )
     assert messages.remedy(blocker) == "a node that worker may use, with 1 CPU free for each pod"
     pinned = shape(1, affinity=((Requirement(NAME_FIELD, "In", ("b",)),),))
     (blocker,) = start("mnist", node("a", 4), worker("mnist", 1, 1, shape=pinned))
-    assert messages.cause(blocker) == "no node is named b: worker may use none of the nodes"
+    assert messages.blocker_text(blocker) == "no node is named b: worker may use none of the nodes"
     assert messages.remedy(blocker) == (
         "a node named b that worker may use, with 1 CPU free for each pod"
     )
@@ -559,7 +561,7 @@ def test_taints_of_the_only_large_enough_nodes_are_named() -> None:
     waiting = worker("mnist", 1, 2, shape=shape(1, gpu=1))
     (blocker,) = start("mnist", node("a", 4), tainted, waiting)
     assert isinstance(blocker, NoUsableNode)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "it does not tolerate the taint nvidia.com/gpu=present:NoSchedule of the large enough "
         "nodes: worker may use none of the large enough nodes"
     )
@@ -575,13 +577,13 @@ def test_a_cordoned_node_that_alone_is_large_enough_is_named_as_cordoned() -> No
     cordoned = node("g", 16, cordoned=True)
     (blocker,) = start("mnist", node("a", 4), cordoned, worker("mnist", 1, 1, shape=shape(8)))
     assert isinstance(blocker, NoUsableNode)
-    assert messages.cause(blocker).startswith("no node that is large enough is schedulable")
+    assert messages.blocker_text(blocker).startswith("no node that is large enough is schedulable")
 
 
 def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     (blocker,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
     assert isinstance(blocker, LoadCeiling)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "the load ceiling of 97 % keeps 300m CPU idle: 1 CPU is idle, and one more worker requests "
         "1 CPU"
     )
@@ -611,7 +613,7 @@ def test_the_named_load_ceiling_suffices_for_each_resource() -> None:
 def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
     max_, room_ = growth("mnist", node("a", 4), runs("mnist", 4, high=4))
     assert isinstance(max_, AtBound)
-    assert (messages.cause(max_), messages.remedy(max_)) == (
+    assert (messages.blocker_text(max_), messages.remedy(max_)) == (
         "worker is at its max, 4",
         "a larger max of worker",
     )
@@ -620,14 +622,16 @@ def test_a_max_and_what_hides_behind_it_are_both_named() -> None:
 
 def test_a_manual_size_is_named_with_the_way_out() -> None:
     (blocker,) = growth("mnist", node("a", 8), runs("mnist", 4, replicas=4))
-    assert messages.cause(blocker) == "worker is at its manual size, 4"
+    assert messages.blocker_text(blocker) == "worker is at its manual size, 4"
     assert messages.remedy(blocker) == "another manual size of worker, or none"
 
 
 def test_work_items_bound_the_pods() -> None:
     items: dict[str, Any] = {"resizing": ResizePolicy.ITEMS, "indexed": False, "remaining": 3}
     (blocker,) = growth("mnist", node("a", 8), runs("mnist", 3, **items))
-    assert messages.cause(blocker) == "worker has 3 work items left to do, and a pod for each"
+    assert (
+        messages.blocker_text(blocker) == "worker has 3 work items left to do, and a pod for each"
+    )
 
 
 def test_a_work_queue_gets_no_pods_after_its_first_success() -> None:
@@ -644,7 +648,7 @@ def test_a_work_queue_gets_no_pods_after_its_first_success() -> None:
         )
         (blocker,) = growth("trials", node("a", 8), queue)
         assert blocker == AtBound("worker", SizeBound.QUEUE, 4)
-        assert messages.cause(blocker) == messages.QUEUE_CLOSED
+        assert messages.blocker_text(blocker) == messages.QUEUE_CLOSED
         assert messages.remedy(blocker) == ""
 
 
@@ -655,14 +659,19 @@ def test_behind_the_last_work_items_nothing_else_is_named() -> None:
     pods = (pod(0, "a"), pod(1, "a"), *done)
     mine = worker("mnist", 1, 4, size=4, suspended=False, pods=pods, **items)
     (blocker,) = growth("mnist", node("a", 2), mine)
-    assert messages.cause(blocker) == "worker has 2 work items left to do, and a pod for each"
+    assert (
+        messages.blocker_text(blocker) == "worker has 2 work items left to do, and a pod for each"
+    )
 
 
 def test_a_cooldown_says_until_when() -> None:
     (blocker,) = growth("mnist", node("a", 8), runs("mnist", 2, resized_at=at(-4)))
     assert isinstance(blocker, TimedHold)
     assert blocker.until == at(6)
-    assert messages.cause(blocker) == "cooldown after its last start or resize (until 12:00:06 UTC)"
+    assert (
+        messages.blocker_text(blocker)
+        == "cooldown after its last start or resize (until 12:00:06 UTC)"
+    )
 
 
 def test_a_cooldown_is_named_beside_what_else_holds_growth() -> None:
@@ -688,7 +697,7 @@ def test_lost_pods_wait_for_the_back_off_and_no_pause_is_advised(
     lost = lacking(there, failures=5, most=most)
     *others, wait = growth("mnist", node("a", 9), lost)
     assert [type(one).__name__ for one in others] == ["AtBound"] * (most == 7)
-    assert (messages.cause(wait), messages.remedy(wait, "mnist")) == (
+    assert (messages.blocker_text(wait), messages.remedy(wait, "mnist")) == (
         "back-off: after lost pods the Job controller creates no pod (until 12:02:28 UTC)",
         "",
     )
@@ -706,7 +715,7 @@ def test_pods_that_terminate_on_a_silent_node_are_awaited_and_no_pause_is_advise
     leaving = tuple(pod(at_, "gone", terminating=True, due_at=at(-5)) for at_ in range(4))
     awaits = lacking((4, 5, 6), more=leaving, ignores=True)
     (wait,) = growth("mnist", node("a", 9), awaits)
-    assert (messages.cause(wait), messages.remedy(wait, "mnist")) == (
+    assert (messages.blocker_text(wait), messages.remedy(wait, "mnist")) == (
         "waiting for its lost pods to be recreated",
         "",
     )
@@ -716,7 +725,7 @@ def test_without_a_known_end_of_a_terminating_pod_no_end_of_the_back_off_is_name
     """Its date would move with each call: the back-off begins when that pod has ended."""
     leaving = pod(6, "gone", terminating=True)
     (wait,) = growth("mnist", node("a", 9), lacking(tuple(range(6)), more=(leaving,), failures=1))
-    assert messages.cause(wait) == "waiting for its lost pods to be recreated"
+    assert messages.blocker_text(wait) == "waiting for its lost pods to be recreated"
 
 
 def test_a_pause_is_advised_only_where_no_pod_runs() -> None:
@@ -730,7 +739,7 @@ def test_growth_names_the_job_that_gets_the_capacity_first() -> None:
     assert isinstance(room_, InsufficientResources)
     assert isinstance(others, Outranked)
     assert others.jobs == (JobKey("ns", "less"),)
-    assert messages.cause(others) == "capacity goes first to ns/less"
+    assert messages.blocker_text(others) == "capacity goes first to ns/less"
 
 
 def test_extras_that_yield_to_their_own_minimum_name_no_job() -> None:
@@ -742,9 +751,9 @@ def test_extras_that_yield_to_their_own_minimum_name_no_job() -> None:
     found = explained("mnist", node("a", 3), job("mnist", *parts, started_at=at(-600)))
     blockers = next(one.blockers for one in found.roles if one.role == "worker")
     assert blockers is not None
-    (stop,) = blockers.blockers
+    (stop,) = blockers.found
     assert isinstance(stop, InProgress)
-    assert messages.cause(stop) == "to make room for its own minimum"
+    assert messages.blocker_text(stop) == "to make room for its own minimum"
 
 
 def test_pending_pods_of_others_come_first_too() -> None:
@@ -753,7 +762,10 @@ def test_pending_pods_of_others_come_first_too() -> None:
         "InsufficientResources",
         "Outranked",
     ]
-    assert messages.cause(blockers[1]) == "capacity goes first to pending pods such as web/web-1"
+    assert (
+        messages.blocker_text(blockers[1])
+        == "capacity goes first to pending pods such as web/web-1"
+    )
 
 
 def test_pending_pods_that_no_job_scales_down_for_are_not_in_the_way() -> None:
@@ -770,7 +782,7 @@ def test_each_limit_of_a_quota_is_told_by_itself() -> None:
     found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
     assert found is not None
     assert found.start_blockers is not None
-    assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers] == [
+    assert [messages.remedy(blocker) for blocker in found.start_blockers.found] == [
         f"{QUOTA} of namespace ns raised to limits.cpu=8",
         f"{QUOTA} of namespace ns raised to requests.cpu=8",
     ]
@@ -787,7 +799,7 @@ def test_extras_that_yield_count_for_each_limit_of_a_quota_alike() -> None:
     found = explain(replace(there, state=replace(there.state, quotas=quotas)), waits.key)
     assert found is not None
     assert found.start_blockers is not None
-    assert [messages.remedy(blocker) for blocker in found.start_blockers.blockers[:2]] == [
+    assert [messages.remedy(blocker) for blocker in found.start_blockers.found[:2]] == [
         f"{QUOTA} of namespace ns raised to pods=10",
         f"{QUOTA} of namespace ns raised to requests.cpu=10",
     ]
@@ -830,15 +842,15 @@ def test_a_queued_job_names_the_job_ahead_of_it() -> None:
     found = explained("late", *things, limits=Limits())
     assert (found.position, found.ahead) == (2, (first.key,))
     assert found.start_blockers is not None
-    (blocker,) = found.start_blockers.blockers
-    assert messages.cause(blocker) == "jobs ahead of it in the queue start first: ns/first"
+    (blocker,) = found.start_blockers.found
+    assert messages.blocker_text(blocker) == "jobs ahead of it in the queue start first: ns/first"
 
 
 def test_room_that_is_being_freed_is_promised() -> None:
     high = worker("high", 2, 2, priority=1)
     (blocker,) = start("high", node("a", 4), runs("mnist", 4), high)
     assert isinstance(blocker, InProgress)
-    assert (messages.cause(blocker), messages.remedy(blocker)) == (
+    assert (messages.blocker_text(blocker), messages.remedy(blocker)) == (
         "2 pods wait for others to terminate: ns/mnist",
         "",
     )
@@ -851,7 +863,7 @@ def test_a_job_that_restarts_to_grow_waits_for_its_whole_new_size() -> None:
     (only,) = found.roles
     assert (found.plan.resizes, only.after) == ((), 2), "one place is free, another will be"
     assert only.blockers is not None
-    assert [type(blocker) for blocker in only.blockers.blockers] == [InProgress]
+    assert [type(blocker) for blocker in only.blockers.found] == [InProgress]
 
 
 def test_what_is_promised_comes_by_itself() -> None:
@@ -882,7 +894,7 @@ def test_the_last_work_items_bound_a_job_also_if_it_is_nearly_finished() -> None
     (found,) = explained("mnist", node("a", 9), runs("mnist", 6, **items)).roles
     assert (found.before, found.after) == (1, 1)
     assert found.blockers is not None
-    assert found.blockers.blockers == (AtBound("worker", SizeBound.ITEMS, 1),)
+    assert found.blockers.found == (AtBound("worker", SizeBound.ITEMS, 1),)
 
 
 def test_pods_that_are_not_scheduled_yet_are_not_said_to_have_remained_so() -> None:
@@ -897,7 +909,9 @@ def test_a_role_of_one_size_that_its_framework_would_resize_lacks_a_max() -> Non
     (blocker,) = growth("mnist", node("a", 8), worker("mnist", 2, 2, on=["a", "a"]))
     assert isinstance(blocker, OwnCondition)
     assert blocker.what is JobCondition.ONE_SIZE
-    assert messages.cause(blocker) == "worker has one size, 2: no edl.dev/max is above its min"
+    assert (
+        messages.blocker_text(blocker) == "worker has one size, 2: no edl.dev/max is above its min"
+    )
     assert messages.remedy(blocker) == "a new Job with a larger edl.dev/max"
 
 
@@ -913,9 +927,9 @@ def test_a_budget_says_how_much_is_left_and_needed() -> None:
     found = explain(state, JobKey("ns", "mnist"))
     assert found is not None
     assert found.roles[0].blockers is not None
-    (blocker,) = found.roles[0].blockers.blockers
+    (blocker,) = found.roles[0].blockers.found
     assert isinstance(blocker, QuotaExceeded)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         'exceeded ResourceQuota "team" of namespace ns, requested: requests.cpu=1, used: '
         "requests.cpu=4, limited: requests.cpu=4"
     )
@@ -929,7 +943,7 @@ def test_a_quota_of_pods_lacks_one_where_one_more_is_needed() -> None:
     found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("ns", "mnist"))
     assert found is not None
     assert found.roles[0].blockers is not None
-    assert found.roles[0].blockers.blockers == (
+    assert found.roles[0].blockers.found == (
         QuotaExceeded(quota, needed=1, used=4, left=0, lacks=1),
     )
 
@@ -979,10 +993,10 @@ def test_a_job_that_gets_the_room_a_second_time_hides_nothing_else() -> None:
     each = (worker(name, 1, 9, shape=shape(0.5), on=["n"] * size) for name, size in sizes.items())
     found = explain(situation(node("n", 3.5), *each, limits=Limits()), JobKey("ns", "b"))
     assert found is not None
-    stops = found.roles[0].blockers
-    assert stops is not None
-    assert stops.complete
-    assert {type(blocker) for blocker in stops.blockers} == {
+    search = found.roles[0].blockers
+    assert search is not None
+    assert search.complete
+    assert {type(blocker) for blocker in search.found} == {
         LoadCeiling,
         Outranked,
         InsufficientResources,
@@ -997,7 +1011,7 @@ def test_a_queued_job_for_which_room_is_kept_is_named_before_it_starts() -> None
     found = explained("mine", node("a", 1), node("b", 2), mine, other, queued)
     (only,) = found.roles
     assert only.blockers is not None
-    first = [blocker for blocker in only.blockers.blockers if isinstance(blocker, Outranked)]
+    first = [blocker for blocker in only.blockers.found if isinstance(blocker, Outranked)]
     assert [blocker.jobs for blocker in first] == [(JobKey("ns", "queued"),)]
     assert only.blockers.complete
 
@@ -1015,7 +1029,7 @@ def test_room_that_a_giver_leaves_over_is_promised_by_the_same_plan() -> None:
     assert found is not None
     (only,) = found.roles
     assert only.blockers is not None
-    ceiling, then = only.blockers.blockers
+    ceiling, then = only.blockers.found
     assert isinstance(ceiling, LoadCeiling)
     assert then == InProgress(reasons.leaving(1))
 
@@ -1031,11 +1045,11 @@ def test_room_that_goes_into_gaps_again_is_asked_for_once_more() -> None:
     queued = worker("queued", 1, 1, shape=shape(0.5), queued=0)
     found = explain(situation(node("a", 4), node("b", 1), mine, queued, limits=Limits()), mine.key)
     assert found is not None
-    stops = found.roles[0].blockers
-    assert stops is not None
-    assert stops.complete
+    search = found.roles[0].blockers
+    assert search is not None
+    assert search.complete
     assert [
-        blocker.pods for blocker in stops.blockers if isinstance(blocker, InsufficientResources)
+        blocker.pods for blocker in search.found if isinstance(blocker, InsufficientResources)
     ] == [2]
 
 
@@ -1049,7 +1063,7 @@ def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_po
     assert isinstance(queued.about, Shortage)
     assert queued.about.lack.resource == "cpu"
     (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=card))
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "Insufficient cpu for 2 worker (2 CPU, 2 nvidia.com/gpu each): at most 1 CPU free on one "
         "of the 2 nodes that it may use"
     )

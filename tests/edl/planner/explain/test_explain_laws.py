@@ -13,7 +13,7 @@ from edl.model.causes.blockers import InProgress, LackOfRoom, OwnCondition
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.explain.explanation import Blockers, Explanation, explain
+from edl.planner.explain.explanation import BlockerSearch, Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
@@ -51,7 +51,7 @@ def explained(
         yield found
 
 
-def stopped(found: Explanation) -> Iterator[tuple[str, int, Blockers]]:
+def stopped(found: Explanation) -> Iterator[tuple[str, int, BlockerSearch]]:
     """What is explained: (role, size after this plan, what stops more of it)."""
     if found.start_blockers:
         yield found.roles[0].role, 0, found.start_blockers
@@ -60,9 +60,9 @@ def stopped(found: Explanation) -> Iterator[tuple[str, int, Blockers]]:
             yield one.role, one.after, one.blockers
 
 
-def gets_more(given: DecisionInput, found: Explanation, role: str, stops: Blockers) -> int:
+def gets_more(given: DecisionInput, found: Explanation, role: str, search: BlockerSearch) -> int:
     """Its size with all changed that is named."""
-    return size_after(without_blockers(given, found.job, stops.blockers), found.job, role)
+    return size_after(without_blockers(given, found.job, search.found), found.job, role)
 
 
 def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
@@ -71,8 +71,8 @@ def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
     return key in results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 
-def is_promised(stops: Blockers) -> bool:
-    return any(isinstance(blocker, InProgress) for blocker in stops.blockers)
+def is_promised(search: BlockerSearch) -> bool:
+    return any(isinstance(blocker, InProgress) for blocker in search.found)
 
 
 @drawn(100, state=states(), preempt=st.booleans())
@@ -106,10 +106,10 @@ def test_with_all_changed_that_it_names_a_job_with_a_topology_gets_more(
 ) -> None:
     given, looked = DecisionInput(state, POLICIES["fair"], LIMITS), 0
     for found in explained(given, lambda job: job.topology.required):
-        for name, after, stops in stopped(found):
-            if stops.complete and not is_promised(stops):
+        for name, after, search in stopped(found):
+            if search.complete and not is_promised(search):
                 looked += 1
-                assert gets_more(given, found, name, stops) > after, (found.job, name, stops)
+                assert gets_more(given, found, name, search) > after, (found.job, name, search)
     reached(looked)
 
 
@@ -167,12 +167,12 @@ def test_with_all_changed_that_it_names_a_job_gets_more(
     """And it names all, unless the job itself is the reason."""
     given, looked = DecisionInput(state, POLICIES[policy], LIMITS), 0
     for found in explained(given):
-        for name, after, stops in stopped(found):
-            if stops.complete and not is_promised(stops):
+        for name, after, search in stopped(found):
+            if search.complete and not is_promised(search):
                 looked += 1
-                assert gets_more(given, found, name, stops) > after, (found.job, name, stops)
-            assert stops.complete or any(
-                isinstance(blocker, OwnCondition) for blocker in stops.blockers
+                assert gets_more(given, found, name, search) > after, (found.job, name, search)
+            assert search.complete or any(
+                isinstance(blocker, OwnCondition) for blocker in search.found
             )
     reached(looked)
 
@@ -200,7 +200,7 @@ def test_room_for_one_pod_less_than_it_names_starts_no_job(
 ) -> None:
     given, looked = DecisionInput(state, POLICIES["fair"], replace(LIMITS, preempt=preempt)), 0
     for found in explained(given):
-        every = found.start_blockers.blockers if found.start_blockers else ()
+        every = found.start_blockers.found if found.start_blockers else ()
         for place, one in enumerate(every):
             if isinstance(one, LackOfRoom) and one.pods > 1:
                 looked += 1

@@ -41,7 +41,7 @@ def blocker(given: DecisionInput) -> Blocker:
     assert found is not None
     assert found.start_blockers is not None
     assert found.start_blockers.complete
-    first, *rest = found.start_blockers.blockers
+    first, *rest = found.start_blockers.found
     assert all(isinstance(one, InProgress) for one in rest)
     return first
 
@@ -92,7 +92,7 @@ def test_replicas_within_a_guarantee_do_not_count_as_room(
     assert messages.message(given.run_passes().results.held[WAITS]).endswith(
         f"; {fit} of {pods} pods fit"
     )
-    assert messages.cause(found).endswith(
+    assert messages.blocker_text(found).endswith(
         "replicas of team red that would make room are within its guarantee"
     )
     fewer = f"fewer worker replicas (at most {fit} fit on these nodes)"
@@ -128,7 +128,7 @@ def test_extras_that_the_guarantee_of_their_team_covers_are_named() -> None:
     found = blocker(beside_extras(8))
     assert isinstance(found, InsufficientResources)
     assert found.kept == ("red",), "the extras of blue would not suffice"
-    assert messages.cause(found).endswith(
+    assert messages.blocker_text(found).endswith(
         "; replicas of team red that would make room are within its guarantee"
     )
     assert messages.remedy(found) == "2 CPU more free on n"
@@ -160,7 +160,7 @@ def test_capacity_that_a_team_keeps_is_not_a_limit_to_raise() -> None:
         with_teams(cluster(node("n", 64), *jobs), keeps, team("lab")), POLICIES["fair"], ALL
     )
     found = blocker(given)
-    assert messages.cause(found).startswith("exceeded capacity beside what team c keeps, ")
+    assert messages.blocker_text(found).startswith("exceeded capacity beside what team c keeps, ")
     assert messages.remedy(found) == ("lend: true or a smaller guarantee for team c, or more nodes")
     lent = replace(given.state, teams=Teams.of([replace(keeps, lend=True), team("lab")]))
     assert not gets_room(given)

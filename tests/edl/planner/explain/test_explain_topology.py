@@ -16,7 +16,7 @@ from edl.model.causes.blockers import (
 from edl.model.causes.scarcity import NodeRule, NoRoom
 from edl.model.nodes import added_name
 from edl.planner.decision_limits import Autoscaler, Limits
-from edl.planner.explain.explanation import Blockers, Explanation, explain
+from edl.planner.explain.explanation import BlockerSearch, Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput
@@ -46,13 +46,13 @@ def explained(*things: object) -> tuple[DecisionInput, Explanation]:
     return given, found
 
 
-def tried(given: DecisionInput, stops: Blockers | None, after: int) -> tuple[Blocker, ...]:
+def tried(given: DecisionInput, search: BlockerSearch | None, after: int) -> tuple[Blocker, ...]:
     """The causes, after the job has got more with all of them put right."""
-    assert stops is not None
-    assert stops.complete
-    better = without_blockers(given, JobKey("ns", "mnist"), stops.blockers)
+    assert search is not None
+    assert search.complete
+    better = without_blockers(given, JobKey("ns", "mnist"), search.found)
     assert size_after(better, JobKey("ns", "mnist"), "worker") > after
-    return stops.blockers
+    return search.found
 
 
 def growth(*things: object, after: int) -> tuple[Blocker, ...]:
@@ -84,16 +84,16 @@ def test_a_plan_names_the_same_insufficient_resources_as_an_explanation() -> Non
     for cpu, lacks in ((3, "cpu and nvidia.com/gpu"), (4, "nvidia.com/gpu")):
         given, found = explained(node("a", cpu, gpu=1), mine)
         (held,) = plan_for(given.state).held
-        (blocker,) = found.roles[0].blockers.blockers if found.roles[0].blockers else ()
+        (blocker,) = found.roles[0].blockers.found if found.roles[0].blockers else ()
         assert message(held.reason).startswith(f"Insufficient {lacks} for one more pod of ")
-        assert messages.cause(blocker).startswith(f"Insufficient {lacks} for one worker ")
+        assert messages.blocker_text(blocker).startswith(f"Insufficient {lacks} for one worker ")
 
 
 def test_room_that_is_missing_is_missing_in_the_domain() -> None:
     (blocker,) = growth(*racks(4, 1), asking(in_one(), 2, 9, on=["r1-a", "r1-b"]), after=2)
     assert isinstance(blocker, InsufficientResources)
     assert (blocker.domains, blocker.nodes, blocker.node) == ((R1,), 2, "r1-a")
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "Insufficient cpu for one worker (1 CPU): no CPU free on the 2 nodes that it may use in "
         f"{RACK}=r1"
     )
@@ -106,7 +106,7 @@ def test_a_minimum_that_other_domains_can_hold_is_not_missing_in_a_domain() -> N
     others = [*LARGE_RACKS[:12], full, sweep(4, in_turn(0) + in_turn(1)[:2])]
     _, found = explained(*others, asking(in_one(), 24))
     assert found.start_blockers is not None
-    blocker, *_ = found.start_blockers.blockers
+    blocker, *_ = found.start_blockers.found
     assert isinstance(blocker, InsufficientResources)
     assert (blocker.domains, blocker.fitting, blocker.pods) == ((R0,), 22, 2)
 
@@ -151,7 +151,7 @@ def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
     mine = asking(in_one(), 1, 2, on=["r0-a"], shape=shape(3))
     (blocker,) = growth(*racks(2, 9), mine, after=1)
     assert isinstance(blocker, TooLarge)
-    assert messages.cause(blocker) == (
+    assert messages.blocker_text(blocker) == (
         "one worker requests 3 CPU, the largest of the 2 nodes that it may use in "
         f"{RACK}=r0 has 2 CPU"
     )
@@ -177,7 +177,7 @@ def test_a_label_that_no_node_has_is_what_is_missing() -> None:
     (first, _) = blockers
     assert isinstance(first, NoUsableNode)
     assert first.rule.rule is NodeRule.TOPOLOGY
-    assert messages.cause(first) == (
+    assert messages.blocker_text(first) == (
         "no node that it may use has the label example.com/pod of its topology: ps may use none "
         "of the nodes"
     )
@@ -193,7 +193,7 @@ def test_a_request_for_nodes_names_the_label_that_no_node_has() -> None:
     found = explain(DecisionInput(state, POLICIES["fair"], limits), JobKey("ns", "mnist"))
     assert found is not None
     assert found.start_blockers is not None
-    (waits,) = found.start_blockers.blockers
+    (waits,) = found.start_blockers.found
     assert isinstance(waits, InProgress)
     assert message(waits.reason).startswith(
         "waiting for nodes from the autoscaler, as no node has the label exmaple.com/r of its "
@@ -209,8 +209,10 @@ def test_a_node_or_domain_that_the_explanation_adds_is_never_named() -> None:
     mine = job("mnist", role("ps", 1, 6, topology=one_host), workers)
     _, found = explained(node("n0", 1, labels={HOST: "n0"}), mine)
     assert found.start_blockers is not None
-    _, full = found.start_blockers.blockers
-    assert messages.cause(full).endswith(f"the only node that it may use in a new domain of {HOST}")
+    _, full = found.start_blockers.found
+    assert messages.blocker_text(full).endswith(
+        f"the only node that it may use in a new domain of {HOST}"
+    )
     assert messages.remedy(full) == "a larger new node, with room for 1 CPU"
 
 

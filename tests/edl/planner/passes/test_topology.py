@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.contract import PLACEMENT_GATE
-from edl.messages import cause
+from edl.messages import blocker_text
 from edl.model import ClusterState, Node, ResizePolicy, Role, Topology, TrainingJob
 from edl.model.causes.reason_codes import Code
 from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
@@ -159,7 +159,7 @@ def test_a_job_whose_pods_are_not_in_one_domain_keeps_its_size(
     assert found is not None
     (only,) = found.roles
     assert only.blockers is not None
-    assert [cause(one) for one in only.blockers.blockers] == [
+    assert [blocker_text(one) for one in only.blockers.found] == [
         f"its pods are {said} of the required topology {RACK}"
     ]
 

@@ -7,7 +7,7 @@ from edl import messages
 from edl.messages import message
 from edl.model import Code, ResizePolicy, TrainingJob
 from edl.planner.decision_limits import Autoscaler
-from edl.planner.explain.explanation import Blockers, explain
+from edl.planner.explain.explanation import BlockerSearch, explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import quiet
@@ -65,7 +65,7 @@ def helps(raised: TrainingJob, *others: TrainingJob) -> set[str]:
     state = DecisionInput(cluster(node("a", 8), raised, *others), POLICIES["fair"], ALL)
     found = explain(state, raised.key)
     assert found is not None
-    blockers = [one for role in found.roles for one in (role.blockers or Blockers()).blockers]
+    blockers = [one for role in found.roles for one in (role.blockers or BlockerSearch()).found]
     return {messages.remedy(one, "raised -n ns") for one in blockers}
 
 
