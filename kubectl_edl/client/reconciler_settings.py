@@ -11,11 +11,8 @@ import click
 from msgspec import structs
 
 from edl import contract
-from edl.errors import Forbidden
 from edl.forecast.estimate import Certainty, Estimate
-from edl.kube.cluster import Cluster, find
 from edl.kube.option_group import group, option, option_group
-from edl.model import ObjectRef
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings, read
@@ -53,8 +50,6 @@ class EffectiveSettings:
     hints: tuple[str, ...] = ()
     stalled: str = ""
     """The reason why no reconciler decides now; empty if one leads or that is unknown."""
-    outside: bool = False
-    """It runs outside of the cluster, so `kubectl edl upgrade` changes none of its settings."""
 
     @property
     def text(self) -> str:
@@ -92,17 +87,6 @@ def deciding(
         return replace(effective, hints=(*effective.hints, *lead.hints))
     hints = effective.hints if effective.source == "reconciler" else ()
     return replace(effective, settings=settings, source="flags", hints=(*hints, *lead.hints))
-
-
-def runs_outside(cluster: Cluster) -> bool:
-    """Whether the reconciler runs outside of the cluster; False if the user may not read that."""
-    from kubectl_edl.client.certificate_store import served_outside
-
-    deployment = ObjectRef("Deployment", cluster.system_namespace, "edl-reconciler")
-    try:
-        return bool(served_outside(cluster)) and find(cluster, deployment) is None
-    except Forbidden:
-        return False
 
 
 def unattended(by: EffectiveSettings) -> Estimate:

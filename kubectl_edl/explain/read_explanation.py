@@ -1,7 +1,7 @@
 """Explains one training job, for `kubectl edl explain` and for its page of the dashboard."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -22,7 +22,7 @@ from kubectl_edl.cli.interaction import time_limit
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
-from kubectl_edl.client.reconciler_settings import EffectiveSettings, runs_outside, unattended
+from kubectl_edl.client.reconciler_settings import EffectiveSettings, unattended
 from kubectl_edl.explain.explained_job import DecidedFacts, ExplainedJob, PublishedFacts
 from kubectl_edl.job_views.blocker_facts import BlockerFacts, JobBlocker
 from kubectl_edl.job_views.creation_failures import creation_failures
@@ -60,7 +60,7 @@ class ExplanationInput:
 def read_explanation(
     cli: CliContext, connection: ClusterConnection, given: ExplanationInput
 ) -> tuple[ExplainedJob, Hints]:
-    job, now, by = given.job, given.now, given.by
+    job, now = given.job, given.now
     shown = view(job, connection.scope)
     uncreated, hints = creation_failures(connection.cluster, [shown], now)
     refused = uncreated.get(job.key, ())
@@ -72,12 +72,10 @@ def read_explanation(
         estimate = estimate_of(published.entry)
     if estimate and not waits_to_start(job) and (refused or lacks_nodes(facts)):
         estimate = _NO_GROWTH if refused else _NO_MINIMUM
-    if decided.trials.preemption:
-        by = replace(by, outside=runs_outside(connection.cluster))
     explained = ExplainedJob(
         view=shown.planned(decided.explanation.plan) if decided.explanation else shown,
         roles=given.roles,
-        deciding=by,
+        deciding=given.by,
         waiting_pods=waiting,
         past=past(job)[-_PAST:],
         uncreated=(

@@ -51,8 +51,10 @@ _PREEMPTS: Final = (
     "for it, with: {}"
 )
 """Why a job waits although a lower priority runs, where preemption would give it capacity."""
-_UPGRADE: Final = "kubectl edl upgrade{} --set reconciler.planning.preempt=true (its --preempt)"
-_RESTART: Final = "--preempt of the reconciler, which runs outside of this cluster"
+_UPGRADE: Final = (
+    "kubectl edl upgrade{} --set reconciler.planning.preempt=true, or --preempt of a reconciler "
+    "outside of the cluster"
+)
 _PREEMPTS_NOTHING: Final = (
     "only replicas above other jobs' minimum, as the PriorityClass of its pods has "
     "preemptionPolicy: Never; whole jobs would make room for it"
@@ -106,8 +108,7 @@ def explanation_facts(explained: ExplainedJob, now: datetime) -> dict[str, str]:
 def administrator_facts(explained: ExplainedJob) -> dict[str, str]:
     """Settings of the cluster that would help, by label; they follow what users can do."""
     trials, flags = explained.decided.trials, explained.view.scope.edl_flags
-    way = _RESTART if explained.deciding.outside else _UPGRADE.format(flags)
-    preempts = _PREEMPTS.format(way) if trials.preemption else ""
+    preempts = _PREEMPTS.format(_UPGRADE.format(flags)) if trials.preemption else ""
     forbids = _PREEMPTS_NOTHING if trials.permission else ""
     return {"Reclaims": _reclaims(explained), "Preempts": forbids or preempts}
 

@@ -82,7 +82,7 @@ def test_a_job_that_preemption_would_help_names_the_setting_of_the_reconciler() 
     stage.put(high)
     page = state(ServedPage(stage), "/jobs/default/high")
     assert dict(page["facts"])["Preempts"].endswith(
-        "--set reconciler.planning.preempt=true (its --preempt)"
+        "reconciler.planning.preempt=true, or --preempt of a reconciler outside of the cluster"
     )
     explained(stage, page, "high")
 
