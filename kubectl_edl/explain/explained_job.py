@@ -56,20 +56,18 @@ class DecidedFacts:
         return self.explanation.trials if self.explanation else RoomTrials()
 
     @property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> Held | None:
         """Why the plan does not start or scale up the job now."""
-        of_job = self.explanation
-        return tuple(one for one in of_job.plan.held if one.job == of_job.job) if of_job else ()
+        return self.explanation.held if self.explanation else None
 
     @property
     def position(self) -> int | None:
-        return (self.explanation.position or None) if self.explanation else None
+        return (self.held.position or None) if self.held else None
 
     @property
     def ahead(self) -> str:
         """`a, b and 1 more`."""
-        keys = self.explanation.ahead if self.explanation else ()
-        first, unnamed = first_ahead(keys, self.position)
+        first, unnamed = first_ahead(self.held.ahead if self.held else (), self.position)
         return ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
 
     def start(self, argument: str) -> BlockersDocument | None:
@@ -131,7 +129,7 @@ class ExplainedJob:
     @property
     def waits_for(self) -> Reason | None:
         """The plan's reason why the job waits, or does not grow."""
-        return next((entry.reason for entry in self.decided.held), None)
+        return self.decided.held.reason if self.decided.held else None
 
     @property
     def why(self) -> Why:

@@ -173,8 +173,8 @@ def _cooldown(explained: ExplainedJob) -> resize_limits.Pace | None:
 
 def _until(explained: ExplainedJob) -> datetime | None:
     """The end of the job's own cooldown or back-off, from the plan."""
-    waits = (entry for entry in explained.decided.held if entry.reason.code in TIMED_CODES)
-    return next((entry.until for entry in waits), None)
+    held = explained.decided.held
+    return held.until if held and held.reason.code in TIMED_CODES else None
 
 
 def _pacing(explained: ExplainedJob) -> str:
@@ -227,20 +227,19 @@ def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
 
 
 def _document(explained: ExplainedJob) -> TrainingJobExplanationDocument:
-    job, plan = explained.view.job, explained.decided.explanation
-    published = explained.published
+    job, held, published = explained.view.job, explained.decided.held, explained.published
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
         **explained.why.document,
-        "complete": plan is not None,
+        "complete": explained.decided.explanation is not None,
         "settings": explained.deciding.document,
         "topology": _topology(explained),
         "cooldown": _cooldown_document(explained),
         "team": explained.team or None,
         "teamCapacity": capacity_document(explained.decided.capacity),
         "position": explained.position,
-        "blockedBy": [str(key) for key in plan.ahead] if plan else [],
+        "blockedBy": [str(key) for key in held.ahead] if held else [],
         "blockedByTeam": counts_document(published.entry.ahead) if published.entry else [],
         "observedTime": time_text(published.as_of),
         "estimate": when_document(explained.estimate) if explained.estimate else None,

@@ -30,7 +30,7 @@ from edl.planner.explain.diagnosis import (
 from edl.planner.explain.remedies import as_found, asks_again, least, merged, without_blockers
 from edl.planner.explain.room_trials import RoomTrials, room_trials
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.plan import Plan
+from edl.planner.plan import Held, Plan
 from edl.planner.plan_builder import build_plan
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import with_work
@@ -76,9 +76,12 @@ class Explanation(msgspec.Struct, frozen=True):
     plan: Plan
     roles: tuple[RoleExplanation, ...]
     start_blockers: BlockerSearch | None = None
-    position: int = 0
-    ahead: tuple[JobKey, ...] = ()
     trials: RoomTrials = RoomTrials()
+
+    @property
+    def held(self) -> Held | None:
+        """Why the plan does not start or scale up the job now; None if it does, or need not."""
+        return next((entry for entry in self.plan.held if entry.job == self.job), None)
 
     @property
     def may_gain(self) -> bool:
@@ -100,7 +103,6 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
     decision = given.run_passes()
     plan = build_plan(decision)
     case = _Case(given, job, decision)
-    held = next((entry for entry in plan.held if entry.job == key), None)
     waits = case.suspended
     lacks_room = waits and not decision.gives_room(key)
     return Explanation(
@@ -108,8 +110,6 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         plan=plan,
         roles=tuple(case.role(role, plan) for role in job.roles),
         start_blockers=case.start() if waits else None,
-        position=held.position if held else 0,
-        ahead=held.ahead if held else (),
         trials=room_trials(given, decision, job) if lacks_room else RoomTrials(),
     )
 

@@ -840,7 +840,8 @@ def test_a_queued_job_names_the_job_ahead_of_it() -> None:
     first = worker("first", 4, 4, queued=-900)
     things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
     found = explained("late", *things, limits=Limits())
-    assert (found.position, found.ahead) == (2, (first.key,))
+    assert found.held is not None
+    assert (found.held.position, found.held.ahead) == (2, (first.key,))
     assert found.start_blockers is not None
     (blocker,) = found.start_blockers.found
     assert messages.blocker_text(blocker) == "jobs ahead of it in the queue start first: ns/first"
