@@ -47,16 +47,12 @@ def stalled(pods: Sequence[Pod]) -> str:
     return f"{named}: {container_wait(most)}"
 
 
-def remedy(pod: Pod, options: str, account: str) -> str:
-    """The next command for such a pod; `options`: its namespace and cluster, for kubectl.
-
-    `account`: its ServiceAccount if that is a generated one.
-    """
-    return next_command(pod.name, pod.containers.waits, options, account)
-
-
 def next_command(pod: str, wait: ContainerWait | None, options: str, account: str = "") -> str:
-    """The same for any pod, by its name and why it waits."""
+    """The next command for a pod, by its name and why it waits.
+
+    `options`: its namespace and cluster, for kubectl. `account`: its ServiceAccount if that is a
+    generated one.
+    """
     describe = f"kubectl describe pod {pod} {options}"
     if wait is None:
         return describe

@@ -68,9 +68,6 @@ def documents(
     return queues
 
 
-_NOTHING: Final = Insight()
-
-
 def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:
     """The teams with most jobs ahead, and the number of all other teams' jobs."""
     named = ((jobs, team) for team, jobs in teams.items() if team)
@@ -97,7 +94,7 @@ def _job(
     insights: Mapping[JobKey, Insight],
     reader: NameRedaction,
 ) -> PublishedJob:
-    reason, insight = reader.allowed(held.reason), insights.get(held.job, _NOTHING)
+    reason, insight = reader.allowed(held.reason), insights.get(held.job, Insight())
     return PublishedJob(
         name=held.job.name,
         reason=reason.code.value,

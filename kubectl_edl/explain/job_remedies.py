@@ -5,7 +5,7 @@ from typing import Final
 
 from edl import contract
 from edl.messages.scarcity_messages import listed
-from edl.model import JobKey, Topology
+from edl.model import JobKey
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
 from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
@@ -60,7 +60,8 @@ def _start(view: JobView, start: StartRemedy) -> Iterator[str]:
         yield f"its topology with a label that nodes have: {command}"
     if start.preferred:
         wanted = f"{contract.PREFERRED_TOPOLOGY}={','.join(start.preferred)}"
-        changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{_overwrite(view.job.topology)}"
+        overwrite = " --overwrite" if view.job.topology.preferred else ""
+        changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{overwrite}"
         yield f"its topology as preferred: {topology_view.annotating(view, changes)}"
 
 
@@ -72,7 +73,3 @@ def _template(remedy: TemplateRemedy) -> Iterator[str]:
     if remedy.selector:
         labels = [f"{key}={value}" for key, value in remedy.selector]
         yield f"{where} without nodeSelector {listed(labels)}"
-
-
-def _overwrite(topology: Topology) -> str:
-    return " --overwrite" if topology.preferred else ""

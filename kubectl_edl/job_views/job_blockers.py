@@ -196,15 +196,13 @@ def _failed(facts: BlockerFacts) -> Iterator[JobBlocker]:
     if failure and failure.reason == _DEADLINE_EXCEEDED:
         remedy = "delete its Jobs and apply them with a longer activeDeadlineSeconds"
     else:
-        pods = any(role.status.pods for role in view.job.roles)
-        why = f"kubectl edl logs {view.argument} shows why" if pods else _pods_gone(view)
+        why = f"kubectl edl logs {view.argument} shows why"
+        if not any(role.status.pods for role in view.job.roles):  # as after a drain
+            why = (
+                f"its pods no longer exist, and so have no logs: kubectl edl events {view.argument}"
+            )
         remedy = f"{why}; delete its Jobs and apply them to try again"
     yield JobBlocker(view.why.message, remedy, Urgency.USUAL)
-
-
-def _pods_gone(view: JobView) -> str:
-    """Where to look if all pods were deleted, for example by a drain or `kubectl delete pod`."""
-    return f"its pods no longer exist, and so have no logs: kubectl edl events {view.argument}"
 
 
 def _half_started(facts: BlockerFacts) -> Iterator[JobBlocker]:

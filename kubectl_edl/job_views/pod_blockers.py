@@ -127,8 +127,9 @@ def stalled(facts: BlockerFacts) -> Iterator[JobBlocker]:
     An image of a new pod is pulled again after a first error.
     """
     for pods in () if ending(facts.job) else stalled_pods(facts.job, facts.now - SOON):
-        account = _generated_account(facts.job, pods[0])
-        remedy = container_messages.remedy(pods[0], facts.view.namespace_option, account)
+        waits, account = pods[0].containers.waits, _generated_account(facts.job, pods[0])
+        options = facts.view.namespace_option
+        remedy = container_messages.next_command(pods[0].name, waits, options, account)
         yield JobBlocker(container_messages.stalled(pods), remedy)
 
 
