@@ -1,11 +1,10 @@
 """Changes of jobs that would make room, each found by a decision of its own, with commands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from edl import contract
 from edl.messages.scarcity_messages import listed
-from edl.model import JobKey
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.template_remedies import TemplateRemedy
 from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
@@ -22,7 +21,6 @@ def job_remedies(explained: ExplainedJob) -> str:
     trials = explained.decided.trials
     ways = (
         _automatic_sizes(explained),
-        _ends(trials.ended_ranks),
         *_start(explained.view, trials.start),
         *_template(trials.template),
     )
@@ -38,15 +36,6 @@ def _automatic_sizes(explained: ExplainedJob) -> str:
         for key in explained.decided.trials.manual_sizes
     ]
     return listed(ways, "; and ", most=_SIZES)
-
-
-def _ends(jobs: Sequence[JobKey]) -> str:
-    """The end of jobs that neither scale down nor are preempted, and why."""
-    if not jobs:
-        return ""
-    them = "it" if len(jobs) == 1 else "them"
-    why = f"ranks of {them} have ended, and would be missing after a restart"
-    return f"the end of {listed(jobs)}: {why}"
 
 
 def _start(view: JobView, start: StartRemedy) -> Iterator[str]:

@@ -6,9 +6,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl.frameworks import restarts_together
 from edl.job_state import lost_pods
-from edl.model import DEFAULT_TEAM, JobKey, PodPhase, Reclaim, Role, Teams, TrainingJob
+from edl.model import DEFAULT_TEAM, JobKey, Reclaim, Role, Teams, TrainingJob
 from edl.planner.decision import Decision
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy, start_remedy
 from edl.planner.explain.template_remedies import TemplateRemedy, template_remedy
@@ -30,8 +29,6 @@ class RoomTrials(msgspec.Struct, frozen=True):
     """Whether another PriorityClass, which permits its pods to preempt, would."""
     manual_sizes: tuple[JobKey, ...] = ()
     """Jobs that would make room if their sizes were automatic."""
-    ended_ranks: tuple[JobKey, ...] = ()
-    """Jobs that would make room if none of their ranks had ended."""
     start: StartRemedy = NO_REMEDY
     """A smaller min, or its topology as preferred."""
     template: TemplateRemedy = TemplateRemedy()
@@ -45,7 +42,6 @@ def room_trials(given: DecisionInput, decision: Decision, job: TrainingJob) -> R
         preemption=_preempts(given, job),
         permission=forbids_preemption(given, job),
         manual_sizes=_manual_sizes(given, job),
-        ended_ranks=_ended_ranks(given, job),
         start=start_remedy(given, decision, job),
         template=template_remedy(given, decision, job),
     )
@@ -107,33 +103,3 @@ def _is_kept_above_min(role: Role) -> bool:
 
 def _automatic(job: TrainingJob) -> TrainingJob:
     return replace(job, roles=tuple(role.changed(replicas=None) for role in job.roles))
-
-
-def _ended_ranks(given: DecisionInput, job: TrainingJob) -> tuple[JobKey, ...]:
-    """Jobs that would scale down by a restart, or be preempted, if none of their ranks had ended.
-
-    They do neither, since they would come back without these ranks.
-    """
-    others = (other for other in given.state.jobs if other.key != job.key and not other.suspended)
-    ranked = {
-        other.key for other in others if restarts_together(other) and other.has_succeeded_pods
-    }
-    if not ranked:
-        return ()
-    jobs = (_whole(other) if other.key in ranked else other for other in given.state.jobs)
-    decision = given.changed(jobs=tuple(jobs)).run_passes()
-    if not decision.gives_room(job.key):
-        return ()
-    roles = decision.snapshot.allocations
-    smaller = {role.job.key for role in roles if role.planned_size < role.role.status.size}
-    return tuple(sorted(ranked & (smaller | decision.results.suspended.keys())))
-
-
-def _whole(job: TrainingJob) -> TrainingJob:
-    """The job as if none of its ranks had ended."""
-    return replace(job, roles=tuple(map(_without_ends, job.roles)))
-
-
-def _without_ends(role: Role) -> Role:
-    pods = tuple(pod for pod in role.status.pods if pod.phase is not PodPhase.SUCCEEDED)
-    return role.changed(finished_indexes=frozenset[int](), pods=pods)

@@ -479,29 +479,6 @@ def test_explain_names_the_preemption_policy_that_keeps_a_job_waiting() -> None:
     assert asks in stage.run("explain", "high").out
 
 
-def test_explain_names_the_job_that_is_not_stopped_for_its_ended_ranks() -> None:
-    stage = Stage()
-    lease(stage, '{"limits": {"preempt": true}}')
-    stage.create(node("node-1", cpu="16"))
-    stage.create({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000})
-    ring = stage.put(
-        job("ring", framework="tensorflow", max="7"), suspend=False, parallelism=7, completions=7
-    )
-    for index in range(1, 7):
-        stage.create(pod(ring, index))
-    stage.patch("ring", {"status": {"completedIndexes": "0"}})
-    high = job("high", framework="none", min="5", max="5")
-    high["spec"]["template"]["spec"]["priorityClassName"] = "high"
-    stage.put(high)
-    named = (
-        "Would help:  the end of default/ring: ranks of it have ended, and would be missing after "
-        "a restart\n"
-    )
-    assert named in stage.run("explain", "high").out
-    stage.patch("ring", {"status": {"completedIndexes": ""}})
-    assert "the end of default/ring" not in stage.run("explain", "high").out
-
-
 def test_a_job_that_has_ended_has_nothing_in_its_way() -> None:
     stage = Stage()
     lease(stage)

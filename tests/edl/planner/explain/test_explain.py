@@ -136,32 +136,6 @@ def test_a_policy_that_forbids_preemption_is_named_where_another_would_help(
 
 
 @pytest.mark.parametrize(
-    ("preempt", "needed", "over", "named"),
-    [
-        (True, 1, {1}, ["low"]),
-        (False, 1, {1}, []),
-        (True, 4, {1}, []),
-        (True, 1, set[int](), []),
-    ],
-    ids=["it is kept", "preemption is off", "too little room", "it is preempted"],
-)
-def test_a_job_that_is_not_stopped_for_its_ended_ranks_is_named(
-    needed: int, over: set[int], named: list[str], *, preempt: bool
-) -> None:
-    low = runs("low", 3, 3, 3, finished_indexes=frozenset(over))
-    waits = worker("high", needed, needed, priority=1000)
-    limits = replace(ALL, preempt=preempt)
-    found = explained("high", node("a", 3), low, waits, limits=limits)
-    assert [key.name for key in found.trials.ended_ranks] == named
-
-
-def test_a_job_that_is_not_restarted_smaller_for_its_ended_ranks_is_named() -> None:
-    over = {"finished_indexes": frozenset({1}), "resizing": ResizePolicy.RESTART}
-    found = explained("next", node("a", 3), runs("low", 3, 1, 3, **over), worker("next", 1, 1))
-    assert [key.name for key in found.trials.ended_ranks] == ["low"]
-
-
-@pytest.mark.parametrize(
     ("sizes", "named"),
     [((4, None), ["pin-0"]), ((2, 2), ["pin-0", "pin-1"]), ((None, None), [])],
     ids=["one suffices", "only both", "automatic sizes yield"],
