@@ -45,7 +45,6 @@ class ObservedSpec(msgspec.Struct):
     suspend: bool = False
     parallelism: int = 0
     nodeName: str = ""  # noqa: N815 - the API's name
-    schedulingGates: list[_Named] = []  # noqa: N815 - the API's name
     containers: list[_Container] | None = None
     """Null in a watch's bookmarks."""
 

@@ -50,7 +50,6 @@ SECTIONS: Final = (
     Section("rotation", "webhook.rotation"),
     Section("latency", "control_plane.latency"),
     Section("placement", "scheduling.placement"),
-    Section("gangs", "scheduling.gangs"),
     Section("fits", "scheduling.fits"),
     Section("teams", "scheduling.teams"),
     Section("autoscaled", "scheduling.autoscaled", ("--seeds", "2")),

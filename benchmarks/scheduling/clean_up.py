@@ -25,8 +25,8 @@ def until(holds: Callable[[], bool], seconds: float) -> None:
 
 
 def clear(api: ApiClient, namespace: str, nodes: Sequence[str]) -> None:
-    """Delete all Deployments, Jobs and pods of the namespace, and these nodes."""
-    for kind in ("Deployment", "Job", "Pod"):
+    """Delete all Jobs and pods of the namespace, and these nodes."""
+    for kind in ("Job", "Pod"):
         _delete(api, kind, namespace)
     until(lambda: not api.list(ListOptions("Pod", namespace)).items, LONGEST)
     for name in nodes:

@@ -8,46 +8,25 @@ has fewer bound pods than its minimum.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from threading import Lock, Thread
 from typing import Final
 
-from benchmarks.follow import Observed, follow, observed
+from benchmarks.follow import Observed, follow
 from edl import contract
 from edl.kube.api.client import connect
-from edl.kube.cluster import ListOptions, RawList
+from edl.kube.cluster import ListOptions
 
 _TICK: Final = 0.05
 
 
-class StartStage(Enum):
-    """The stages that the pods of a minimum pass, in order, with the component that acts."""
-
-    CREATED = "made by the Job controller"
-    ASSIGNED = "given nodes by the reconciler"
-    BOUND = "bound by kube-scheduler"
-    RUNNING = "running on their nodes"
-
-
 @dataclass(slots=True)
 class Start:
-    """One start of a gang; monotonic seconds. `reached`: when its minimum reached each stage."""
+    """One start of a gang; monotonic seconds."""
 
     admitted: float
-    reached: dict[StartStage, float] = field(default_factory=dict)
+    ran: float | None = None
+    """When its minimum ran."""
     stopped: float | None = None
-
-    @property
-    def ran(self) -> float | None:
-        return self.reached.get(StartStage.RUNNING)
-
-    def lasted(self, stage: StartStage) -> float | None:
-        """The seconds since the previous stage; None if one of both was not reached."""
-        stages = list(StartStage)
-        at = stages.index(stage)
-        since = self.reached.get(stages[at - 1]) if at else self.admitted
-        until = self.reached.get(stage)
-        return None if since is None or until is None else until - since
 
 
 @dataclass(slots=True)
@@ -59,7 +38,6 @@ class Gang:
     starts: list[Start] = field(default_factory=list)
     halves: list[float] = field(default_factory=list)
     """The seconds of each period in which it was half placed."""
-    over: bool = False
     trace: list[tuple[float, str]] = field(default_factory=list)
     _jobs: dict[str, Observed] = field(default_factory=dict)
     _pods: dict[str, tuple[str, Observed]] = field(default_factory=dict)
@@ -105,8 +83,6 @@ class Gang:
 
     def _judge(self, now: float) -> None:
         jobs = self._jobs.values()
-        self.over = self.over or any(one.finished for one in jobs)
-        # Also once it is over: the watch may bring a Job's end before the pods that ended it.
         admitted = any(not one.spec.suspend for one in jobs)
         current = self.starts[-1] if self.starts and self.starts[-1].stopped is None else None
         if admitted and current is None:
@@ -114,21 +90,14 @@ class Gang:
             self.starts.append(current)
         elif current and not admitted:
             current.stopped = now
-        counted = {stage: self._counted(reached) for stage, reached in _REACHED.items()}
-        for stage, pods in counted.items():
-            if current and stage not in current.reached and self._whole(pods):
-                current.reached[stage] = now
-        bound = counted[StartStage.BOUND]
-        ends = self.over or self._ending()
-        half = admitted and any(bound.values()) and not self._whole(bound) and not ends
+        bound, running = self._counted(_is_bound), self._counted(_runs)
+        if current and current.ran is None and self._whole(running):
+            current.ran = now
+        half = admitted and any(bound.values()) and not self._whole(bound)
         if half and self._half_since is None:
             self._half_since = now
         elif not half:
             self.close(now)
-
-    def _ending(self) -> bool:
-        """Whether a pod has succeeded, after which pods that end are not missed."""
-        return any(pod.status.phase == "Succeeded" for _, pod in self._pods.values())
 
     def _counted(self, counts: Callable[[Observed], bool]) -> dict[str, int]:
         found = dict.fromkeys(self.minimum, 0)
@@ -141,22 +110,12 @@ class Gang:
         return all(pods[job] >= least for job, least in self.minimum.items())
 
 
-def _is_assigned(pod: Observed) -> bool:
-    """Whether the pod has its node: it is not gated, which includes pods left to kube-scheduler."""
-    gates = [gate.name for gate in pod.spec.schedulingGates]
-    return contract.PLACEMENT_GATE not in gates
+def _is_bound(pod: Observed) -> bool:
+    return bool(pod.spec.nodeName)
 
 
-_REACHED: Final[Mapping[StartStage, Callable[[Observed], bool]]] = {
-    StartStage.CREATED: lambda _pod: True,
-    StartStage.ASSIGNED: _is_assigned,
-    StartStage.BOUND: lambda pod: bool(pod.spec.nodeName),
-    StartStage.RUNNING: lambda pod: pod.status.phase in ("Running", "Succeeded"),
-}
-
-
-def _version(found: Observed) -> int:
-    return int(found.metadata.resourceVersion)
+def _runs(pod: Observed) -> bool:
+    return pod.status.phase == "Running"
 
 
 class Stalls(Thread):
@@ -187,19 +146,12 @@ class Watch:
         self._lock = Lock()
         self._gangs: dict[str, Gang] = {}
         """The gangs by the name of each of their Jobs."""
-        self._read: dict[str, int] = {}
-        """The last observed resource version, by kind."""
         for kind in ("Job", "Pod"):
             Thread(target=self._follow, args=(kind,), daemon=True).start()
 
     def follow(self, gang: Gang) -> None:
         with self._lock:
             self._gangs |= dict.fromkeys(gang.minimum, gang)
-
-    def has_read(self, kind: str, listed: RawList) -> bool:
-        """Whether the watch has delivered every change of these objects."""
-        last = max(map(_version, observed(listed.items)), default=0)
-        return self._read.get(kind, 0) >= last
 
     def forget(self) -> None:
         """Forget all gangs; later events of their objects are ignored."""
@@ -223,7 +175,6 @@ class Watch:
         owners = found.metadata.ownerReferences
         job = found.metadata.name if kind == "Job" else owners[0].name if owners else ""
         with self._lock:
-            self._read[kind] = max(self._read.get(kind, 0), _version(found))
             gang = self._gangs.get(job)
             if gang is None:
                 return
