@@ -145,4 +145,4 @@ def _training(way: str, job: MixJob) -> simulator.Training:
     least = job.most if way == "without" else 1
     all_roles = (WorkloadRole("ps", 1, 1, _PS), WorkloadRole("worker", least, job.most, _WORKER))
     queued = simulator.queued(job.name, simulator.Workload("tensorflow", "ps"), all_roles)
-    return simulator.Training(queued, simulator.Work(job.work, CURVE), job.at, counts="worker")
+    return simulator.Training(queued, simulator.Work(job.work, CURVE), job.at)

@@ -134,9 +134,9 @@ def answers(population: Population, seed: int, jobs: int) -> Iterator[Answer]:
     control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(given, control_mode, Watcher(decided=asked.look))
     simulation.run()
-    admitted = {one.key: one.track.admitted for one in simulation.result().jobs}
+    tracks = {one.key: one.track for one in simulation.result().jobs}
     for key, (now, estimate) in asked.estimates.items():
-        began = admitted[key]
+        began = next(iter(tracks[key].wanted.times), None)
         if began is not None and began - now > AT_ONCE:
             at = estimate.at
             said = nan if at is None else (at - given.moment(now)).total_seconds()

@@ -1,6 +1,6 @@
 """Gangs from their arrival to their minimum on nodes.
 
-`python -m benchmarks.scheduling.placement [--gated]`
+`python -m benchmarks.scheduling.placement [--clusters 40]`
 
 Simulated: gangs that fill their nodes exactly, random mixes, and random clusters in which other
 tenants' pods come and go all the time. A gang is half placed while it holds nodes, and for some
@@ -92,44 +92,44 @@ def node(number: int, cpu: int, gpu: int = 0, pool: str = "") -> Node:
     return Node(name, Resources.parse(room), Resources(), Resources(), labels=labels)
 
 
-def exact_fit(*, gated: bool) -> NamedScenario:
+def exact_fit() -> NamedScenario:
     """Two parameter servers of 1 CPU and two workers of 3 CPU fill one node of 8 CPU."""
     roles = [WorkloadRole("ps", 2, 2, shape(1)), WorkloadRole("worker", 2, 2, shape(3))]
-    kind = Workload("tensorflow", "ps", gated)
+    kind = Workload("tensorflow", "ps")
     jobs = [Training(queued(f"job-{one:03}", kind, roles), length(600)) for one in range(40)]
     return NamedScenario(
         "exact fit", Scenario(tuple(node(one, 8) for one in range(40)), tuple(jobs))
     )
 
 
-def mixes(*, gated: bool) -> Iterator[NamedScenario]:
+def mixes() -> Iterator[NamedScenario]:
     """Sixty gangs of two roles in five minutes on thirty nodes, of fixed size or elastic."""
     for growth in (1, 2):
         for seed in (1, 2, 3):
             random = Random(seed)  # noqa: S311 - it only mixes
             nodes = tuple(node(one, random.choice((8, 16))) for one in range(30))
-            jobs = tuple(_mixed(random, one, growth, gated=gated) for one in range(60))
+            jobs = tuple(_mixed(random, one, growth) for one in range(60))
             kind = "elastic" if growth > 1 else "fixed"
             yield NamedScenario(f"{kind} mix {seed}", Scenario(nodes, jobs))
 
 
-def _mixed(random: Random, number: int, growth: int, *, gated: bool) -> Training:
+def _mixed(random: Random, number: int, growth: int) -> Training:
     cpu, workers = random.choice((1, 2, 3, 5)), random.randint(1, 4)
     servers = random.randint(1, 2)
     roles = [
         WorkloadRole("ps", servers, servers, shape(1)),
         WorkloadRole("worker", workers, workers * growth, shape(cpu)),
     ]
-    job = queued(f"job-{number:03}", Workload("tensorflow", "ps", gated), roles)
+    job = queued(f"job-{number:03}", Workload("tensorflow", "ps"), roles)
     return Training(job, Work(random.randint(100, 900) * workers), at=random.randint(0, 300))
 
 
-def clusters(count: int, *, gated: bool) -> Iterator[NamedScenario]:
+def clusters(count: int) -> Iterator[NamedScenario]:
     """Clusters of 8 to 24 nodes in two pools, some with GPUs; gangs request more than that."""
     for seed in range(count):
         random = Random(seed)  # noqa: S311 - it only mixes
         nodes = [_drawn_node(random, number) for number in range(random.randint(8, 24))]
-        jobs = [_gang(random, number, gated=gated) for number in range(GANGS)]
+        jobs = [_gang(random, number) for number in range(GANGS)]
         lengths = [random.uniform(60, 600) for _ in jobs]
         cpu = sum(one.allocatable.get("cpu") for one in nodes)
         asked = sum(map(_least_work, jobs, lengths))
@@ -151,28 +151,28 @@ def _drawn_node(random: Random, number: int) -> Node:
     return node(number, cpu, 0, pool) if number % 3 else node(number, 32, 4, pool)
 
 
-def _gang(random: Random, number: int, *, gated: bool) -> TrainingJob:
+def _gang(random: Random, number: int) -> TrainingJob:
     """One gang in six has a single role that is resized live: its pods are not gated."""
     name, small, least = f"job-{number:03}", shape(1), random.randint(1, 6)
     large, most = _drawn_shape(random, name), least * random.choice((1, 1, 2, 4))
     worker, two = WorkloadRole("worker", least, most, large), random.randint(1, 2)
     roles = (
-        (Workload("tensorflow", "ps", gated), [WorkloadRole("ps", two, two, small), worker]),
-        (Workload("tensorflow", "", gated), [WorkloadRole("chief", 1, 1, small), worker]),
-        (Workload("horovod", "", gated), [WorkloadRole("launcher", 1, 1, small), worker]),
+        (Workload("tensorflow", "ps"), [WorkloadRole("ps", two, two, small), worker]),
+        (Workload("tensorflow"), [WorkloadRole("chief", 1, 1, small), worker]),
+        (Workload("horovod"), [WorkloadRole("launcher", 1, 1, small), worker]),
         (
-            Workload("paddle", "", gated),
+            Workload("paddle"),
             [WorkloadRole("master", 1, 1, small), WorkloadRole("trainer", least, most, large)],
         ),
         (
-            Workload("mxnet", "dist", gated),
+            Workload("mxnet", "dist"),
             [
                 WorkloadRole("scheduler", 1, 1, small),
                 WorkloadRole("server", two, two, small),
                 worker,
             ],
         ),
-        (Workload("pytorch", "", gated), [worker]),
+        (Workload("pytorch"), [worker]),
     )
     return queued(name, *random.choice(roles), priority=random.choice((0, 0, 0, 10)))
 
@@ -254,20 +254,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clusters", type=int, default=40)
     parser.add_argument("--policy", choices=POLICIES, default="fair")
-    parser.add_argument(
-        "--gated",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="pods of several roles wait for a node of the plan; by default as in the product",
-    )
     parser.add_argument("--each", action="store_true", help="a line for each cluster")
     asked = parser.parse_args()
     control_mode = Elastic(POLICIES[asked.policy])
     print(HEAD)
-    for scenario in (exact_fit(gated=asked.gated), *mixes(gated=asked.gated)):
+    for scenario in (exact_fit(), *mixes()):
         print(line(scenario.name, measured(scenario, control_mode)), flush=True)
     every = []
-    for scenario in clusters(asked.clusters, gated=asked.gated):
+    for scenario in clusters(asked.clusters):
         every.append(measured(scenario, control_mode))
         if asked.each:
             print(line(scenario.name, every[-1]), flush=True)

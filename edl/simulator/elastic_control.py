@@ -117,8 +117,9 @@ class ElasticControl:
         before = {name: part.role for name, part in sim_job.parts.items()}
         for write in step.writes:
             self._write(sim_job, write)
-        if stopped != _stopped(sim_job):
-            self._note_stop(sim_job, stopped=not stopped)
+        if not stopped and _stopped(sim_job):
+            sim_job.track.stops += 1
+            sim_job.progress.fall_back(self.env.now)
         sim_job.track.resizes += any(
             _resized(before[name], part.role) for name, part in sim_job.parts.items()
         )
@@ -166,14 +167,6 @@ class ElasticControl:
             asked = replace(sim_job.job.provisioning, failure=failure)
             sim_job.job = replace(sim_job.job, provisioning=asked)
 
-    def _note_stop(self, sim_job: SimulatedJob, *, stopped: bool) -> None:
-        track, now = sim_job.track, self.env.now
-        if stopped:
-            track.stops += 1
-            sim_job.progress.fall_back(now)
-        elif track.admitted is None:
-            track.admitted = now
-
 
 @dataclass(slots=True)
 class NoControl:
@@ -189,7 +182,6 @@ class NoControl:
             size = self._size(sim_job.job, part.role)
             part.write(part.role.changed(size=size, suspended=False, resized_at=moment))
         sim_job.job = replace(sim_job.job, started_at=moment)
-        sim_job.track.admitted = self.env.now
 
     def _size(self, job: TrainingJob, role: Role) -> int:
         return self.plain.size(job, role.name) if self.plain.size else role.spec.max

@@ -37,8 +37,6 @@ class Workload(msgspec.Struct, frozen=True):
 
     framework: str = "pytorch"
     mode: str = ""
-    gated: bool = True
-    """Whether its pods have the placement gate if the webhook would add it."""
     topology: Topology = Topology()
 
 
@@ -95,12 +93,10 @@ def _role(kind: Workload, of: RoleContext, role: WorkloadRole, job: str, items: 
         status=RoleStatus(
             size=role.min, suspended=True, remaining=None if framework.ranked else items
         ),
-        template=PodTemplate(shape=role.shape, gated=_gated(kind, mode, names)),
+        template=PodTemplate(
+            shape=role.shape, gated=mode.needs_placement(names) or bool(kind.topology)
+        ),
     )
-
-
-def _gated(kind: Workload, mode: Mode, roles: Sequence[str]) -> bool:
-    return kind.gated and (mode.needs_placement(roles) or bool(kind.topology))
 
 
 def _resizing(framework: Framework, mode: Mode, role: WorkloadRole) -> ResizePolicy:

@@ -171,7 +171,7 @@ def finished(env: Environment, trainings: Iterable[Training], until: float) -> R
 
 
 def _outcome(training: Training, track: Track, until: float, labels: NodeLabels) -> JobResult:
-    role = next(role for role in training.job.roles if role.name == training.counted)
+    role = training.counted
     return JobResult(
         key=training.key,
         role=role.name,

@@ -29,10 +29,9 @@ class Training(msgspec.Struct, frozen=True):
 
     job: TrainingJob
     work: Work
+    """What the replicas of the counted role do; with work items (framework `none`), for each of
+    its `remaining` items."""
     at: float = 0
-    counts: str = ""
-    """The role whose replicas do the work; "": the first resizable one, else the leader. With work
-    items (framework `none`), `work` is the work of each of the role's `remaining` items."""
     checkpoint: float | None = None
     """Seconds of training between checkpoints; a stop loses the work since the last one. None: it
     saves its state whenever it is stopped."""
@@ -52,12 +51,12 @@ class Training(msgspec.Struct, frozen=True):
     @property
     def items(self) -> int:
         """The number of work items to do; 0 if its pods are ranks."""
-        return items(next(role for role in self.job.roles if role.name == self.counted))
+        return items(self.counted)
 
     @property
-    def counted(self) -> str:
-        """The name of the role whose replicas do the work."""
-        return self.counts or counted(self.job).name
+    def counted(self) -> Role:
+        """The role whose replicas do the work."""
+        return counted(self.job)
 
 
 def counted(job: TrainingJob) -> Role:

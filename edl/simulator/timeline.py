@@ -47,8 +47,6 @@ class Track:
 
     key: JobKey
     arrived: float
-    admitted: float | None = None
-    """When its Jobs were first resumed."""
     placed: float | None = None
     """When the minimum of all roles was bound for the first time."""
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from edl.domain_counts import NodeLabels, labels_of, running
 from edl.job_state.phases import ENDED, phase, unready
 from edl.model import ClusterState, Phase, Role, TrainingJob
 from edl.quantities import Resources, amount_text
-from edl.simulator import ENDLESS, Training
+from edl.simulator.scenario import counted
 from edl.visibility.team_figures import TeamFigures
 from edl.writes import Json
 from kubectl_edl.dashboard import node_load
@@ -126,9 +126,8 @@ def _running(snapshot: DashboardSnapshot) -> int:
 def job_row(job: TrainingJob) -> Json:
     """One training job, and the size over time of its elastic role."""
     shown = view(job)
-    name = Training(job, ENDLESS).counted
-    counted = next(role for role in shown.roles if role.role.name == name)
-    role = counted.role
+    role = counted(job)
+    row = next(row for row in shown.roles if row.role is role)
     return {
         "namespace": job.key.namespace,
         "name": job.key.name,
@@ -136,8 +135,8 @@ def job_row(job: TrainingJob) -> Json:
         "phase": shown.phase.value,
         "sizes": shown.sizes,
         "role": role.name,
-        "size": counted.size,
-        "running": counted.running,
+        "size": row.size,
+        "running": row.running,
         "min": role.spec.min,
         "max": role.spec.max,
         "wanted": role.request.replicas,

@@ -45,7 +45,7 @@ class SimulatedJob:
     @property
     def counted(self) -> SimulatedRole:
         """The role whose replicas do the work."""
-        return self.parts[self.training.counted]
+        return self.parts[self.training.counted.name]
 
     @property
     def items(self) -> bool:
@@ -111,8 +111,6 @@ class SimulatedJob:
         track.sizes = {name: part.wanted for name, part in self.parts.items()}
         track.short.put(now, bound > 0 and not placed and track.ended is None)
         track.speed.put(now, float(len(self.worked)) if self.items else self.progress.speed)
-        if self.runs_any and track.admitted is None:
-            track.admitted = now
         if placed and track.placed is None:
             track.placed = now
             track.nodes = {

@@ -39,7 +39,7 @@ from tests.reasons import because
 
 GANG: Final = JobKey("default", "gang")
 PLACEMENT, HOSTS = contract.PLACEMENT_GATE, contract.HOSTS_GATE
-GATED = Workload("tensorflow", "ps", gated=True)
+GATED = Workload("tensorflow", "ps")
 
 Decision = Callable[[TrainingJob], Plan]
 
@@ -125,10 +125,9 @@ class Script:
 @pytest.mark.parametrize(
     ("kind", "roles", "gated"),
     [
-        (Workload("tensorflow", "ps", gated=True), ["ps", "worker"], True),
-        (Workload("tensorflow", "ps", gated=False), ["ps", "worker"], False),
-        (Workload("tensorflow", gated=True), ["worker"], True),
-        (Workload("pytorch", gated=True), ["worker"], False),
+        (Workload("tensorflow", "ps"), ["ps", "worker"], True),
+        (Workload("tensorflow"), ["worker"], True),
+        (Workload("pytorch"), ["worker"], False),
     ],
 )
 def test_roles_are_gated_where_the_plan_places_their_pods(
@@ -255,7 +254,7 @@ def test_a_suspended_job_leaves_no_gated_pod_and_no_pod_being_bound() -> None:
 
 def test_a_launcher_is_placed_first_and_gets_its_node_once_its_hosts_are_known() -> None:
     roles = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
-    ring = gang(roles=roles, kind=Workload("horovod", gated=True))
+    ring = gang(roles=roles, kind=Workload("horovod"))
     plans = {0: started, 2: on(launcher=["node-1"]), 4: on(worker=["node-1"])}
     script = Script(world(*nodes(2), ring), plans)
     assert script.pods(1)[0].scheduling.gates == (HOSTS, PLACEMENT)
@@ -282,7 +281,7 @@ def test_what_waits_in_an_observed_cluster_goes_on_waiting() -> None:
 
 def test_without_us_no_pod_waits_for_a_plan() -> None:
     roles = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 1, 1, shape())]
-    ring = Training(queued("ring", Workload("horovod", gated=True), roles), length(100))
+    ring = Training(queued("ring", Workload("horovod"), roles), length(100))
     assert simulate(world(*nodes(2), gang(), ring), Plain(), 3600).ended == 2
 
 
