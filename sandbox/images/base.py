@@ -4,8 +4,8 @@ import hashlib
 from typing import Final
 
 from sandbox.builds.recipe import KEY_LENGTH, machine
-from sandbox.images import sources
 from sandbox.images.builder import Builder
+from sandbox.images.machine import sources
 
 RELEASE: Final = "bookworm"
 REFERENCE: Final = "docker.io/library/debian:12-slim"
@@ -45,7 +45,7 @@ OPTIONS: Final = (
 
 def key() -> str:
     """A key that depends on all inputs of the base image except Debian's own updates."""
-    text = "\n".join((*OPTIONS, DOCKERFILE, RELEASE, *sources.of_release(RELEASE), machine()))
+    text = "\n".join((*OPTIONS, DOCKERFILE, RELEASE, *sources(RELEASE), machine()))
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
@@ -58,7 +58,7 @@ def ensure(builder: Builder) -> None:
     folder.mkdir()
     (folder / "Dockerfile").write_text(DOCKERFILE)
     rootfs = folder / "rootfs.tar"
-    builder.run("mmdebstrap", *OPTIONS, RELEASE, str(rootfs), *sources.of_release(RELEASE))
+    builder.run("mmdebstrap", *OPTIONS, RELEASE, str(rootfs), *sources(RELEASE))
     builder.buildah("build", "--tag", REFERENCE, str(folder))
     rootfs.unlink()
     mark.write_text(key())

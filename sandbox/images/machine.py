@@ -1,10 +1,12 @@
 """This machine's configuration of apt and pip, for the RUN steps of a build.
 
 It is mounted during a step, so that proxies, mirrors and certificates of this machine do not
-become part of the image. Only the mount points remain, as empty files.
+become part of the image. Only the mount points remain, as empty files. The base image is made from
+this machine's package sources.
 """
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -18,6 +20,11 @@ from typing import Final
 DEFAULT_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 BUNDLE: Final = "/mnt/ca.pem"
 """The path in the build. At Debian's own path, ca-certificates could not write its file."""
+INDEXES: Final = (
+    *("apt-get", "indextargets", "--no-release-info", "Created-By: Packages"),
+    *("--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"),
+)
+"""Prints a line for each package index, also of those that were never downloaded."""
 PIP: Final = "/etc/pip.conf"
 APT: Final = "/etc/apt/apt.conf.d/99machine"
 _APT_SETTING: Final = re.compile(
@@ -74,6 +81,28 @@ def apt_conf(dumped: str, *, secured: bool) -> str:
     kept = [line for line in dumped.splitlines() if _APT_SETTING.match(line)]
     bundle = [f'Acquire::https::CAInfo "{BUNDLE}";'] if secured else []
     return "\n".join([*kept, *bundle, ""])
+
+
+@functools.cache
+def sources(release: str) -> tuple[str, ...]:
+    """This machine's sources of a Debian release, as lines of a sources.list."""
+    return sources_of(release, _said(INDEXES, os.environ))
+
+
+def sources_of(release: str, listed: str) -> tuple[str, ...]:
+    """The sources of a release in what `INDEXES` prints; empty if there are none.
+
+    Only Debian's component `main` of the release, its updates and its security fixes.
+    """
+    suites = {release, f"{release}-updates", f"{release}-security"}
+    found = (line.split(" ") for line in listed.splitlines() if line.startswith("http"))
+    return tuple(
+        dict.fromkeys(
+            f"deb {address.rstrip('/')} {suite} main"
+            for address, suite, component in found
+            if suite in suites and component == "main"
+        )
+    )
 
 
 def _said(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
