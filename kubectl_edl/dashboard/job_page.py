@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -242,33 +243,7 @@ def _goes_well(row: _PodRow) -> bool:
 
 
 def _restarts(pod: Json) -> tuple[str, int]:
-    """Restarts as in `kubectl get pods` (printPod in pkg/printers/internalversion/printers.go).
-
-    Init containers count until the pod is initialized; sidecars always count.
-    """
-    status, specs = pod.get("status") or {}, pod["spec"].get("initContainers") or ()
-    sidecars = {spec["name"] for spec in specs if spec.get("restartPolicy") == "Always"}
-    before = list[Json]()
-    initialized = _is_initialized(status)
-    for container in status.get("initContainerStatuses") or ():
-        before.append(container)
-        if not _is_done(container, sidecar=container["name"] in sidecars):
-            break
-    else:
-        initialized = True
-    if initialized:
-        sides = [container for container in before if container["name"] in sidecars]
-        before = [*sides, *(status.get("containerStatuses") or ())]
-    return pod["metadata"]["name"], sum(container.get("restartCount") or 0 for container in before)
-
-
-def _is_done(container: Json, *, sidecar: bool) -> bool:
-    """Whether the next init container may start."""
-    terminated = (container.get("state") or {}).get("terminated")
-    done: bool = terminated is not None and not terminated.get("exitCode")
-    return done or (sidecar and bool(container.get("started")))
-
-
-def _is_initialized(status: Json) -> bool:
-    conditions = (one for one in status.get("conditions") or () if one["type"] == "Initialized")
-    return any(condition["status"] == "True" for condition in conditions)
+    """Restarts of all of a pod's containers, init containers included."""
+    status = pod.get("status") or {}
+    containers = (status.get("initContainerStatuses") or (), status.get("containerStatuses") or ())
+    return pod["metadata"]["name"], sum(one.get("restartCount") or 0 for one in chain(*containers))

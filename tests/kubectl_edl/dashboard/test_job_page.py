@@ -107,7 +107,8 @@ def test_an_ended_job_has_its_end_and_its_history() -> None:
 def test_pods_that_wait_come_first_with_the_reason_and_restarts_are_counted() -> None:
     stage = trained()
     counted = [{"name": "main", "restartCount": 2}, {"name": "side", "restartCount": 1}]
-    stage.patch("mnist-worker-0-x0", {"status": {"containerStatuses": counted}}, "Pod")
+    status = {"initContainerStatuses": [{"restartCount": 4}, {}], "containerStatuses": counted}
+    stage.patch("mnist-worker-0-x0", {"status": status}, "Pod")
     first, *others = rows(state(ServedPage(stage))["pods"])
     assert (first["Pod"], first["Role"], first["Status"]) == (
         "mnist-worker-3-x3",
@@ -117,44 +118,7 @@ def test_pods_that_wait_come_first_with_the_reason_and_restarts_are_counted() ->
     assert (first["Ready"], first["Why"]) == ("no", "kube-scheduler has not processed it yet")
     assert len(others) == 6
     restarted = {row["Pod"]: row["Restarts"] for row in others if row["Restarts"] != "0"}
-    assert restarted == {"mnist-worker-0-x0": "3"}
-
-
-DONE = {"state": {"terminated": {"exitCode": 0}}}
-FAILED = {"state": {"terminated": {"exitCode": 1}}}
-INITIALIZED = {"conditions": [{"type": "Initialized", "status": "True"}]}
-
-
-@pytest.mark.parametrize(
-    ("download", "sidecar", "status", "shown"),
-    [
-        (DONE, {"started": True}, {}, "6"),
-        (FAILED, {}, {}, "1"),
-        (DONE, {"started": False}, {}, "3"),
-        (DONE, FAILED, INITIALIZED, "6"),
-        (DONE, {"started": False}, INITIALIZED, "6"),
-    ],
-    ids=["all run", "init container fails", "sidecar starts", "sidecar failed", "sidecar restarts"],
-)
-def test_restarts_of_init_containers_are_counted_as_kubectl_does(
-    download: Json, sidecar: Json, status: Json, shown: str
-) -> None:
-    stage = trained()
-    spec = {
-        "initContainers": [
-            {"name": "download", "image": "x"},
-            {"name": "sidecar", "image": "x", "restartPolicy": "Always"},
-        ]
-    }
-    started = [
-        {"name": "download", "restartCount": 1, **download},
-        {"name": "sidecar", "restartCount": 2, **sidecar},
-    ]
-    counted = [{"name": "main", "restartCount": 4}]
-    more = {"initContainerStatuses": started, "containerStatuses": counted, **status}
-    stage.patch("mnist-worker-0-x0", {"spec": spec, "status": more}, "Pod")
-    found = rows(state(ServedPage(stage))["pods"])
-    assert {row["Restarts"] for row in found if row["Pod"] == "mnist-worker-0-x0"} == {shown}
+    assert restarted == {"mnist-worker-0-x0": "7"}
 
 
 def test_only_events_of_this_training_job_are_shown_the_newest_first() -> None:
