@@ -47,27 +47,12 @@ _FRESH: Final = 2.0
 """Seconds for which an answer is kept."""
 _REST: Final = 4
 """An answer is kept for this multiple of the time that it took, if that is longer."""
-_STALE: Final = 60.0
-"""Seconds for which an older answer is still given while another page is computed."""
 _PATIENCE: Final = 10.0
-
-
-class _Answer(NamedTuple):
-    """`until`: it is fresh before this time; later a new one is computed if possible."""
-
-    until: float
-    body: Json
-
-    def usable(self, now: float) -> bool:
-        return now < self.until + _STALE
 
 
 @dataclass(slots=True)
 class JobPages:
-    """Computes one page at a time, and keeps it for a moment: the work is that of one browser.
-
-    While a page is computed, others show their last answer, if it is not too old.
-    """
+    """Computes one page at a time, and keeps it for a moment: the work is that of one browser."""
 
     cli: CliContext
     connection: ClusterConnection
@@ -75,7 +60,8 @@ class JobPages:
     monotonic: Callable[[], float] = time.monotonic
     patience: float = _PATIENCE
     _lock: Lock = field(default_factory=Lock)
-    _answers: dict[JobKey, _Answer] = field(default_factory=dict)
+    _answers: dict[JobKey, tuple[float, Json]] = field(default_factory=dict)
+    """Each page, and the time until which it is kept."""
 
     def check(self, key: JobKey) -> None:
         """Raises Missing if the job is known not to exist, or is in a namespace not shown here."""
@@ -88,30 +74,22 @@ class JobPages:
         if snapshot is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
         job = self._job(snapshot, key)
-        now, last = self.monotonic(), self._answers.get(key)
-        if last and now < last.until:
-            return last.body
-        usable = last is not None and last.usable(now)
-        if self._lock.acquire(timeout=0 if usable else self.patience):
-            try:
-                return self._refreshed(snapshot, job)
-            finally:
-                self._lock.release()
-        if last and usable:
-            return last.body
-        raise Refused("pages of other jobs are being computed; try again in a moment")
+        if not self._lock.acquire(timeout=self.patience):
+            raise Refused("pages of other jobs are being computed; try again in a moment")
+        try:
+            return self._kept(snapshot, job)
+        finally:
+            self._lock.release()
 
-    def _refreshed(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
-        """A fresh answer, unless one was computed during the wait for the lock."""
-        begun, last = self.monotonic(), self._answers.get(job.key)
-        if last and begun < last.until:
-            return last.body
-        body = self._read(snapshot, job)
-        now = self.monotonic()
-        usable = {key: answer for key, answer in self._answers.items() if answer.usable(now)}
-        answer = _Answer(now + max(_FRESH, _REST * (now - begun)), body)
-        self._answers = usable | {job.key: answer}
-        return body
+    def _kept(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
+        """The page that is kept, or else a new one."""
+        begun = self.monotonic()
+        self._answers = {key: kept for key, kept in self._answers.items() if begun < kept[0]}
+        if job.key not in self._answers:
+            body = self._read(snapshot, job)
+            now = self.monotonic()
+            self._answers[job.key] = now + max(_FRESH, _REST * (now - begun)), body
+        return self._answers[job.key][1]
 
     def _job(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
         job = job_of(snapshot.jobs, key)
