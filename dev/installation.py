@@ -6,10 +6,9 @@ is missing there.
 
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +21,7 @@ from sandbox.cluster import Cluster
 from sandbox.errors import SandboxError
 from sandbox.layout import free_ports
 from sandbox.processes.components import LOOPBACK
-from sandbox.processes.readiness import wait_for
+from sandbox.processes.readiness import http_gap, wait_for
 
 IMAGE: Final = "kubectl-edl:0.1.0"
 _WEBHOOK: Final = "webhook"
@@ -92,7 +91,7 @@ def apply_manifests(
 def start_webhook(installation: Installation, name: str = "webhook") -> None:
     port = installation.webhook_port
     installation.cluster.launch(name, webhook_command(installation), port=port)
-    _await_ready(f"http://127.0.0.1:{installation.probe_port}/readyz", name, installation)
+    _await_ready(installation.probe_port, name, installation)
 
 
 def webhook_command(installation: Installation) -> list[str]:
@@ -113,7 +112,7 @@ def start_reconciler(installation: Installation, name: str, *options: str) -> No
     port = installation.reconcilers[name]
     command = [*reconciler_command(installation, name), "--identity", name, *options]
     installation.cluster.launch(name, command, port=port)
-    _await_ready(f"http://127.0.0.1:{port}/readyz", name, installation)
+    _await_ready(port, name, installation)
 
 
 def reconciler_command(installation: Installation, name: str) -> list[str]:
@@ -169,14 +168,6 @@ def _write_kubeconfig(installation: Installation, name: str) -> None:
     path.write_text(yaml.safe_dump(config))
 
 
-def _await_ready(url: str, name: str, installation: Installation) -> None:
+def _await_ready(port: int, name: str, installation: Installation) -> None:
     log = f"{name}; its log: {installation.cluster.log(name)}"
-    wait_for(lambda: "" if _answers(url) else log, installation.cluster.check, _PATIENCE)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as answer:  # noqa: S310
-            return bool(answer.status == 200)  # noqa: PLR2004
-    except (OSError, HTTPException):
-        return False
+    wait_for(partial(http_gap, log, port), installation.cluster.check, _PATIENCE)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import click
 
@@ -50,7 +50,7 @@ Examples:
 def beside(which: str, kubeconfig: str) -> None:
     with tempfile.TemporaryDirectory(prefix="kubectl-edl-") as folder:
         place = Path(folder)
-        cluster = ExistingCluster(Path(kubeconfig).expanduser(), place, os.environ, _refuse)
+        cluster = ExistingCluster(Path(kubeconfig).expanduser(), place, os.environ)
         webhook_port, probe_port, metrics_port = free_ports(3)
         reconcilers = {NAME: metrics_port}
         installation = Installation(cluster, place, webhook_port, probe_port, reconcilers)
@@ -94,10 +94,6 @@ _COMMANDS: Final[dict[str, Callable[[Installation], list[str]]]] = {
     "webhook": _webhook,
     NAME: _reconciler,
 }
-
-
-def _refuse(what: str) -> NoReturn:
-    raise SandboxError(what)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,13 @@ from typing import NoReturn
 
 from sandbox.builds import binaries
 from sandbox.cluster import Cluster
+from sandbox.errors import SandboxError
 from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import places
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise SandboxError(reason)
 
 
 class ExistingCluster(Cluster):
@@ -21,7 +26,7 @@ class ExistingCluster(Cluster):
         kubeconfig: Path,
         folder: Path,
         environ: Mapping[str, str],
-        refuse: Callable[[str], NoReturn],
+        refuse: Callable[[str], NoReturn] = _refuse,
     ) -> None:
         super().__init__(folder, kubeconfig, environ)
         self._refuse = refuse

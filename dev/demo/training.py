@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Final
 from dev import images, in_cluster
 from dev.demo.samples import NAMESPACE
 from dev.demo.screen import Screen
+from dev.demo.story import plugin_path
 from edl import contract
 from edl.writes import Json
 from sandbox import Sandbox
@@ -190,6 +190,5 @@ class Training:
         return [str(self.sandbox.kubectl_path), "edl", *args, "-n", NAMESPACE]
 
     def _environ(self) -> dict[str, str]:
-        """The environment of kubectl; PATH starts with this Python's folder, for the plugin."""
-        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-        return {**self.sandbox.kubectl_environment(), "PATH": path}
+        """The environment of kubectl, which finds the plugin."""
+        return {**self.sandbox.kubectl_environment(), "PATH": plugin_path()}

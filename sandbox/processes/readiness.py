@@ -43,14 +43,13 @@ def api_gap(api: Api) -> str:
     return ""
 
 
-def port_gap(name: str, port: int) -> str:
-    """Whether the program listens on its port, if it has one; empty if it does."""
-    if not port:
-        return ""
+def port_gap(name: str, port: int, host: str = LOOPBACK) -> str:
+    """Why the program cannot be reached on its port, if it has one; empty if it can."""
     try:
-        socket.create_connection((LOOPBACK, port), timeout=1).close()
-    except OSError:
-        return f"{name}: no connection to port {port}"
+        if port:
+            socket.create_connection((host, port), timeout=1).close()
+    except OSError as error:
+        return f"{name}: no connection to port {port}: {error}"
     return ""
 
 

@@ -1,16 +1,11 @@
 """The images of a real node, managed with containerd's `ctr`."""
 
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from sandbox.errors import SandboxError
-
-WITHIN: Final = 30.0  # seconds for containerd to respond
-PAUSE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +15,10 @@ class Images:
     ctr: tuple[str, ...]
     env: Mapping[str, str]
 
-    def wait(self, check: Callable[[], None]) -> None:
-        """Return when containerd responds; `check` raises if waiting is pointless."""
-        deadline = time.monotonic() + WITHIN
-        while self._run("version").returncode:
-            check()
-            if time.monotonic() > deadline:
-                raise SandboxError(f"containerd does not answer after {WITHIN:.0f} s: see its log")
-            time.sleep(PAUSE)
+    def gap(self) -> str:
+        """Why containerd does not respond yet; empty if it does."""
+        done = self._run("version")
+        return f"containerd: {done.stderr.strip()}" if done.returncode else ""
 
     def add(self, archive: Path) -> None:
         """Import an OCI or Docker archive. Raises SandboxError with containerd's message."""

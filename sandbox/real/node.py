@@ -6,9 +6,9 @@ end with their cgroup. So nothing of the node can outlive `sandbox down`.
 
 import os
 import shutil
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from sandbox.layout import Layout
 from sandbox.processes import ownership
 from sandbox.processes.components import LAZY
 from sandbox.processes.kubeconfig import kubeconfig
-from sandbox.processes.readiness import wait_for
+from sandbox.processes.readiness import port_gap, wait_for
 from sandbox.processes.supervisor import Launch, Supervisor
 from sandbox.real import archive, cgroups, configuration, isolation
 from sandbox.real.configuration import PAUSE, SOCKET, Paths
@@ -35,7 +35,7 @@ DNS: Final = "coredns"
 PARTS: Final = (HOLDER, CONTAINERD, KUBELET, PROXY, DNS)
 KUBELET_PORT: Final = 10250
 WITHIN: Final = 30.0
-"""Seconds for a kubelet to listen."""
+"""Seconds for containerd and the kubelet to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +112,16 @@ class Node:
         from then on containerd may be stopped.
         """
         if name == CONTAINERD:
-            self.images.wait(lambda: self.supervisor.check((HOLDER, CONTAINERD)))
+            wait_for(self.images.gap, lambda: self.supervisor.check((HOLDER, CONTAINERD)), WITHIN)
         if name == KUBELET:
-            wait_for(self._kubelet_gap, lambda: self.supervisor.check((HOLDER, KUBELET)), WITHIN)
+            gap = partial(port_gap, KUBELET, KUBELET_PORT, self.network.node)
+            wait_for(gap, lambda: self.supervisor.check((HOLDER, KUBELET)), WITHIN)
 
     def settle(self) -> None:
         """Import the image that every pod needs into a new node."""
         file = self.paths.folder / "pause.tar"
         archive.write_image(file, PAUSE, {"/pause": self.programs["pause"]}, ["/pause"])
         self.images.add(file)
-
-    def _kubelet_gap(self) -> str:
-        try:
-            socket.create_connection((self.network.node, KUBELET_PORT), timeout=1).close()
-        except OSError as error:
-            return f"kubelet: {error}"
-        return ""
 
     @property
     def _cgroup(self) -> str:
