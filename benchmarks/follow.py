@@ -117,7 +117,10 @@ def follow(
 
 
 class Followers:
-    """Follows objects of several selections, each in a thread of its own, while it is entered."""
+    """Follows objects of several selections, each in a thread of its own, while it is entered.
+
+    Objects that exist already are seen first.
+    """
 
     def __init__(
         self, kubeconfig: str, *followed: tuple[ListOptions, Callable[[Observed, bool], None]]
@@ -140,7 +143,11 @@ class Followers:
             raise self._failure
 
     def _run(self, selection: ListOptions, seen: Callable[[Observed, bool], None]) -> None:
+        def listed(found: list[Observed]) -> None:
+            for one in found:
+                seen(one, False)  # noqa: FBT003 - as it is called
+
         try:
-            follow(connect(self._kubeconfig), selection, lambda _: None, seen, lambda: self._closed)
+            follow(connect(self._kubeconfig), selection, listed, seen, lambda: self._closed)
         except Exception as error:  # noqa: BLE001 - raised again by `check`
             self._failure = error

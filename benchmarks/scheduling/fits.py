@@ -15,12 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from threading import Thread
 from typing import Final
 
 import msgspec
 
-from benchmarks.follow import Observed, follow, observed
+from benchmarks.follow import Followers, Observed, observed
 from benchmarks.report import circumstances
 from benchmarks.report.processor import processor
 from benchmarks.scheduling.clean_up import clear, until
@@ -59,13 +58,12 @@ _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 class RivalPods:
     """Creates tenants' pods that request a node as soon as a gang is given it."""
 
-    def __init__(self, kubeconfig: str) -> None:
-        self._api = connect(kubeconfig)
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
         self._cluster: DrawnCluster | None = None
         self._left: list[TenantPod] = []
         self.last = 0.0
         """When the last of these pods was created, in monotonic seconds."""
-        Thread(target=self._follow, args=(connect(kubeconfig),), daemon=True).start()
 
     def start(self, cluster: DrawnCluster) -> None:
         self._left = [pod for pod in cluster.tenants if pod.rival]
@@ -76,10 +74,7 @@ class RivalPods:
         self._cluster = None
         return self._left
 
-    def _follow(self, api: ApiClient) -> None:
-        follow(api, ListOptions("Job", NAMESPACE), lambda _found: None, self._see)
-
-    def _see(self, job: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+    def see_job(self, job: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
         cluster, annotations = self._cluster, job.metadata.annotations
         nodes = assigned_nodes.read(annotations.get(contract.ASSIGNED_NODES, "")).nodes
         if cluster is None or deleted or job.spec.suspend or not nodes:
@@ -113,7 +108,10 @@ class Run:
     def __init__(self, sandbox: Sandbox) -> None:
         kubeconfig = str(sandbox.kubeconfig)
         self.sandbox, self.api = sandbox, connect(kubeconfig)
-        self.watch, self.rivals = Watch(kubeconfig, NAMESPACE), RivalPods(kubeconfig)
+        self.watch, self.rivals = Watch(), RivalPods(connect(kubeconfig))
+        jobs, pods = ListOptions("Job", NAMESPACE), ListOptions("Pod", NAMESPACE)
+        seen = ((jobs, self.watch.see_job), (pods, self.watch.see_pod), (jobs, self.rivals.see_job))
+        self.followers = Followers(kubeconfig, *seen)
         self.stalls, self.commit = Stalls(), circumstances.commit()
 
     def played(self, seed: int) -> tuple[ClusterRecord, list[Gang]]:
@@ -131,6 +129,7 @@ class Run:
             until(partial(_is_settled, gangs, last), LONGEST)
             spared = self.rivals.stop()
             idle = _idle(self.api, cluster, dict(nodes))
+            self.followers.check()
         finally:
             self.watch.forget()
             clear(self.api, NAMESPACE, [name for name, _ in nodes])
@@ -282,7 +281,9 @@ def main() -> None:
             install(sandbox, sandbox.folder / "edl")
             allowed = {"metadata": {"labels": {contract.KUBEXEC: contract.ENABLED}}}
             connect(str(sandbox.kubeconfig)).patch(ObjectRef("Namespace", "", NAMESPACE), allowed)
-            found += _measured(Run(sandbox), asked)
+            run = Run(sandbox)
+            with run.followers:
+                found += _measured(run, asked)
     print(*table(found), sep="\n")
 
 

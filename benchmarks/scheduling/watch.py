@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Final
 
-from benchmarks.follow import Observed, follow
+from benchmarks.follow import Observed
 from edl import contract
-from edl.kube.api.client import connect
-from edl.kube.cluster import ListOptions
 
 _TICK: Final = 0.05
 
@@ -139,15 +137,12 @@ class Stalls(Thread):
 
 
 class Watch:
-    """Follows all gangs of a namespace, with one thread for Jobs and one for pods."""
+    """The gangs of a namespace, of whose Jobs and pods it is told by threads of their own."""
 
-    def __init__(self, kubeconfig: str, namespace: str) -> None:
-        self._kubeconfig, self._namespace = kubeconfig, namespace
+    def __init__(self) -> None:
         self._lock = Lock()
         self._gangs: dict[str, Gang] = {}
         """The gangs by the name of each of their Jobs."""
-        for kind in ("Job", "Pod"):
-            Thread(target=self._follow, args=(kind,), daemon=True).start()
 
     def follow(self, gang: Gang) -> None:
         with self._lock:
@@ -160,25 +155,13 @@ class Watch:
                 gang.close(time.monotonic())
             self._gangs = {}
 
-    def _follow(self, kind: str) -> None:
-        def listed(found: list[Observed]) -> None:
-            for one in found:
-                self._see(kind, one, deleted=False)
-
-        def seen(found: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
-            self._see(kind, found, deleted=deleted)
-
-        follow(connect(self._kubeconfig), ListOptions(kind, self._namespace), listed, seen)
-
-    def _see(self, kind: str, found: Observed, *, deleted: bool) -> None:
-        now = time.monotonic()
-        owners = found.metadata.ownerReferences
-        job = found.metadata.name if kind == "Job" else owners[0].name if owners else ""
+    def see_job(self, job: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
         with self._lock:
-            gang = self._gangs.get(job)
-            if gang is None:
-                return
-            if kind == "Job":
-                gang.see_job(found, deleted=deleted, now=now)
-            else:
-                gang.see_pod(job, found, deleted=deleted, now=now)
+            if gang := self._gangs.get(job.metadata.name):
+                gang.see_job(job, deleted=deleted, now=time.monotonic())
+
+    def see_pod(self, pod: Observed, deleted: bool) -> None:  # noqa: FBT001 - as it is called
+        owner = next((one.name for one in pod.metadata.ownerReferences), "")
+        with self._lock:
+            if gang := self._gangs.get(owner):
+                gang.see_pod(owner, pod, deleted=deleted, now=time.monotonic())

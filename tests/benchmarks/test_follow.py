@@ -32,7 +32,7 @@ class Cluster:
         yield RawEvent("DELETED", pod("a", 4))
 
 
-def test_events_are_seen_and_the_error_that_ends_a_watch_is_raised(
+def test_objects_and_events_are_seen_and_the_error_that_ends_a_watch_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster, found = Cluster(), list[tuple[str, bool]]()
@@ -45,5 +45,5 @@ def test_events_are_seen_and_the_error_that_ends_a_watch_is_raised(
     followers.check()
     with followers, pytest.raises(LookupError, match="no further watch"):
         followers.check()
-    assert found == [("b", False), ("a", True)]
+    assert found == [("a", False), ("b", False), ("a", True)]
     assert cluster.versions == ["1", "4"]
