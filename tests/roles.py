@@ -16,8 +16,6 @@ from edl.model.pods import (
     SchedulingStatus,
 )
 
-_SPEC = ("min", "max", "resizing", "is_leader", "is_service", "indexed")
-
 
 def role_of(**fields: Any) -> Role:
     """A role whose parts have these fields, wherever each of them lies."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAMESPACES: Final = ("attack-a", "attack-b")
-_GONE: Final = 404
 _CONFLICT: Final = 409
 
 

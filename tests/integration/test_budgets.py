@@ -22,8 +22,6 @@ from tests.integration.test_plugin import Shell
 
 pytestmark = pytest.mark.integration
 
-GPU = contract.PREFIX + "gpu"
-
 
 def create(stage: Stage, kind: str, name: str, spec: Json) -> Json:
     body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec}

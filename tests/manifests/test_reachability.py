@@ -15,6 +15,7 @@ from manifests.documents import Documents
 from reconciler import probes
 from reconciler.command_line import main as reconciler_command
 from reconciler.probes import Health
+from tests.manifests.test_components import found
 from webhook.__main__ import WebhookOptions, listeners
 from webhook.__main__ import webhook as webhook_command
 from webhook.routes import RouteContext
@@ -42,13 +43,6 @@ PEERS = (POD, PROMETHEUS, API_SERVER, MACHINE)
 
 def installed(**given: object) -> Documents:
     return installation.documents(values.read({"networkPolicy": {"enabled": True}, **given}))
-
-
-def found(documents: Documents, kind: str, name: str) -> Json:
-    (document,) = (
-        each for each in documents if (each["kind"], each["metadata"]["name"]) == (kind, name)
-    )
-    return document
 
 
 def container(documents: Documents, name: str) -> Json:

@@ -196,8 +196,3 @@ def _wait_until_it_listens(running: Process, port: int) -> None:
         else:
             return
     raise AssertionError(running.logged())
-
-
-def free_port() -> int:
-    """One that no connection of anybody takes by chance meanwhile, as those of bind(0) are."""
-    return free_ports(1)[0]

@@ -39,12 +39,6 @@ from tests.reasons import because
 from tests.reconciler.times import Time
 
 A = JobKey("ns", "a")
-NOTES = {
-    "admitted": Action.STARTED,
-    "scaled_up": Action.SCALED_UP,
-    "scaled_down": Action.SCALED_DOWN,
-    "suspended": Action.SUSPENDED,
-}
 
 
 class Told:

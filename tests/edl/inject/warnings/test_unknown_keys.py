@@ -1,7 +1,6 @@
 """Slips of the pen among our names are told, and change nothing."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,6 @@ from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.writes import Json
 from tests.edl.manifests import CONTEXT, USER, changed, create, created, job, pod, update
 from tests.golden.cases import Golden, goldens
-
-
-def told(**fields: Any) -> tuple[str, ...]:  # noqa: ANN401 - JSON
-    return create(job(framework="none", **fields)).warnings
 
 
 @pytest.mark.parametrize(

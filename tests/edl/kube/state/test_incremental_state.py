@@ -25,7 +25,6 @@ from tests.edl.kube.world import AN_HOUR_LATER, BODIES, REQUIRED, World, apart_f
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 
 
-KEY = Requirement("k", "Exists", ())
 TEAMS = (
     Teams(),
     Teams.of([Team("a", namespaces=("web",))]),

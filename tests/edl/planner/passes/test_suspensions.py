@@ -22,7 +22,6 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.causes.blockers import TimedHold
-from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import held, plan_for, sizes, started, told
 from tests.edl.planner.states import (
@@ -39,8 +38,6 @@ from tests.edl.planner.states import (
     worker,
 )
 from tests.reasons import invalid
-
-ALL = Limits(load_ceiling=1)
 
 
 def test_a_manual_size_is_moved_to_at_once() -> None:

@@ -11,7 +11,6 @@ import pytest
 from tests.edl.planner.topology.best_fit import Path, counts, fewest, kueue
 from tests.edl.planner.topology.cases import Ask, Case, decided
 
-LEVELS = ("block", "rack")
 DRAWN = range(400)
 
 
