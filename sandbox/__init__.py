@@ -4,13 +4,3 @@ from sandbox.errors import BuildError, ComponentDied, SandboxError
 from sandbox.objects.nodes import NodeGroup
 from sandbox.sandbox import Sandbox, Start
 from sandbox.temporary import temporary_sandbox
-
-__all__ = [
-    "BuildError",
-    "ComponentDied",
-    "NodeGroup",
-    "Sandbox",
-    "SandboxError",
-    "Start",
-    "temporary_sandbox",
-]

@@ -6,5 +6,3 @@ packages is used, with a base image that needs no registry.
 
 from sandbox.images.archives import build, kept, prune
 from sandbox.images.image_build import Image
-
-__all__ = ["Image", "build", "kept", "prune"]

@@ -1,5 +1,3 @@
 """A real node for a sandbox, whose pods run in the sandbox's own namespaces and cgroup."""
 
 from sandbox.real.requirements import missing
-
-__all__ = ["missing"]

@@ -2,5 +2,3 @@
 
 from edl.model.teams.namespace_pattern import NamespacePattern
 from edl.model.teams.team_tree import DEFAULT_TEAM, Reclaim, Team, Teams
-
-__all__ = ["DEFAULT_TEAM", "NamespacePattern", "Reclaim", "Team", "Teams"]
