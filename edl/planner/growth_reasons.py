@@ -19,13 +19,11 @@ class GrowthReasons:
     snapshot: Snapshot
     ceiling: GrowthCeiling
     _fit_errors: dict[PodClass, Reason] = field(default_factory=dict)
-    _waiting_teams: set[int] | None = None
-    """`teams_waiting_for_moves`, once it was asked for."""
 
     def why_no_more(self, allocation: RoleAllocation) -> Reason:
         """The reason why a role below its max, which is not held, does not grow further."""
         if allocation.size > allocation.planned_size:
-            if self._waits_for_moves(allocation):
+            if self.snapshot.waits_for_moves(allocation, allocation.allocated):
                 return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
             return reasons.leaving(allocation.size - allocation.planned_size)
         if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
@@ -36,15 +34,6 @@ class GrowthReasons:
         if pod_class not in self._fit_errors:
             self._fit_errors[pod_class] = self._fit_error(pod_class)
         return self._fit_errors[pod_class]
-
-    def _waits_for_moves(self, allocation: RoleAllocation) -> bool:
-        """`waits_for_moves`; usage no longer changes, so teams are compared once for all roles."""
-        recipients = self.snapshot.moves.recipients
-        if not (recipients and self.snapshot.teams):
-            return self.snapshot.waits_for_moves(allocation, allocation.allocated)
-        if self._waiting_teams is None:
-            self._waiting_teams = self.snapshot.teams_waiting_for_moves()
-        return allocation.job.key not in recipients and allocation.team in self._waiting_teams
 
     def _fit_error(self, pod_class: PodClass) -> Reason:
         capacity = self.snapshot.capacity

@@ -165,20 +165,6 @@ class Snapshot:
         """Whether a team is served before another one, even while replicas move in that one."""
         return self.teams is not None and self.teams.has_less(team, other)
 
-    def teams_waiting_for_moves(self) -> set[int]:
-        """The teams whose roles, except recipients, wait until replicas have moved to others.
-
-        That is `waits_for_moves` by the current usage of teams.
-        """
-        if (teams := self.teams) is None:
-            return set()
-        recipients = set(self.moves.recipients.values())
-        return {
-            team
-            for team in range(len(teams.names))
-            if not all(teams.has_less(team, recipient) for recipient in recipients)
-        }
-
     def demand_charge(self, demand: Demand) -> TeamCharge:
         """What one pod of a demand counts in its team. ValueError without teams."""
         if self.teams is None:

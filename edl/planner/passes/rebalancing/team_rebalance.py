@@ -221,12 +221,10 @@ class TeamRebalance:
 
     def _let_recipients_go_first(self) -> None:
         """Growth beside the moves keeps its capacity, and waits until they are done."""
-        recipients = self.snapshot.moves.recipients
-        waiting = self.snapshot.teams_waiting_for_moves()
-        for allocation in self.snapshot.allocations if waiting else ():
-            if allocation.starts or allocation.job.key in recipients or allocation.growth <= 0:
-                continue
-            if allocation.team in waiting:
+        snapshot = self.snapshot
+        for allocation in snapshot.allocations if snapshot.moves.recipients else ():
+            grows = not allocation.starts and allocation.growth > 0
+            if grows and snapshot.waits_for_moves(allocation, allocation.size):
                 allocation.defer(allocation.growth)
 
 
