@@ -163,16 +163,15 @@ def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:
 
     It deletes the youngest, in no order where several became ready within the same second.
     """
-    names, named = snapshot.capacity.index, snapshot.moves.deleted_by_name
+    named = snapshot.moves.deleted_by_name
     for allocation in snapshot.allocations:
         role = allocation.role
         by_name = leaves_by_name(allocation) and not role.request.removing
         if not (by_name and allocation.reason and allocation.size > 0):
             continue
-        pods = [
-            (pod, (names.get(pod.node, NO_NODE), snapshot.taken(allocation.job, role, pod)))
-            for pod in retention_order(role.status.pods)
-        ]
+        ordered = retention_order(role.status.pods)
+        placed = (snapshot.placement_of(allocation.job, role, pod) for pod in ordered)
+        pods = [(pod, (one.node, one.taken)) for pod, one in zip(ordered, placed, strict=True)]
         stays = Counter(
             (placement.node, placement.taken)
             for placement in allocation.placements

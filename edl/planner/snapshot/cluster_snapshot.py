@@ -1,10 +1,10 @@
 """The working state of one decision: node capacity, role allocations, quotas and the time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from math import inf
 
@@ -26,6 +26,7 @@ from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.missing_pods import lacking_resources
 from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
+from edl.planner.packing.placement import Placement, release_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.decision_clock import DecisionClock
@@ -233,38 +234,34 @@ class Snapshot:
     @cached_property
     def capacity_without_training_jobs(self) -> Ints:
         """Future idle capacity if no training job ran; int64[resources, nodes]."""
-        room, index = self.capacity.observed_idle + self.capacity.releasing, self.capacity.index
-        by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
+        room = self.capacity.observed_idle + self.capacity.releasing
+        placements: defaultdict[PodClass, list[Placement]] = defaultdict(list)
         for job in (*self.all_jobs, *self.state.deleted_jobs):
             for role, home in zip(job.roles, job.nodes_by_role, strict=True):
                 pod_class = self.pod_class(role.template.shape)
                 if home and not pod_class.claims_devices:
-                    by_class[pod_class].extend(index.get(name, NO_NODE) for name in home)
+                    placements[pod_class].extend(map(self.on_node, home))
                     continue
                 bound = (pod for pod in role.status.pods if pod.node and pod.active)
-                for variant, there in self.nodes_by_class(job, role, bound):
-                    by_class[variant].extend(there)
-        for pod_class, there in by_class.items():
-            pod_class.release_in(room, there)
+                placements[pod_class].extend(self.placement_of(job, role, pod) for pod in bound)
+        for pod_class, there in placements.items():
+            release_in(pod_class, room, there)
         return room
 
-    def taken(self, job: TrainingJob, role: Role, pod: Pod) -> ResourceAmounts | None:
-        """What a bound pod takes of its node, if that is known better than by its requests."""
-        claims = self.capacity.device_claims
-        if claims is None or not (pod_class := self.pod_class(role.template.shape)).claims_devices:
-            return None
-        taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
-        return None if pod_class.with_amounts(taken) is pod_class else taken
+    @cached_property
+    def on_node(self) -> Callable[[str], Placement]:
+        """The placement of a replica bound to a node; all replicas there share it."""
+        index = self.capacity.index
+        return cache(
+            lambda node: Placement(index.get(node, NO_NODE), holds_idle=False, is_new=False)
+        )
 
-    def nodes_by_class(
-        self, job: TrainingJob, role: Role, bound: Iterable[Pod]
-    ) -> Iterable[tuple[PodClass, list[int]]]:
-        """The nodes of bound pods of a role, by what the pods take there."""
-        pod_class, index = self.pod_class(role.template.shape), self.capacity.index
-        if not pod_class.claims_devices:
-            return ((pod_class, [index.get(pod.node, NO_NODE) for pod in bound]),)
-        by_class: defaultdict[PodClass, list[int]] = defaultdict(list)
-        for pod in bound:
-            variant = pod_class.with_amounts(self.taken(job, role, pod))
-            by_class[variant].append(index.get(pod.node, NO_NODE))
-        return by_class.items()
+    def placement_of(self, job: TrainingJob, role: Role, pod: Pod) -> Placement:
+        """The placement of a bound replica, which may be known to hold devices."""
+        placement, claims = self.on_node(pod.node), self.capacity.device_claims
+        pod_class = self.pod_class(role.template.shape)
+        if claims is None or not pod_class.claims_devices:
+            return placement
+        taken = claims.taken(job.key.namespace, pod, pod_class.amounts)
+        usual = pod_class.with_amounts(taken) is pod_class
+        return placement if usual else placement._replace(taken=taken)

@@ -1,23 +1,22 @@
 """Placements of a started role's replicas, read from its pods."""
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
 
 from edl.contract import HOSTS_GATE
 from edl.job_state import last_changes
 from edl.job_state.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
 from edl.planner.packing.placement import DONE, Placement, Unscheduled
+from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.decision_clock import DecisionClock
 from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.spec.allowed_sizes import with_work
-
-if TYPE_CHECKING:
-    from edl.planner.packing.pod_class import PodClass
 
 _UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)
 _LONGEST_GATED: Final = timedelta(minutes=10)
@@ -35,37 +34,21 @@ class ExistingPlacements(NamedTuple):
     unscheduled: list[Unscheduled]
 
 
-class PodsOnNodes:
-    """Reads pods: placements of those that stay, and nodes of those that are to be deleted."""
+@dataclass
+class LeavingPods:
+    """The active pods that will be deleted, which the snapshot counts as releasing."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._nodes = snapshot.capacity.index
-        self.elapsed_or_recheck = snapshot.clock.elapsed_or_recheck
-        self.on_node = cache(self._on_node)
-        """By node, the placement of a replica bound to it; all replicas there share it."""
-        self.leaving: defaultdict[PodClass, list[int]] = defaultdict(list)
-        """By class, the nodes of active pods that will be deleted."""
+    snapshot: Snapshot
+    placements: defaultdict[PodClass, list[Placement]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
-    def may_hold_devices(self, role: Role) -> bool:
-        """Whether its pods take different amounts, depending on the devices that they hold."""
-        snapshot = self._snapshot
-        claims = snapshot.capacity.device_claims
-        return claims is not None and snapshot.pod_class(role.template.shape).claims_devices
-
-    def _on_node(self, node: str) -> Placement:
-        return Placement(self._nodes.get(node, NO_NODE), holds_idle=False, is_new=False)
-
-    def placement_of(self, job: TrainingJob, role: Role, pod: Pod) -> Placement:
-        """The placement of a bound replica, which may be known to hold devices."""
-        placement, taken = self.on_node(pod.node), self._snapshot.taken(job, role, pod)
-        return placement if taken is None else placement._replace(taken=taken)
-
-    def release(self, job: TrainingJob, role: Role, pods: Iterable[Pod]) -> None:
-        """Record the nodes of these pods of a role as leaving; inactive pods do not count."""
-        bound = [pod for pod in pods if pod.node and pod.active]
-        for pod_class, nodes in self._snapshot.nodes_by_class(job, role, bound) if bound else ():
-            self.leaving[pod_class] += nodes
+    def add(self, job: TrainingJob, role: Role, pods: Iterable[Pod]) -> None:
+        """Add these pods of a role; those without a node, and inactive ones, do not count."""
+        snapshot, bound = self.snapshot, [pod for pod in pods if pod.node and pod.active]
+        if bound:
+            placements = self.placements[snapshot.pod_class(role.template.shape)]
+            placements += [snapshot.placement_of(job, role, pod) for pod in bound]
 
 
 def is_lost(replica: Unscheduled) -> bool:
@@ -73,19 +56,25 @@ def is_lost(replica: Unscheduled) -> bool:
     return replica.pod is None and replica.since is None
 
 
-def existing_placements(job: TrainingJob, role: Role, pods: PodsOnNodes) -> ExistingPlacements:
-    """One placement per replica of a started role, in the order in which replicas are kept."""
-    if not pods.may_hold_devices(role) and (nodes := _nodes_of(job, role)):
-        return ExistingPlacements(list(map(pods.on_node, nodes)), [])
+def existing_placements(
+    snapshot: Snapshot, job: TrainingJob, role: Role, leaving: LeavingPods
+) -> ExistingPlacements:
+    """One placement per replica of a started role, in the order in which replicas are kept.
+
+    Adds surplus pods to `leaving`.
+    """
+    pod_class = snapshot.pod_class(role.template.shape)
+    if not pod_class.claims_devices and (nodes := _nodes_of(job, role)):
+        return ExistingPlacements(list(map(snapshot.on_node, nodes)), [])
     live = [pod for pod in role.status.pods if pod.active]
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in live)
     staying, surplus, done, lost = (_by_index if ranked else _by_age)(role, live)
-    pods.release(job, role, surplus)
-    existing, waits = ExistingPlacements([], []), _Waits(job, role, pods.elapsed_or_recheck)
+    leaving.add(job, role, surplus)
+    existing, waits = ExistingPlacements([], []), _Waits(job, role, snapshot.clock)
     for position in range(role.status.size):
         pod = staying.get(position)
         if pod is not None and pod.node:
-            existing.placements.append(pods.placement_of(job, role, pod))
+            existing.placements.append(snapshot.placement_of(job, role, pod))
         elif position in done or job.namespace_terminating:
             existing.placements.append(DONE)
         else:
@@ -143,14 +132,13 @@ class _Waits:
 
     job: TrainingJob
     role: Role
-    elapsed_or_recheck: Callable[[datetime, timedelta], bool]
-    """`DecisionClock.elapsed_or_recheck`."""
+    clock: DecisionClock
 
     @cached_property
     def _recreated_at(self) -> datetime | None:
         """When the back-off after lost pods was over; None if it may last."""
         delay = recreation_delay(self.role)
-        return delay[0] + delay[1] if delay and self.elapsed_or_recheck(*delay) else None
+        return delay[0] + delay[1] if delay and self.clock.elapsed_or_recheck(*delay) else None
 
     def since(self, pod: Pod | None, *, lost: bool) -> datetime | None:
         """Since when a replica waits for a node, or None if it does not wait for scheduling.
@@ -174,7 +162,7 @@ class _Waits:
     def _of_pod(self, pod: Pod) -> datetime | None:
         times = [self.job.started_at, pod.created_at, pod.planned.placed_at]
         if pod.foreign_gate:
-            if not self.elapsed_or_recheck(pod.created_at, _LONGEST_GATED):
+            if not self.clock.elapsed_or_recheck(pod.created_at, _LONGEST_GATED):
                 return None
             times.append(pod.created_at + _LONGEST_GATED)
         elif HOSTS_GATE in pod.scheduling.gates:

@@ -9,7 +9,7 @@ from edl.job_state.cooldowns import cooldown, resized_at
 from edl.job_state.lost_pods import recorded_delay, why_any_missing
 from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.existing_placements import PodsOnNodes, existing_placements, is_lost
+from edl.planner.snapshot.existing_placements import LeavingPods, existing_placements, is_lost
 from edl.planner.snapshot.restart_backoff import (
     backoff_of,
     failed_change,
@@ -22,12 +22,14 @@ from edl.spec.allowed_sizes import manual_size, most_replicas, with_unended, wit
 
 
 def started_role(
-    snapshot: Snapshot, job: TrainingJob, role: Role, rank: int, pods: PodsOnNodes
+    snapshot: Snapshot, job: TrainingJob, role: Role, rank: int, leaving: LeavingPods
 ) -> RoleAllocation:
     """The allocation of a started role, with the placements of its pods."""
     allocation = RoleAllocation(job, role, rank, snapshot.pod_class(role.template.shape))
     allocation.pod_class = restricted_to_started(snapshot, allocation)
-    allocation.placements, allocation.unscheduled = existing_placements(job, role, pods)
+    allocation.placements, allocation.unscheduled = existing_placements(
+        snapshot, job, role, leaving
+    )
     snapshot.quotas.count_role(allocation)
     set_growth_limits(snapshot, allocation)
     return allocation

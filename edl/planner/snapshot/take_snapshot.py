@@ -8,9 +8,10 @@ from edl.job_state import phases
 from edl.model import ClusterState, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.placement import by_class
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.existing_placements import PodsOnNodes
+from edl.planner.snapshot.existing_placements import LeavingPods
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
 from edl.planner.snapshot.restarts.job_restart import set_restarts
 from edl.planner.snapshot.restarts.restraints import NO_RESTRAINTS, Restraints
@@ -31,16 +32,16 @@ def take_snapshot(
     capacity.gpu_shares = gpu_shares_of(nodes, (role for job in state.jobs for role in job.roles))
     snapshot = Snapshot(state, policy, limits, capacity, eligibility)
     _count_stuck_as_used(snapshot)
-    pods = PodsOnNodes(snapshot)
+    leaving = LeavingPods(snapshot)
     started = [
-        _add_job(snapshot, job, queue_rank, pods)
+        _add_job(snapshot, job, queue_rank, leaving)
         for queue_rank, job in enumerate(snapshot.all_jobs)
     ]
     for job in snapshot.all_jobs:
         # Any pod may use the capacity of provisional pods; their job claims it in its queue turn.
         snapshot.release_provisional(job.provisioning.held)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
-    _release_leaving(snapshot, pods)
+    _release_leaving(snapshot.capacity, leaving)
     set_restarts(snapshot, started, restraints)
     return snapshot
 
@@ -55,18 +56,23 @@ def _count_stuck_as_used(snapshot: Snapshot) -> None:
                 snapshot.capacity.count_as_used(snapshot.pod_class(role.template.shape), nodes)
 
 
-def _release_leaving(snapshot: Snapshot, pods: PodsOnNodes) -> None:
+def _release_leaving(capacity: NodeCapacity, leaving: LeavingPods) -> None:
     """Add the capacity of pods that will be deleted to the future idle capacity."""
-    for pod_class, nodes in pods.leaving.items():
-        pod_class.release_in(snapshot.capacity.future_idle, nodes)
-        snapshot.capacity.changed_nodes += nodes
-    snapshot.capacity.sum_idle()
-    for pod_class, nodes in pods.leaving.items():
+    leaving_by_class = [
+        variant
+        for pod_class, placements in leaving.placements.items()
+        for variant in by_class(pod_class, placements)
+    ]
+    for pod_class, nodes in leaving_by_class:
+        pod_class.release_in(capacity.future_idle, nodes)
+        capacity.changed_nodes += nodes
+    capacity.sum_idle()
+    for pod_class, nodes in leaving_by_class:
         pod_class.count_leaving(nodes)
 
 
 def _add_job(
-    snapshot: Snapshot, job: TrainingJob, queue_rank: int, pods: PodsOnNodes
+    snapshot: Snapshot, job: TrainingJob, queue_rank: int, leaving: LeavingPods
 ) -> list[RoleAllocation]:
     """Add a job's started roles to the snapshot; release and count the pods of the others."""
     ending = phases.ending(job) is not None
@@ -74,13 +80,13 @@ def _add_job(
     allocations = []
     for index, role in enumerate(job.roles):
         if role.status.ending is not None or role.status.suspended or (ending and not stays_on):
-            pods.release(job, role, role.status.pods)
+            leaving.add(job, role, role.status.pods)
             snapshot.quotas.count_pods(job, role, leaving=True)
         elif ending:
             snapshot.quotas.count_pods(job, role, leaving=False)
         else:
             rank = queue_rank * ROLES_PER_JOB + index
-            allocations.append(started_role(snapshot, job, role, rank, pods))
+            allocations.append(started_role(snapshot, job, role, rank, leaving))
     hold_incomplete_gang(allocations)
     if job.live and not ending:
         snapshot.jobs.append(job)
