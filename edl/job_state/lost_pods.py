@@ -148,16 +148,13 @@ def stands_still(job: TrainingJob) -> bool:
     return needs_minimum(job) and any(map(_lacks_minimum, job.live))
 
 
-def why_returns(job: TrainingJob) -> Reason:
-    """Why a gang that cannot train goes back to the queue."""
-    lost = sum(map(lost_pods, job.live))
-    return reasons.lost_minimum(lost, _minimum(job), longest_wait(job))
+def why_returns(job: TrainingJob, *, confined: bool = False) -> Reason:
+    """Why a gang that cannot train goes back to the queue.
 
-
-def why_leaves_domain(job: TrainingJob) -> Reason:
-    """Why such a gang goes back to the queue if its topology domain lost too many nodes."""
+    `confined`: its topology domain lost too many nodes.
+    """
     lost = sum(map(lost_pods, job.live))
-    return reasons.lost_minimum(lost, _minimum(job), longest_wait(job), confined=True)
+    return reasons.lost_minimum(lost, _minimum(job), longest_wait(job), confined=confined)
 
 
 def has_lost_any(role: Role) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from edl.feasibility.eligibility import EligibleNodes
 from edl.feasibility.horizon import Horizon
-from edl.job_state.lost_pods import why_leaves_domain
+from edl.job_state.lost_pods import why_returns
 from edl.model import TrainingJob
 from edl.planner.gangs.gang import gang_to_start
 from edl.planner.packing.pack_order import pack_in_best_order
@@ -36,7 +36,7 @@ def leave_lost_domains(sources: ClaimSources) -> None:
         else:
             leaves = sources.without_jobs.fits(gang)
         if leaves:
-            sources.results.suspended[job.key] = why_leaves_domain(job)
+            sources.results.suspended[job.key] = why_returns(job, confined=True)
     for there in reversed(reserved):  # the start is after the Job controller's back-off
         there.discard(sources.reclaimable)
     sources.forget_reclaimable()
