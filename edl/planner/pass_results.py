@@ -162,7 +162,7 @@ class PassResults:
         before = len(self.admitted)
         self.pipelined.append(PipelinedPods(requests, placed, before, taken, sizes, key, clears))
 
-    def defer(self, key: JobKey, reason: Reason) -> None:
+    def requeue(self, key: JobKey, reason: Reason) -> None:
         """Let a gang wait before any job yields to it; the capacity stays reserved in this plan.
 
         Roles that yield to it keep what they yield to claims before it. Gangs behind it for which
@@ -178,7 +178,7 @@ class PassResults:
             self._give_back(claim, reason)
         for claim in reversed(self.pipelined[place + 1 :]):
             if claim.key and not self.claimed_quota.get(claim.key, NOT_COUNTED).within_quota():
-                self.defer(claim.key, reason)
+                self.requeue(claim.key, reason)
 
     def victims_of(self, key: JobKey) -> set[JobKey]:
         """The jobs that are stopped for a gang."""

@@ -206,7 +206,7 @@ class PlacementOrder:
         victims = self.results.victims_of(claim.key) if claim.clears else ()
         ahead = self._ahead - self._late_pods(victims)
         if claim.clears and precedence.takes(index, ahead, {}):
-            self.results.defer(claim.key, self._jobs_ahead.why_behind(classes))
+            self.results.requeue(claim.key, self._jobs_ahead.why_behind(classes))
         else:
             self._leave(victims)
         self._jobs_ahead.add(claim.key, classes)
@@ -250,7 +250,7 @@ class PlacementOrder:
         pod_class, created = allocation.pod_class, allocation.created
         harmless = precedence.harmless(pod_class, created, self._ahead)
         if 0 < harmless < created:
-            allocation.defer(created - harmless)
+            allocation.pipeline_last(created - harmless)
             allocation.hold.defer(self._jobs_ahead.why_behind([pod_class]))
             if not allocation.restarts_to_resize:  # patience is for terminating pods
                 allocation.hold.patience = timedelta()
@@ -290,4 +290,4 @@ class PlacementOrder:
 def defer_growth(allocation: RoleAllocation, reason: Reason = reasons.PLACEMENT_ORDER) -> None:
     """Turn its growth into pipelined replicas, until jobs with precedence have their nodes."""
     allocation.hold.defer(reason)
-    allocation.defer(allocation.growth)
+    allocation.pipeline_last(allocation.growth)

@@ -222,7 +222,7 @@ class RoleAllocation:
         """Replicas beyond both its current size and its min; negative if it scales down."""
         return self.allocated - max(self.role.status.size, self.role.spec.min)
 
-    def defer(self, count: int) -> None:
+    def pipeline_last(self, count: int) -> None:
         """Turn the last `count` created replicas into pipelined ones."""
         placements, count = self.placements, max(min(count, self.created), 0)
         self.created -= count

@@ -155,7 +155,7 @@ class Rebalance:
             if allocation.team == self.team and allocation.growth > 0 and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
                 less = bisect_left(sizes, limit, key=partial(share, allocation))
-                allocation.defer(len(sizes) - less)
+                allocation.pipeline_last(len(sizes) - less)
 
     def _move(self, recipient: RoleAllocation) -> bool:
         short = not recipient.quota_request.allows(FUTURE_IDLE)

@@ -225,7 +225,7 @@ class TeamRebalance:
         for allocation in snapshot.allocations if snapshot.moves.recipients else ():
             grows = not allocation.starts and allocation.growth > 0
             if grows and snapshot.waits_for_moves(allocation, allocation.size):
-                allocation.defer(allocation.growth)
+                allocation.pipeline_last(allocation.growth)
 
 
 def _lacks_quota(recipient: RoleAllocation) -> bool:

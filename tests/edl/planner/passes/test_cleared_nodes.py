@@ -346,5 +346,5 @@ def test_any_number_of_gangs_for_which_a_role_yields_to_two_in_a_row_waits() -> 
     for number, pair in enumerate(pairwise(roles)):
         evicted: dict[RoleAllocation, list[Placement]] = {one: [] for one in pair}
         results.pipeline([], [], key(f"gang-{number}"), clears=True, evicted=evicted)
-    results.defer(key("gang-0"), reasons.PLACEMENT_ORDER)
+    results.requeue(key("gang-0"), reasons.PLACEMENT_ORDER)
     assert results.held == {key(f"gang-{n}"): reasons.PLACEMENT_ORDER for n in range(count - 1)}
