@@ -16,28 +16,19 @@ def least_demand(
     state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
 ) -> Mapping[str, int]:
     """Amounts by resource. `totals`: sums of schedulable nodes; `largest`: maximum of any node."""
+    wanted = [(demand.shape, demand.count) for demand in state.demands]
+    for job in state.jobs:
+        if not (job.paused or job.problem or phases.ending(job)):
+            pods = [(role.template.shape, start_pods(role)) for role in job.live]
+            wanted += pods if _could_run(pods, largest, totals) else ()
     total: Counter[str] = Counter()
-    for shape, pods in _pods_by_shape(state, totals, largest):
+    for shape, count in wanted:
         for resource, amount in shape.counted:
-            total[resource] += amount * pods
+            total[resource] += amount * count
     for amounts in state.team_usage.values():
         for resource, amount in amounts:
             total[resource] += amount
     return total
-
-
-def _pods_by_shape(
-    state: ClusterState, totals: Mapping[str, int], largest: Mapping[str, int]
-) -> Iterable[tuple[Shape, int]]:
-    alike: Counter[tuple[tuple[Shape, int], ...]] = Counter()
-    """How many jobs have roles of these (shape, pods)."""
-    for job in state.jobs:
-        if not (job.paused or job.problem or phases.ending(job)):
-            alike[tuple([(role.template.shape, start_pods(role)) for role in job.live])] += 1
-    for roles, jobs in alike.items():
-        if _could_run(roles, largest, totals):
-            yield from ((shape, pods * jobs) for shape, pods in roles)
-    yield from ((demand.shape, demand.count) for demand in state.demands)
 
 
 def _could_run(
