@@ -188,13 +188,7 @@ class RoleAllocation:
             self.created += 1
         else:
             self.pipelined += 1
-        # Fast paths: growth may place 100,000 replicas.
-        if (counted := self.quota_request) is NOT_COUNTED:
-            return
-        if counted.team and not counted.amounts:
-            counted.team.reserve(1)
-        else:
-            counted.reserve(horizon)
+        self.quota_request.reserve(horizon)
 
     def place_pipelined(self, node: int) -> None:
         """Add a pipelined replica whose capacity a claim has reserved already."""
