@@ -237,12 +237,7 @@ class ConstraintState:
 
         Only permanent conflicts count: with other owners' pods, and among its own pods.
         """
-        for count in self.anti_affinity:
-            pods = count.beside_others(pods)
-            if count in self.carried:
-                nodes = count.domains.of_nodes
-                pods = np.where(nodes < 0, pods, _one_each(pods, nodes))
-        return pods
+        return self._apart(self.beside_others(pods))
 
     def beside_others(self, pods: Ints) -> Ints:
         """`pods` per node, 0 where a pod of another owner excludes it; int64[nodes]."""
@@ -261,7 +256,13 @@ class ConstraintState:
             nodes = count.domains.of_nodes
             taken = [*count.pods.keys() | count.future_pods.keys()]
             pods = np.where(np.isin(nodes, taken), 0, pods)
+        return self._apart(pods)
+
+    def _apart(self, pods: Ints) -> Ints:
+        """`pods` per node, at most one in each domain in which its own pods exclude each other."""
+        for count in self.anti_affinity:
             if count in self.carried:
+                nodes = count.domains.of_nodes
                 pods = np.where(nodes < 0, pods, _one_each(pods, nodes))
         return pods
 

@@ -1,17 +1,19 @@
 """Spread, pod affinity, pod anti-affinity and host ports bind the planner as they bind pods."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.feasibility.constraints import ConstraintState, DomainIndex
-from edl.feasibility.eligibility import Eligibility
+from edl.feasibility.constraints import ConstraintCount, ConstraintState, DomainIndex
+from edl.feasibility.eligibility import Eligibility, Ints
 from edl.feasibility.horizon import IDLE
 from edl.feasibility.topology_state import TopologyState
 from edl.model import (
@@ -631,3 +633,14 @@ def test_where_no_node_is_excluded_spread_constraints_of_all_pods_share_an_index
     assert found is not None
     assert found.affinity is not None
     assert found.spread[0].pod_count is found.affinity.counts[0]
+
+
+@pytest.mark.parametrize("most", [ConstraintState.pods_per_node, ConstraintState.surely])
+def test_the_one_pod_of_a_zone_is_counted_on_a_node_that_other_pods_do_not_exclude(
+    most: Callable[[ConstraintState, Ints], Ints],
+) -> None:
+    zone, host = (DomainIndex(of, np.array(of), len(set(of))) for of in ([0, 0], [0, 1]))
+    own, others = ConstraintCount(zone), ConstraintCount(host)
+    others.add_existing(0, 1, 0, others=True)
+    rules = ConstraintState([own, others], carried=[own])
+    assert most(rules, np.array([3, 2])).tolist() == [0, 1]
