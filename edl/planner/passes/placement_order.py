@@ -132,12 +132,12 @@ class PlacementOrder:
             displaced = [*precedence.displaced(pods, self._ahead)]
             if behind := self._gated_behind(precedence, start, displaced):
                 why = reasons.placed_after([start.key])
-                reserved += [self._defer(later, why) for later in behind]
+                reserved += [self._requeue(later, why) for later in behind]
                 displaced = [*precedence.displaced(pods, self._ahead)]
             hinders = displaced or precedence.takes_claimed(number, pods, self._ahead)
             hinders = hinders or not start.within_quota
             if hinders or (self._ahead and self._displacement.collides(pods, self._ahead)):
-                reserved.append(self._defer(start, self._jobs_ahead.why_behind(pods)))
+                reserved.append(self._requeue(start, self._jobs_ahead.why_behind(pods)))
             else:
                 self._ahead += pods
             for served in (start, *behind):
@@ -260,7 +260,7 @@ class PlacementOrder:
         unsettled = (*self.snapshot.unsettled, *self._victims)
         return (role for role in unsettled if role.pod_class in classes)
 
-    def _defer(self, start: Start, reason: Reason) -> PipelinedPods:
+    def _requeue(self, start: Start, reason: Reason) -> PipelinedPods:
         """Defer a start: the job is queued again, and its capacity stays reserved in this plan.
 
         Returns the reservation beside its placements, which hold the capacity already. It keeps no

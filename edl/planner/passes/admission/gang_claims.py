@@ -77,7 +77,7 @@ class GangClaims:
         if unreserved := why_unreserved(self.snapshot, gang):  # it becomes no head
             self.results.enqueue(key, unreserved)
             return
-        self.nodes.hold(gang)
+        self.nodes.keep(gang)
         head = self.heads.delayed_by(gang)
         if head and self._may_ever_start(gang):
             self._serve_behind(head, gang)
@@ -109,12 +109,12 @@ class GangClaims:
 
         It may use the capacity that its provisional pods hold.
         """
-        self.nodes.provisioner.release_held(gang)
+        self.nodes.provisioner.release_bound(gang)
         waits = waits or has_previous_pods(self.snapshot, gang)
         if not waits and (placed := self.placed(gang)):
             self.admit(*placed, gang.reason)
         elif not reserve(gang):
-            self.nodes.provisioner.reserve_held(gang)
+            self.nodes.provisioner.restore_bound(gang)
             return False
         return True
 
@@ -191,7 +191,7 @@ class GangClaims:
         previous = has_previous_pods(self.snapshot, gang)
         reason = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods, donors)
         self.results.enqueue(key, reason)
-        self.nodes.keep_held(gang)
+        self.nodes.keep_provisioned(gang)
 
     def _pass_over(self, gang: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).

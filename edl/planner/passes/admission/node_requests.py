@@ -62,18 +62,18 @@ class NodeRequests:
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
         self._headroom = pool_headroom.total(self.snapshot.state.node_pools)
 
-    def hold(self, gang: Gang) -> None:
+    def keep(self, gang: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
         asked = gang.job.provisioning.has_requests and self.may_request(gang)
         if asked and not self._is_late(gang):
-            self._keep(gang, self.provisioner.hold(gang))
+            self._record(gang, self.provisioner.reserve_bound(gang))
 
-    def keep_held(self, gang: Gang) -> None:
+    def keep_provisioned(self, gang: Gang) -> None:
         """Keep only the part of a gang's request for which there are nodes."""
         if gang.job.key in self.results.requests:
-            self._keep(gang, self.provisioner.held(gang))
+            self._record(gang, self.provisioner.provisioned(gang))
 
-    def _keep(self, gang: Gang, pods: Mapping[str, int]) -> None:
+    def _record(self, gang: Gang, pods: Mapping[str, int]) -> None:
         self.results.requests[gang.job.key] = dict(sorted(pods.items()))
 
     def drop(self, gang: Gang) -> None:
@@ -128,7 +128,7 @@ class NodeRequests:
         pods = self.provisioner.wanted(gang, attained)
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
-        self._keep(gang, asked)
+        self._record(gang, asked)
         waiting = sum(asked.values()) - len(job.provisioning.held)
         return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
 

@@ -43,37 +43,37 @@ class ProvisionalRoom:
     """Requests nodes by provisional pods. Mappings are pods by role name."""
 
     snapshot: Snapshot
-    _kept: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
+    _bound: dict[JobKey, list[ProvisionalPod]] = field(default_factory=dict)
     """By job, the bound provisional pods whose capacity is reserved for the gang."""
 
-    def hold(self, gang: Gang) -> Mapping[str, int]:
+    def reserve_bound(self, gang: Gang) -> Mapping[str, int]:
         """The provisional pods of a gang; reserves the capacity of those that are bound.
 
         Not if pods with precedence have taken that capacity, which will preempt the provisional
         pod, nor on a node that no longer accepts pods of the role: it is drained or gone. Nor on
         nodes that existed before the request, if teams do not lend what these have.
         """
-        held_pods = self._kept[gang.job.key] = []
+        bound = self._bound[gang.job.key] = []
         only_added = is_unlent(gang.quota_request)
         for pod in gang.job.provisioning.held:
             stays = self._is_schedulable(pod) and self._is_tolerated(gang, pod)
             stays = stays and (self._is_added(gang, pod) or not only_added)
             if stays and has_room_for(self.snapshot, pod):
                 self.snapshot.reserve_provisional((pod,))
-                held_pods.append(pod)
+                bound.append(pod)
         return Counter(pod.role for pod in gang.job.provisioning.pods if not pod.gone)
 
-    def held(self, gang: Gang) -> Mapping[str, int]:
+    def provisioned(self, gang: Gang) -> Mapping[str, int]:
         """The requested pods for which an autoscaler has added nodes."""
         return Counter(pod.role for pod in gang.job.provisioning.held)
 
-    def release_held(self, gang: Gang) -> None:
+    def release_bound(self, gang: Gang) -> None:
         """Release the capacity held for the gang, so that it can start there."""
-        self.snapshot.release_provisional(self._kept.get(gang.job.key, ()))
+        self.snapshot.release_provisional(self._bound.get(gang.job.key, ()))
 
-    def reserve_held(self, gang: Gang) -> None:
-        """Undo `release_held`."""
-        self.snapshot.reserve_provisional(self._kept.get(gang.job.key, ()))
+    def restore_bound(self, gang: Gang) -> None:
+        """Undo `release_bound`."""
+        self.snapshot.reserve_provisional(self._bound.get(gang.job.key, ()))
 
     def is_awaited(self, gang: Gang) -> bool:
         """Whether its start waits for nodes for more than its minimum."""
@@ -127,9 +127,9 @@ class ProvisionalRoom:
         fitting = held
         if not gang.job.topology.required:
             rest = still_missing(requests, held)
-            self.reserve_held(gang)  # capacity held for one role is not available to another
+            self.restore_bound(gang)  # capacity held for one role is not available to another
             more = pack(attained().room, rest, FUTURE_IDLE)
-            self.release_held(gang)
+            self.release_bound(gang)
             fitting = [count + new for count, new in zip(held, more, strict=True)]
         missing = [request.pods for request in still_missing(requests, fitting)]
         if not any(missing):  # they fit by amounts, but constraints exclude them
@@ -177,7 +177,7 @@ class ProvisionalRoom:
 
     def _nodes(self, gang: Gang) -> list[list[int]]:
         """The nodes on which provisional pods hold capacity for the gang, by pod set."""
-        index, pods = self.snapshot.capacity.index, self._kept.get(gang.job.key, ())
+        index, pods = self.snapshot.capacity.index, self._bound.get(gang.job.key, ())
         nodes = [(pod.role, index[pod.node]) for pod in pods]
         return [[node for name, node in nodes if name == role.name] for role in gang.roles]
 
@@ -186,9 +186,9 @@ class ProvisionalRoom:
 
     def reserve(self, gang: Gang, asked: Mapping[str, int]) -> None:
         """Reserve idle capacity against growth, after the last gang."""
-        held = self.held(gang)
+        there = self.provisioned(gang)
         for role, request in zip(gang.roles, gang.requests, strict=True):
-            more = asked.get(role.name, 0) - held.get(role.name, 0)
+            more = asked.get(role.name, 0) - there.get(role.name, 0)
             self._labelled(gang, role, request.pod_class).idle.reserve_pods(max(more, 0))
 
     def _labelled(self, gang: Gang, role: Role, pod_class: PodClass) -> PodClass:
@@ -201,10 +201,10 @@ class ProvisionalRoom:
 class RequestedRoom(ProvisionalRoom):
     """Requests nodes by ProvisioningRequests, which hold no capacity on nodes."""
 
-    def hold(self, gang: Gang) -> Mapping[str, int]:
+    def reserve_bound(self, gang: Gang) -> Mapping[str, int]:
         return _pods(gang) if gang.job.provisioning.requests else {}
 
-    def held(self, gang: Gang) -> Mapping[str, int]:
+    def provisioned(self, gang: Gang) -> Mapping[str, int]:
         return _pods(gang) if gang.job.provisioning.provisioned else {}
 
     def is_awaited(self, _gang: Gang) -> bool:
