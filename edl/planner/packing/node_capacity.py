@@ -5,7 +5,7 @@ A plan decides by `future_idle`; replicas that fit into `idle` too are created b
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -199,14 +199,9 @@ class NodeCapacity:
 
     def idle_to_keep(self, ceiling: float) -> dict[int, int]:
         """By row: the CPU and memory of all schedulable nodes that growth must leave idle."""
-        rows, part = [self.resources.index(name) for name in (CPU, MEMORY)], _exact(ceiling)
+        rows = [self.resources.index(name) for name in (CPU, MEMORY)]
+        part = Fraction(str(ceiling))  # what the number is written as: 9/10 for 0.9
         return {row: self.totals[row] - int(self.totals[row] * part) for row in rows}
-
-
-@lru_cache(maxsize=16)
-def _exact(number: float) -> Fraction:
-    """What the number is written as: 9/10 for 0.9."""
-    return Fraction(str(number))
 
 
 def by_scarcest_resource(pods: Iterable[Ints]) -> Ints:
