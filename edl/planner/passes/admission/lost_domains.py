@@ -4,7 +4,6 @@ They train nothing there: their lost pods are created after the gang limit only,
 the old domain.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -13,20 +12,20 @@ from msgspec.structs import replace
 from edl.feasibility.eligibility import EligibleNodes
 from edl.feasibility.horizon import Horizon
 from edl.job_state.lost_pods import why_returns
-from edl.model import TrainingJob
 from edl.planner.gangs.gang import gang_to_start
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
 
 
 def leave_lost_domains(sources: ClaimSources) -> None:
     """Queue gangs again that could start in another domain, now or, if theirs is gone, ever."""
     snapshot, reserved = sources.snapshot, []
-    for job, allocations in _in_lost_domains(sources):
+    for allocations in _in_lost_domains(sources):
+        job = allocations[0].job
         roles = tuple(role.changed(suspended=True, pods=()) for role in job.roles)
         gang = gang_to_start(snapshot, replace(job, roles=roles))
         if _holds_minimum(snapshot, allocations, partial(_with_unready_nodes, snapshot)):
@@ -42,16 +41,14 @@ def leave_lost_domains(sources: ClaimSources) -> None:
     sources.forget_reclaimable()
 
 
-def _in_lost_domains(sources: ClaimSources) -> Iterator[tuple[TrainingJob, list[RoleAllocation]]]:
-    snapshot, started = sources.snapshot, defaultdict[int, list[RoleAllocation]](list)
-    for allocation in snapshot.allocations if sources.standing_still else ():
-        started[allocation.queue_rank].append(allocation)
-    for job in snapshot.jobs if sources.standing_still else ():
+def _in_lost_domains(sources: ClaimSources) -> Iterator[list[RoleAllocation]]:
+    """The roles of each such gang."""
+    snapshot, waiting = sources.snapshot, sources.standing_still
+    for allocations in by_job(snapshot.allocations) if waiting else ():
+        job = allocations[0].job
         stays = job.problem or job.keeps_running or not job.topology.required
-        if job.key in sources.standing_still and not stays:
-            allocations = started[snapshot.queue_ranks[job.key]]
-            if not _holds_minimum(snapshot, allocations):
-                yield job, allocations
+        if job.key in waiting and not (stays or _holds_minimum(snapshot, allocations)):
+            yield allocations
 
 
 def _holds_minimum(
