@@ -89,6 +89,11 @@ class Needs(msgspec.Struct, frozen=True):
     framework starts its processes."""
 
 
+LEAST_COOLDOWN: Final = "10s"
+"""The smallest `edl.dev/cooldown` that a job may set; the largest is `MOST_COOLDOWN`."""
+MOST_COOLDOWN: Final = "1d"
+
+
 class Cooldown(msgspec.Struct, frozen=True):
     """The least time between two resizes of a role: each one stalls the program.
 

@@ -8,9 +8,6 @@ from edl.frameworks import mode_of
 from edl.frameworks.base import NO_STALL, Cooldown
 from edl.model import Restart, Role, TrainingJob
 
-LEAST: Final = "10s"
-"""The smallest `edl.dev/cooldown` that a job may set; the largest is `MOST`."""
-MOST: Final = "1d"
 _AFTER_GROWTH: Final = 0.3
 """In cooldowns: capacity often becomes idle bit by bit. A role that grows again moves no replica
 back, and until the end of its cooldown it donates none (`edl.planner.snapshot.growth_gates`)."""
