@@ -12,7 +12,7 @@ from edl.messages import blocker_text, message, remedy
 from edl.messages.foreign_names import NameRedaction
 from edl.model import ClusterState, JobKey
 from edl.model.causes.blockers import Blocker
-from edl.planner.explain.explanation import BlockerSearch
+from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.plan import Held, Plan
 from edl.visibility.namespace_queue import (
     MOST_BYTES,

@@ -23,7 +23,7 @@ from edl.model.causes.blockers import (
     TooLarge,
 )
 from edl.model.nodes import is_added
-from edl.planner.explain.explanation import BlockerSearch
+from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.quantities import number_text
 from edl.visibility.namespace_queue import PublishedBlockers

@@ -12,7 +12,8 @@ from edl.model import Caveat, Code, Reason, TrainingJob
 from edl.model.causes.blockers import InProgress, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
 from edl.model.causes.scarcity import NodePoolLimit
-from edl.planner.explain.explanation import BlockerSearch, Explanation, RoleExplanation
+from edl.planner.explain.blocker_search import BlockerSearch
+from edl.planner.explain.explanation import Explanation, RoleExplanation
 from edl.planner.explain.room_trials import RoomTrials
 from edl.planner.plan import Held
 from edl.quantities import Resources

@@ -161,17 +161,15 @@ def _never_starts(
     """Why a queued job never starts, if that is not published; None if it may, or unknown."""
     if shown.why.reason is not Code.NEVER_FITS or not waits_to_start(shown.job):
         return None
-    from edl.planner.explain.explanation import explain
+    from edl.planner.explain.blocker_search import find_start_blockers
     from edl.planner.explain.what_if_state import DecisionInput
     from edl.visibility.queue_documents import published_blockers
 
     settings = deciding(connection, now).settings
     if (state := _plannable(connection, now, settings)) is None:
         return None
-    explanation = explain(
-        DecisionInput(state, settings.policy_to_apply(), settings.limits), shown.job.key
-    )
-    search = explanation.start_blockers if explanation else None
+    given = DecisionInput(state, settings.policy_to_apply(), settings.limits)
+    search = find_start_blockers(given, given.run_passes(), shown.job.key)
     return published_blockers(search, lambda blocker: blocker) if search else None
 
 

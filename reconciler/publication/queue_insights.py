@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from edl.forecast.estimate import Certainty
 from edl.forecast.forecast import forecast
 from edl.model import JobKey
-from edl.planner.explain.explanation import explain
+from edl.planner.explain.blocker_search import find_start_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Held
 from edl.planner.published_settings import Settings
@@ -20,7 +20,7 @@ from reconciler.metrics.state_metrics import LastDecision
 if TYPE_CHECKING:
     from edl.forecast.estimate import Estimate
     from edl.model import Reason
-    from edl.planner.explain.explanation import BlockerSearch
+    from edl.planner.explain.blocker_search import BlockerSearch
 
 PART: Final = 0.05
 """The fraction of the time that is spent here: the same process decides."""
@@ -79,13 +79,15 @@ class QueueInsights:
         situation = DecisionInput(
             decided.state, self._settings.policy_to_apply(), self._settings.limits
         )
+        if not waiting:
+            return
+        decision = situation.run_passes()
         reasons = {held.job: held.reason for held in waiting}
         new = [key for key in reasons if key not in self._starts]
         for key in (*new, *tuple(self._starts)):
             self._starts.pop(key, None)
-            explanation = explain(situation, key)
-            if explanation and explanation.start_blockers:
-                self._starts[key] = (reasons[key], explanation.start_blockers)
+            if search := find_start_blockers(situation, decision, key):
+                self._starts[key] = (reasons[key], search)
             if self._monotonic() > until:
                 return
 

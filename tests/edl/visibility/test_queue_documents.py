@@ -16,7 +16,7 @@ from edl.model import JobKey, Reason, Team, Teams
 from edl.model.causes.blockers import Blocker, Outranked, TimedHold
 from edl.model.causes.reason_codes import Code
 from edl.model.causes.reason_subjects import About, ForeignJob, Minimum, Other, PendingPods
-from edl.planner.explain.explanation import BlockerSearch
+from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.plan import Held, Plan
 from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render

@@ -13,7 +13,8 @@ from edl.model.causes.blockers import InProgress, LackOfRoom, OwnCondition
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.explain.explanation import BlockerSearch, Explanation, explain
+from edl.planner.explain.blocker_search import BlockerSearch
+from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES

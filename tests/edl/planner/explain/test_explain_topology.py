@@ -16,7 +16,8 @@ from edl.model.causes.blockers import (
 from edl.model.causes.scarcity import NodeRule, NoRoom
 from edl.model.nodes import added_name
 from edl.planner.decision_limits import Autoscaler, Limits
-from edl.planner.explain.explanation import BlockerSearch, Explanation, explain
+from edl.planner.explain.blocker_search import BlockerSearch
+from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.start_remedies import StartRemedy
 from edl.planner.explain.what_if_state import DecisionInput

@@ -7,7 +7,8 @@ from edl import messages
 from edl.messages import message
 from edl.model import Code, ResizePolicy, TrainingJob
 from edl.planner.decision_limits import Autoscaler
-from edl.planner.explain.explanation import BlockerSearch, explain
+from edl.planner.explain.blocker_search import BlockerSearch
+from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import quiet
