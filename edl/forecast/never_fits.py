@@ -51,7 +51,7 @@ def _without_their_nodes(
                     yield job.key, reason if above else reasons.above_pool_limits(limit)
             elif alone and not above and alone.code is not Code.WAITING_FOR_NODES:
                 yield job.key, reason
-        elif (failure := job.provisioning.failure) and not job.provisioning.held:
+        elif (failure := job.provisioning.failure) and not job.provisioning.bound:
             yield job.key, reasons.not_provisioned(failure.message)
 
 

@@ -89,7 +89,7 @@ class Provisioning(msgspec.Struct, frozen=True):
         return request if request and request.state is RequestState.PROVISIONED else None
 
     @property
-    def held(self) -> tuple[ProvisionalPod, ...]:
+    def bound(self) -> tuple[ProvisionalPod, ...]:
         """The provisional pods that are bound to a node."""
         return tuple(pod for pod in self.pods if pod.node and not pod.gone)
 

@@ -103,7 +103,7 @@ def _without(nodes: Sequence[Node], jobs: Sequence[TrainingJob]) -> tuple[Node, 
             evictable_pods[pod.node] += 1
         if shape.share is not None:
             shares[pod.node].append((shape.share, pod))
-    for asked in (pod for job in jobs for pod in job.provisioning.held):
+    for asked in (pod for job in jobs for pod in job.provisioning.bound):
         held[asked.node] += asked.requests
         evictable_pods[asked.node] += 1
     return tuple(

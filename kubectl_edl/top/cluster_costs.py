@@ -125,7 +125,7 @@ def _held(state: ClusterState) -> Mapping[str, tuple[Resources, Resources]]:
                 by_node[pod.node] = minimums + requests, extras
             else:
                 by_node[pod.node] = minimums, extras + requests
-    for held in (pod for job in state.jobs for pod in job.provisioning.held):
+    for held in (pod for job in state.jobs for pod in job.provisioning.bound):
         minimums, extras = by_node[held.node]
         by_node[held.node] = minimums + held.requests, extras
     return by_node

@@ -135,7 +135,7 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
     nodes = [usage for usage in nodes if usage.node.ready]
     names = {usage.node.name for usage in nodes}
     held = _sum(
-        pod.requests for job in state.jobs for pod in job.provisioning.held if pod.node in names
+        pod.requests for job in state.jobs for pod in job.provisioning.bound if pod.node in names
     )
     training = held + _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
     queued = _sum(

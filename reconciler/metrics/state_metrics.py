@@ -69,7 +69,7 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     text = "Training jobs that are queued or cannot scale up, by reason."
     yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
     asking = [job.provisioning for job in state.jobs if job.provisioning.has_requests]
-    bound = sum(len(asked.held) for asked in asking)
+    bound = sum(len(asked.bound) for asked in asking)
     pods = {"bound": float(bound), "pending": float(sum(len(one.pods) for one in asking) - bound)}
     text = "Queued training jobs that request nodes from an autoscaler."
     yield _gauge("edl_provisioning_jobs", text, len(asking))

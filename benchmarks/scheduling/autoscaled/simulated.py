@@ -83,7 +83,9 @@ def run(scenario: Scenario, mode: ControlMode) -> UsageFigures:
 def _now(state: ClusterState) -> tuple[float, float, float, float]:
     """The nodes that are used by (work, provisional pods), idle beside a pod, and empty."""
     pods = [node.used.get(CPU) // POD.requests.get(CPU) for node in state.nodes]
-    asked = sum(pod.requests == POD.requests for job in state.jobs for pod in job.provisioning.held)
+    asked = sum(
+        pod.requests == POD.requests for job in state.jobs for pod in job.provisioning.bound
+    )
     beside = sum(PODS - count for count in pods if count)
     return (sum(pods) - asked) / PODS, asked / PODS, beside / PODS, float(pods.count(0))
 

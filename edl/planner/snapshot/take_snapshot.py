@@ -39,7 +39,7 @@ def take_snapshot(
     ]
     for job in snapshot.all_jobs:
         # Any pod may use the capacity of provisional pods; their job claims it in its queue turn.
-        snapshot.release_provisional(job.provisioning.held)
+        snapshot.release_provisional(job.provisioning.bound)
     snapshot.any_nearly_done = any(role.hold.nearly_done for role in snapshot.allocations)
     _release_leaving(snapshot.capacity, leaving)
     set_restarts(snapshot, started, restraints)

@@ -65,7 +65,7 @@ def test_none_asks_for_more_pods_than_it_is_to_have_and_all_ask_that_may(
         assert job.provisioning.provision is not Provision.NEVER
         most = job.provisioning.provision is Provision.MAXIMUM
         roles = {role.name: role for role in job.roles}
-        bound = Counter(pod.role for pod in job.provisioning.held)
+        bound = Counter(pod.role for pod in job.provisioning.bound)
         there = Counter(pod.role for pod in job.provisioning.pods)
         for name, pods in request.pods:
             role = roles[name]

@@ -200,7 +200,7 @@ def test_the_room_of_each_worker_is_held_until_it_begins_to_leave_a_cordoned_nod
         (job,) = state.jobs
         begun = job.leaving.pods if job.leaving else frozenset[str]()
         held.extend(
-            len(job.provisioning.held) for one in plan.drains if not begun.intersection(one.pods)
+            len(job.provisioning.bound) for one in plan.drains if not begun.intersection(one.pods)
         )
 
     roles = [WorkloadRole("launcher", 1, 1, shape()), WorkloadRole("worker", 7, 7, shape())]

@@ -129,7 +129,7 @@ class NodeRequests:
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._record(gang, asked)
-        waiting = sum(asked.values()) - len(job.provisioning.held)
+        waiting = sum(asked.values()) - len(job.provisioning.bound)
         return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
 
     def _nothing(self) -> AttainedCapacity:

@@ -55,7 +55,7 @@ class ProvisionalRoom:
         """
         bound = self._bound[gang.job.key] = []
         only_added = is_unlent(gang.quota_request)
-        for pod in gang.job.provisioning.held:
+        for pod in gang.job.provisioning.bound:
             stays = self._is_schedulable(pod) and self._is_tolerated(gang, pod)
             stays = stays and (self._is_added(gang, pod) or not only_added)
             if stays and has_room_for(self.snapshot, pod):
@@ -65,7 +65,7 @@ class ProvisionalRoom:
 
     def provisioned(self, gang: Gang) -> Mapping[str, int]:
         """The requested pods for which an autoscaler has added nodes."""
-        return Counter(pod.role for pod in gang.job.provisioning.held)
+        return Counter(pod.role for pod in gang.job.provisioning.bound)
 
     def release_bound(self, gang: Gang) -> None:
         """Release the capacity held for the gang, so that it can start there."""
@@ -119,7 +119,7 @@ class ProvisionalRoom:
         held, requests = [len(nodes) for nodes in self._nodes(gang)], list(self._requests(gang))
         bound = Counter(
             pod.role
-            for pod in gang.job.provisioning.held
+            for pod in gang.job.provisioning.bound
             if self._is_schedulable(pod) or not self._is_tolerated(gang, pod)
         )
         idle = [bound[role.name] - count for role, count in zip(gang.roles, held, strict=True)]
