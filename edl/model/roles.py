@@ -88,6 +88,11 @@ class RoleStatus(msgspec.Struct, frozen=True):
     settled: bool = True
     """Whether the API server would accept a new template: suspended, and without active pods."""
 
+    @property
+    def wanted(self) -> int:
+        """The number of pods that the Job controller maintains: 0 if it is suspended or ends."""
+        return 0 if self.suspended or self.ending else self.size
+
 
 class RoleRequest(msgspec.Struct, frozen=True):
     """Users' requests for an existing role, from annotations of its Job."""

@@ -118,7 +118,7 @@ def _row(job: TrainingJob, as_is: JobResult, changed: JobResult) -> Json:
     return {
         "namespace": job.key.namespace,
         "name": job.key.name,
-        "now": 0 if role.status.suspended or role.status.ending else role.status.size,
+        "now": role.status.wanted,
         "asIs": _outcome(as_is),
         "whatIf": _outcome(changed),
     }

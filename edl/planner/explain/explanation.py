@@ -74,13 +74,12 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
 
 
 def _role(decided: DecidedJob, role: Role, plan: Plan) -> RoleExplanation:
-    current = 0 if role.status.suspended or role.status.ending else role.status.size
     allocation = decided.decision.allocation(decided.job.key, role.name)
     stopped = decided.decision.why_stopped(decided.job.key)
-    after = 0 if stopped else allocation.planned_size if allocation else current
+    after = 0 if stopped else allocation.planned_size if allocation else role.status.wanted
     return RoleExplanation(
         role=role.name,
-        before=with_work(role, current),
+        before=with_work(role, role.status.wanted),
         after=with_work(role, after),
         reason=_planned_reason(plan, decided.job, role),
         blockers=decided.growth(role),
