@@ -164,7 +164,10 @@ class QuotaUsage:
                 self._limits[number] = [_key(quota) for team in path for quota in limits[team]]
 
     def pod_request(self, job: TrainingJob, role: Role) -> QuotaRequest:
-        """What one pod of this role counts in quotas and in its team."""
+        """What one pod of this role counts in quotas and in its team.
+
+        Roles that count alike get one object: `CooldownHolds` keeps one array for all of them.
+        """
         template = role.template
         if not (self.teams or (template.charges and self.lines)):
             return NOT_COUNTED

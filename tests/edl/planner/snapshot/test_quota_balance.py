@@ -56,6 +56,14 @@ def test_it_starts_when_the_quota_is_raised() -> None:
     assert started(limited(node("a", 64), mine, by=quota(5, others=2))) == {"mnist"}
 
 
+def test_roles_that_count_alike_in_quotas_share_what_they_count() -> None:
+    jobs = (worker(f"sweep-{number}", 1, 3, charges=PODS) for number in range(3))
+    state = limited(node("a", 64), *jobs, by=quota(64))
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    found = [snapshot.quotas.pod_request(job, role) for job in state.jobs for role in job.roles]
+    assert [request is found[0] for request in found] == [True] * 3
+
+
 def test_all_roles_of_a_gang_count_together() -> None:
     one, two = role("ps", 2, 2, charges=PODS), role("worker", 2, 2, charges=PODS)
     assert not started(limited(node("a", 64), job("mnist", one, two), by=quota(3)))
