@@ -74,22 +74,25 @@ class JobPages:
         if snapshot is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
         job = self._job(snapshot, key)
+        if kept := self._kept(key):
+            return kept
         if not self._lock.acquire(timeout=self.patience):
             raise Refused("pages of other jobs are being computed; try again in a moment")
         try:
-            return self._kept(snapshot, job)
+            return self._kept(key) or self._computed(snapshot, job)
         finally:
             self._lock.release()
 
-    def _kept(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
-        """The page that is kept, or else a new one."""
-        begun = self.monotonic()
-        self._answers = {key: kept for key, kept in self._answers.items() if begun < kept[0]}
-        if job.key not in self._answers:
-            body = self._read(snapshot, job)
-            now = self.monotonic()
-            self._answers[job.key] = now + max(_FRESH, _REST * (now - begun)), body
-        return self._answers[job.key][1]
+    def _kept(self, key: JobKey) -> Json | None:
+        until, body = self._answers.get(key, (0.0, None))
+        return body if self.monotonic() < until else None
+
+    def _computed(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
+        begun, body = self.monotonic(), self._read(snapshot, job)
+        now = self.monotonic()
+        fresh = {key: kept for key, kept in self._answers.items() if now < kept[0]}
+        self._answers = fresh | {job.key: (now + max(_FRESH, _REST * (now - begun)), body)}
+        return body
 
     def _job(self, snapshot: DashboardSnapshot, key: JobKey) -> TrainingJob:
         job = job_of(snapshot.jobs, key)
