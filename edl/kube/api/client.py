@@ -23,7 +23,7 @@ from edl.kube.api.api_paths import list_query, log_query, resource_path
 from edl.kube.api.discovery import serves
 from edl.kube.api.line_stream import events, text
 from edl.kube.api.list_pages import bounded_pages, decode_page
-from edl.kube.api.transport import Transport
+from edl.kube.api.transport import UNBOUNDED, Transport
 from edl.kube.auth.credentials import log_in
 from edl.kube.cluster import RESOURCES, RawList
 
@@ -121,7 +121,7 @@ class ApiClient:
         request = self._call("list", selection.kind, selection.namespace, selection.name)
         collection = resource_path(selection.kind, selection.namespace)
 
-        def read(query: dict[str, str], longest: float) -> tuple[RawList, str]:
+        def read(query: dict[str, str], longest: int) -> tuple[RawList, str]:
             path = f"{collection}?{urlencode(list_query(selection) | query)}"
             body = self._read(request, path, longest)
             return self._decoded(lambda: decode_page(body))
@@ -220,7 +220,7 @@ class ApiClient:
             raise refusal(request, response.status, response.data)
         return response
 
-    def _read(self, request: ApiCall, path: str, longest: float = math.inf) -> bytes:
+    def _read(self, request: ApiCall, path: str, longest: int = UNBOUNDED) -> bytes:
         """Reads with retries. If there is no answer at all, Unreachable is raised at once."""
         waits = self._waits
         ends, pauses = waits.monotonic() + waits.seconds, iter(waits.pauses)

@@ -1,12 +1,11 @@
 """Reads a list in pages, with fewer objects in each the larger they are: memory stays bounded."""
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Annotated, Final
 
 import msgspec
 
-from edl.kube.api.transport import AnswerTooLong
+from edl.kube.api.transport import UNBOUNDED, AnswerTooLong
 from edl.kube.cluster import RawList
 
 PAGE_SIZE: Final = 1000
@@ -39,7 +38,7 @@ def decode_page(body: bytes) -> tuple[RawList, str]:
 
 
 def bounded_pages(
-    read: Callable[[dict[str, str], float], tuple[RawList, str]],
+    read: Callable[[dict[str, str], int], tuple[RawList, str]],
 ) -> Iterator[RawList]:
     """All pages of a list.
 
@@ -50,7 +49,7 @@ def bounded_pages(
     while True:
         query["limit"] = str(limit)
         try:
-            page, query["continue"] = read(query, LONGEST_PAGE if limit > 1 else math.inf)
+            page, query["continue"] = read(query, LONGEST_PAGE if limit > 1 else UNBOUNDED)
         except AnswerTooLong:
             limit = max(limit // _FEWER, 1)
             continue

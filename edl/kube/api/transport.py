@@ -1,8 +1,8 @@
 """HTTP requests to one API server: credentials, timeouts, errors."""
 
-import math
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -27,6 +27,9 @@ _PATCHES: Final = {
     "MERGE_BY_KEY": "application/strategic-merge-patch+json",
 }
 """Pseudo-methods for the kinds of PATCH, by their content type."""
+_GZIP: Final = zlib.MAX_WBITS | 16
+UNBOUNDED: Final = 2**62
+"""More bytes than any answer has."""
 _WARNING: Final = re.compile(r'299 [^ "]+ "((?:[^"\\]|\\.)*)"')
 """A warning in a Warning header, as RFC 7234 writes it; the API server sends code 299 only."""
 _ESCAPED: Final = re.compile(r"\\(.)")
@@ -64,7 +67,7 @@ class Transport:
         path: str,
         seconds: float,
         body: bytes | None = None,
-        longest: float = math.inf,
+        longest: int = UNBOUNDED,
     ) -> ApiResponse:
         """The whole answer, of any status, within this many seconds; a long one may take longer.
 
@@ -72,7 +75,7 @@ class Transport:
         """
         try:
             return self._request(method, path, seconds, body, longest)
-        except HTTPError as error:
+        except (HTTPError, zlib.error) as error:
             raise self._no_answer(error) from error
 
     def close(self) -> None:
@@ -88,7 +91,7 @@ class Transport:
             raise self._no_answer(error) from error
 
     def _request(
-        self, method: str, path: str, seconds: float, body: bytes | None, longest: float
+        self, method: str, path: str, seconds: float, body: bytes | None, longest: int
     ) -> ApiResponse:
         ends = time.monotonic() + seconds
         try:
@@ -144,7 +147,7 @@ class Transport:
         self.server_clock.answered(response.headers.get("Date", ""), sent)
         return response
 
-    def _no_answer(self, error: HTTPError) -> Unreachable:
+    def _no_answer(self, error: HTTPError | zlib.error) -> Unreachable:
         return Unreachable(
             f"no answer from the API server {self._login.server}: "
             f"{_CONNECTION.sub('', str(error))}; "
@@ -157,22 +160,27 @@ def _timeout(seconds: float) -> urllib3.Timeout:
     return urllib3.Timeout(total=left, connect=min(_CONNECT_SECONDS, left))
 
 
-def _whole(response: urllib3.BaseHTTPResponse, ends: float, longest: float) -> ApiResponse:
+def _whole(response: urllib3.BaseHTTPResponse, ends: float, longest: int) -> ApiResponse:
     """The body, unpacked while it is read: a short one may unpack to a thousand times its size.
 
     urllib3 limits each read of the socket only: a server that sends a byte now and then would keep
-    a thread.
+    a thread, also if nothing can be unpacked yet.
     """
-    parts, size = [], 0
-    while part := response.read1(_CHUNK):
-        parts.append(part)
-        size += len(part)
+    packed = response.headers.get("Content-Encoding") == "gzip"
+    unpacker = zlib.decompressobj(_GZIP) if packed else None
+    parts, size, received = [], 0, 0
+    while part := response.read1(_CHUNK, decode_content=False):
+        received += len(part)
+        parts.append(unpacker.decompress(part, longest - size + 1) if unpacker else part)
+        size += len(parts[-1])
         if size > longest:
             response.close()
             raise AnswerTooLong(f"an answer of the API server has more than {longest} bytes")
-        if time.monotonic() > ends + size / _SLOWEST:
+        if time.monotonic() > ends + received / _SLOWEST:
             response.close()
             raise HTTPError("the answer takes too long")
+    if unpacker and not unpacker.eof:
+        raise HTTPError("the packed answer has no end")
     later = response.headers.get("Retry-After", "")
     return ApiResponse(
         response.status,

@@ -301,8 +301,9 @@ def test_a_page_that_unpacks_to_more_than_memory_may_hold_is_given_up() -> None:
     assert peak < 5 * LONGEST_PAGE
 
 
-def test_a_packed_answer_that_is_broken_is_none() -> None:
-    broken = gzip.compress(b"{}")[:-4] + b"oops"
+@pytest.mark.parametrize("end", [b"oops", b""])
+def test_a_packed_answer_that_is_broken_is_none(end: bytes) -> None:
+    broken = gzip.compress(b"{}")[:-4] + end
     with (
         serving(Answer(200, broken)) as (_, address),
         pytest.raises(Unreachable, match="no answer"),
@@ -395,10 +396,16 @@ def test_an_answer_of_a_login_page_is_an_error_of_the_cluster(body: str) -> None
                 ask()
 
 
-def test_an_answer_that_drips_ends_in_its_time() -> None:
-    """Else the thread that campaigns for the Lease, or writes, would never be free again."""
+@pytest.mark.parametrize(
+    "begin", [b"\r\n", b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08" + bytes(6)]
+)
+def test_an_answer_that_drips_ends_in_its_time(begin: bytes) -> None:
+    """Else the thread that campaigns for the Lease, or writes, would never be free again.
+
+    Of a packed answer whose file name never ends, nothing can be unpacked.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        dripping = Thread(target=drip, args=(listening,), daemon=True)
+        dripping = Thread(target=drip, args=(listening, begin), daemon=True)
         dripping.start()
         client = api(f"http://127.0.0.1:{listening.getsockname()[1]}").once(0.1)
         with pytest.raises(Unreachable, match="the answer takes too long"):
@@ -428,12 +435,12 @@ def flow(listening: socket.socket) -> None:
             sleep(0.15)
 
 
-def drip(listening: socket.socket) -> None:
+def drip(listening: socket.socket, begin: bytes) -> None:
     """Answers one request, a byte at a time, until its client is gone, or after two seconds."""
     client, _ = listening.accept()
     with client, suppress(OSError):
         client.recv(2**16)
-        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n" + begin)
         for _ in range(100):
             client.sendall(b" ")
             sleep(0.02)

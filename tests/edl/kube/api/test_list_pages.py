@@ -18,9 +18,9 @@ class Server:
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
         self.limits = list[int]()
-        self.longest = 0.0
+        self.longest = 0
 
-    def read(self, query: dict[str, str], longest: float) -> tuple[RawList, str]:
+    def read(self, query: dict[str, str], longest: int) -> tuple[RawList, str]:
         begin, limit = int(query.get("continue", 0)), int(query["limit"])
         self.limits.append(limit)
         end = min(begin + limit, len(self.sizes))
@@ -60,7 +60,7 @@ def test_an_object_that_is_longer_than_a_page_is_read_alone() -> None:
 def test_a_server_that_ignores_limits_is_read_at_once() -> None:
     """As metrics-server does."""
 
-    def read(_query: dict[str, str], longest: float) -> tuple[RawList, str]:
+    def read(_query: dict[str, str], longest: int) -> tuple[RawList, str]:
         if longest <= LONGEST_PAGE:
             raise AnswerTooLong("too long")
         return RawList((b"{}",) * 3, ""), ""
