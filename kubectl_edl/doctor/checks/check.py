@@ -188,7 +188,9 @@ class CheckContext:
     @cached_property
     def unsettled_pods(self) -> tuple[UnsettledPod, ...]:
         """Pods of any owner that terminate or have no node; read once. Raises Forbidden."""
-        return unsettled_pods(self.cluster, self.named)
+        listed = self.named if isinstance(self._cluster, Forbidden) else ""  # as `_cluster` lists
+        pods = unsettled_pods(self.cluster, listed)
+        return tuple(pod for pod in pods if self.covers(pod.metadata.namespace))
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
