@@ -193,15 +193,15 @@ class Informer(Generic[T]):
     def _failed(self, error: Exception) -> None:
         self._failures += 1
         self._refusals += not _is_away(error)
+        if not (isinstance(error, Gone) and self._version):  # the version of a watch expires often
+            self._report(error)
         if not _can_resume(error):
             self._version = ""
-        self._report(error)
 
     def _report(self, error: Exception) -> None:
-        if not isinstance(error, Gone):
-            bug = None if isinstance(error, ClusterError) else error
-            message = "watch of %s failed, retrying: %s"
-            self._problems.report(message, self.selection.kind, error, bug=bug)
+        bug = None if isinstance(error, ClusterError) else error
+        message = "watch of %s failed, retrying: %s"
+        self._problems.report(message, self.selection.kind, error, bug=bug)
 
 
 def _may_not(error: Exception) -> bool:
