@@ -281,20 +281,9 @@ def test_retries_that_are_the_default_count_as_not_set(notes: dict[str, str]) ->
     assert verdict.warnings == ()
 
 
-@pytest.mark.parametrize(("limit", "stored"), [(27, 27), (28, 6)])
-def test_retries_that_the_reconciler_has_raised_by_the_failures_stay(
-    limit: int, stored: int
-) -> None:
-    """A lower limit than the failures so far would end the Job at once."""
-    old = created(job(framework="pytorch", max="4")) | {"status": {"failed": 3}}
-    raised = changed(old, "spec backoffLimit", limit)
-    verdict = update(changed(raised, "spec backoffLimit", 6), raised)
-    assert verdict.manifest["spec"]["backoffLimit"] == stored
-
-
 @pytest.mark.parametrize(("noted", "stored"), [("40", 40), ("39", 6)])
 def test_a_limit_that_the_reconciler_has_noted_stays(noted: str, stored: int) -> None:
-    """It was raised for restarts of containers, of which the Job tells nothing."""
+    """A lower limit than the failures and restarts so far would end the Job at once."""
     old = created(job(framework="pytorch", max="4"))
     noting = changed(old, f"metadata annotations {contract.RAISED_LIMIT}", noted)
     raised = changed(noting, "spec backoffLimit", 40)
