@@ -58,7 +58,7 @@ def withdrawn_marks(key: JobKey, role: Role, now: datetime) -> tuple[Patch, ...]
     """Withdraws the marks of pods that run on: their stop failed, or others were chosen.
 
     A marked pod that fails by itself would be spared by its `podFailurePolicy`. One that has
-    changed meanwhile is decided again: another component may have marked it.
+    changed meanwhile is left to a later decision: another component may have marked it.
     """
     return tuple(
         _condition(key, pod, "False", (mark.reason, _RUNS_ON), now)

@@ -22,7 +22,8 @@ def patched(cluster: Cluster, write: Patch) -> Json:
     """The patched object.
 
     Raises Conflict if the object has changed in what the patch relies on, or at each attempt, and
-    NotFound if the patch is optional and the object is being deleted or has ended.
+    NotFound if the patch is optional and the object is being deleted or has ended, or if a mark
+    that it withdraws has changed.
     """
     version, tries = write.version, _TRIES
     while True:
@@ -30,6 +31,8 @@ def patched(cluster: Cluster, write: Patch) -> Json:
             return _sent(cluster, write, version)
         except Conflict:
             tries -= 1
+            if write.condition and write.unless_changed is None:
+                raise NotFound(f"{write.target.name} has changed since it was marked") from None
             if not (write.fingerprint or write.unless_changed is not None) or not tries:
                 raise
             current = cluster.get(write.target)

@@ -647,12 +647,12 @@ def conditions(fake: FakeCluster, target: ObjectRef) -> dict[str, str]:
 
 
 def test_a_withdrawal_leaves_a_pod_alone_that_has_changed_since(fake: FakeCluster) -> None:
-    (mark,) = marks_of(fake, "first")
-    withdrawal = replace(mark, unless_changed=None)
-    fake.patch(mark.target, {"metadata": {"labels": {"seen": "yes"}}})
-    step = Step(KEY, (withdrawal,))
-    assert ClusterWriter(fake).act([step]).conflicts == (step,)
-    assert conditions(fake, mark.target) == {}
+    first, second = marks_of(fake, "first", "second")
+    fake.patch(first.target, {"metadata": {"labels": {"seen": "yes"}}})
+    step = Step(KEY, tuple(replace(mark, unless_changed=None) for mark in (first, second)))
+    assert ClusterWriter(fake, concurrency=Concurrency(threads=1)).act([step]).done == (step,)
+    assert conditions(fake, first.target) == {}
+    assert conditions(fake, second.target) == {"DisruptionTarget": "True"}
 
 
 def test_a_key_pair_is_made_when_it_is_written_and_never_returned(fake: FakeCluster) -> None:
