@@ -74,8 +74,8 @@ class JobPages:
         if snapshot is None:
             raise Refused("the cluster has not been read yet; try again in a moment")
         job = self._job(snapshot, key)
-        if kept := self._kept(key):
-            return kept
+        if page := self._kept(key):
+            return page
         if not self._lock.acquire(timeout=self.patience):
             raise Refused("pages of other jobs are being computed; try again in a moment")
         try:
@@ -90,7 +90,7 @@ class JobPages:
     def _computed(self, snapshot: DashboardSnapshot, job: TrainingJob) -> Json:
         begun, body = self.monotonic(), self._read(snapshot, job)
         now = self.monotonic()
-        fresh = {key: kept for key, kept in self._answers.items() if now < kept[0]}
+        fresh = {key: answer for key, answer in self._answers.items() if now < answer[0]}
         self._answers = fresh | {job.key: (now + max(_FRESH, _REST * (now - begun)), body)}
         return body
 
