@@ -69,21 +69,20 @@ class EventRecorder:
     def _run(self) -> None:
         dropped_until: dict[str, float] = {}
         while (entry := self._waiting.get()) is not None:
-            namespace, begun = entry[0].target.namespace, self._monotonic()
-            if begun < dropped_until.get(namespace, begun):
+            event, begun = entry[0], self._monotonic()
+            if begun < dropped_until.get(event.target.namespace, begun):
+                _log.debug("writes are slow, dropped %s of %s", event.reason, event.target)
                 continue
             try:
                 write_event(self._cluster, *entry)
             except ClusterError as error:
-                _log.debug(
-                    "cannot write event %s about %s: %s", entry[0].reason, entry[0].target, error
-                )
+                _log.debug("cannot write event %s about %s: %s", event.reason, event.target, error)
             except Exception as error:  # noqa: BLE001 - the thread must outlive every Event
                 what = f"{type(error).__name__}: {error}"
                 self._problems.report("cannot write an Event: %s", what, bug=error)
             took = self._monotonic() - begun
             if took > _SLOW:
-                dropped_until[namespace] = begun + took * _DROPPED
+                dropped_until[event.target.namespace] = begun + took * _DROPPED
                 took = _SLOW
             self._closing.wait(took / _SHARE - took)
 
