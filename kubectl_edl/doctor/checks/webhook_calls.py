@@ -10,7 +10,7 @@ import msgspec
 
 from certs.secrets import CONFIGURATION, WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Forbidden, Invalid, Unreachable
+from edl.errors import Forbidden, Invalid, Unreachable, WebhookRefused
 from edl.kube.auth.access_review import AccessRight
 from edl.messages.scarcity_messages import listed
 from edl.model import ObjectRef
@@ -43,6 +43,7 @@ _ACCOUNT: Final = "system:serviceaccount:"
 _LOGS: Final = (
     "kubectl get pods,endpointslices -n {namespace}; kubectl logs -n {namespace} deploy/edl-webhook"
 )
+_ELSEWHERE: Final = "kubectl edl doctor -n NAMESPACE"
 _OUTSIDE: Final = (
     "start the webhook that is served from {url}; where it runs, caBundle in the webhook "
     "configurations must be the authority of its certificate (ca.crt of its --cert-dir)"
@@ -74,10 +75,11 @@ def answers(context: CheckContext) -> CheckResults:
         right = AccessRight("create", "jobs", "batch", namespace)
         if isinstance(error, Forbidden) and not context.may(right):
             raise
-        yield warning(
-            f"namespace {namespace} rejects the Job of the dry run: {error}",
-            FixCommand("kubectl edl doctor -n NAMESPACE"),
-        )
+        refused = f"namespace {namespace} rejects the Job of the dry run: {error}"
+        if isinstance(error, WebhookRefused) and _is_changed(context):
+            yield failure(refused, context.installer.by_force)
+        else:
+            yield warning(refused, "" if context.named else FixCommand(_ELSEWHERE))
         return
     if contract.INJECTED_MAX in (answer["metadata"].get("annotations") or {}):
         yield ok(
@@ -88,6 +90,14 @@ def answers(context: CheckContext) -> CheckResults:
             f"a labelled Job was not mutated: no webhook is called in namespace {namespace}",
             _shown(context),
         )
+
+
+def _is_changed(context: CheckContext) -> bool:
+    """Whether another client has changed what is reviewed; False if the user may not read that."""
+    try:
+        return any(_changed_by_others(context))
+    except Forbidden:
+        return False
 
 
 def _restart(context: CheckContext) -> str:
@@ -165,9 +175,10 @@ def _changed_by_others(context: CheckContext) -> CheckResults:
             fields = listed(sorted({field for _, field in places}))
             entries = listed(sorted({entry for entry, _ in places}))
             yield warning(
-                f'{kind} {CONFIGURATION}: "{manager}" has changed {fields} of {entries}: exempt '
-                "this object there, else upgrades fail with a conflict, or the two undo each "
-                "other's changes",
+                f'{kind} {CONFIGURATION}: "{manager}" has changed {fields} of {entries}: what '
+                "it leaves out is not reviewed, and labelled Jobs that were not completed are "
+                "refused. Exempt this object there, else upgrades fail with a conflict, or the two "
+                "undo each other's changes",
                 context.installer.by_force,
             )
 

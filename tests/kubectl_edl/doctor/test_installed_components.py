@@ -8,7 +8,7 @@ import pytest
 
 from certs.secrets import WEBHOOK_KINDS
 from edl import contract
-from edl.errors import Unreachable
+from edl.errors import Unreachable, WebhookRefused
 from edl.frameworks.base import ModeRight
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -293,7 +293,11 @@ def test_another_client_that_changes_what_is_reviewed_is_named(
     assert verdict == "warning"
     assert message.startswith(f'{WEBHOOKS} edl: "admissionsenforcer" has changed {says}: ')
     assert fix == "kubectl edl upgrade --force-conflicts"
+    server.refusal = WebhookRefused("spec.suspend: it is not true", 422)
+    assert only(stage, "webhook-answers")[::2] == ("failure", fix)
     inner = stage.wrapped
+    stage.wrapped = lambda cluster: hidden(*WEBHOOK_KINDS)(inner(cluster))
+    assert only(stage, "webhook-answers")[0] == "warning"
     stage.wrapped = lambda cluster: hidden("ConfigMap")(inner(cluster))
     assert only(stage, "webhook-configuration")[2] == f"{ASK}{fix}"
     stage.wrapped = inner
