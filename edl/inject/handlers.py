@@ -236,8 +236,9 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     try:
         spec = parse(clean)
     except Denied as denied:
+        unknown = [Finding("metadata", text) for text in unknown_keys.warnings(manifest)]
         made = bare_pod_warnings.made_by(manifest)
-        raise Denied([*queued, *denied.findings, *made, *unreadable]) from None
+        raise Denied([*queued, *denied.findings, *unknown, *made, *unreadable]) from None
     refuse(queued)
     if pauses.is_to_be_paused(manifest):
         clean = pauses.paused(clean)

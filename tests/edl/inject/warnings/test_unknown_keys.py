@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from edl.errors import Denied
 from edl.inject.handlers import AdmissionRequest, advise
 from edl.inject.updates.released_jobs import is_released
 from edl.inject.warnings import unknown_keys
@@ -82,6 +83,12 @@ def test_known_keys_and_foreign_keys_give_no_warning() -> None:
     manifest = job(framework="none", min="4", max="4", annotations={"paused": "true"})
     manifest["metadata"]["labels"] |= {"team": "vision", "edl.dev/injection": "enabled"}
     assert create(manifest).warnings == ()
+
+
+def test_a_refusal_names_unknown_keys_as_they_may_be_its_cause() -> None:
+    manifest = job(framework="none", max="two", maks="3")
+    with pytest.raises(Denied, match=r"edl.dev/maks is unknown, .* did you mean edl.dev/max\?"):
+        create(manifest)
 
 
 def test_only_the_first_of_many_names_are_spoken_of() -> None:
