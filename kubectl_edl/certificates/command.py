@@ -27,8 +27,8 @@ Examples:
 _SHOW_HELP: Final = """Show the certificates: subject, issuer, days left, and where they are stored.
 
 authority signs certificates, serving is the webhook's, trusted is the API server's caBundle. While
-the authority is replaced, its predecessor stays trusted until all replicas serve the new
-certificate.
+the authority is replaced, its predecessor stays trusted for an hour, until all replicas serve the
+new certificate.
 
 \b
 Examples:
@@ -52,8 +52,8 @@ Examples:
 _RENEW_HELP: Final = """Renew the serving certificate now; the webhook loads it without a restart.
 
 --authority replaces the authority and the certificate: the new authority is trusted at once, the
-webhook serves the new certificate some seconds later, and the old authority stays trusted until all
-replicas serve it, so that no review fails. A damaged or empty Secret is recreated.
+webhook serves the new certificate some seconds later, and the old authority stays trusted for an
+hour, until all replicas serve it, so that no review fails. A damaged or empty Secret is recreated.
 
 \b
 Examples:

@@ -51,7 +51,8 @@ def message(installed: Installed, now: datetime, *, authority: bool) -> str:
     ):
         return (
             "a new CA is trusted; the reconciler switches to its certificate once every API "
-            "server trusts it, and removes the old CA once all replicas serve the new certificate"
+            "server trusts it, and removes the old CA an hour later, when all replicas serve "
+            "the new one"
         )
     left = days_left(facts_of(installed.pair.certificate), now)
     return f"renewed: {left}; the webhook loads it within a minute"

@@ -115,7 +115,7 @@ def test_renew_makes_a_new_serving_certificate_of_the_same_authority(stage: Stag
 def test_renewing_the_authority_keeps_the_old_one_trusted(stage: Stage) -> None:
     (old,) = believed(stage)
     found = stage.run("certs", "renew", "--authority")
-    assert "removes the old CA once all replicas serve the new certificate" in found.out
+    assert "removes the old CA an hour later, when all replicas serve the new one" in found.out
     (new,) = believed(stage)
     assert each_certificate(new)[1:] == each_certificate(old)
     shown = stage.run("certs", "show").out
