@@ -89,7 +89,7 @@ class RoleStatus(msgspec.Struct, frozen=True):
     """Whether the API server would accept a new template: suspended, and without active pods."""
 
     @property
-    def wanted(self) -> int:
+    def desired(self) -> int:
         """The number of pods that the Job controller maintains: 0 if it is suspended or ends."""
         return 0 if self.suspended or self.ending else self.size
 

@@ -118,7 +118,7 @@ def _row(job: TrainingJob, as_is: JobResult, changed: JobResult) -> Json:
     return {
         "namespace": job.key.namespace,
         "name": job.key.name,
-        "now": role.status.wanted,
+        "now": role.status.desired,
         "asIs": _outcome(as_is),
         "whatIf": _outcome(changed),
     }

@@ -78,7 +78,7 @@ class DecidedFacts:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFacts:
-    """The published entry of a waiting job; empty for users who may read the whole cluster."""
+    """The published entry of a waiting job; no fields are set where the whole cluster is read."""
 
     entry: PublishedJob | None = None
     as_of: datetime | None = None

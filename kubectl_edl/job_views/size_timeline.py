@@ -43,7 +43,7 @@ def steps(job: TrainingJob, role: Role) -> SizeSteps:
     history = cached_entries(role.record.history)
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in history]
     whole = len(history) < MOST and (not history or history[0].operation is Operation.STARTED)
-    now = role.status.wanted
+    now = role.status.desired
     if end := role.status.end_condition:
         before = points or _since(job, role.status.size)
         return SizeSteps((*before, (max(end.since, before[-1][0]), 0)) if before else (), whole)

@@ -47,7 +47,7 @@ def _columns(runs: Sequence[tuple[str, _Outcomes]], namespace: str) -> Iterator[
     yield Column("ROLE", lambda row: row.role.name)
     outcomes = [results for _, results in runs]
     yield Column("MIN..MAX", lambda row: _bounds(row, outcomes))
-    yield Column("NOW", lambda row: str(row.role.status.wanted))
+    yield Column("NOW", lambda row: str(row.role.status.desired))
     for name, results in runs:
         yield Column(name.upper(), partial(_later, results))
         yield Column(f"{name.upper()}-STARTS", partial(_starts, results))
@@ -66,7 +66,7 @@ def _later(results: _Outcomes, row: _Row) -> str:
 
 def _starts(results: _Outcomes, row: _Row) -> str:
     """When all roles have started in this run, for the last time if the job is stopped in it."""
-    track, runs = results[row.job.key].track, row.role.status.wanted
+    track, runs = results[row.job.key].track, row.role.status.desired
     if runs and (track.started == 0 or not track.stops):
         return "started"
     if track.started is None:
@@ -78,7 +78,7 @@ def _what_if_document(job: TrainingJob, runs: Sequence[tuple[str, _Outcomes]]) -
     by_run = {name: outcomes[job.key] for name, outcomes in runs}
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
-        "roles": [{"name": role.name, "replicas": role.status.wanted} for role in job.roles],
+        "roles": [{"name": role.name, "replicas": role.status.desired} for role in job.roles],
         "runs": [
             {
                 "name": name,

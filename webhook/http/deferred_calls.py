@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from webhook.http.body_budget import BudgetExceeded
 
 MAY_WAIT: Final = "edl.may-wait"
-"""Environ key that the app sets if it has to wait: it is called again, on a thread."""
+"""Environ key, which the app sets if it has to wait: it is called again with it, on a thread."""
 THREADS: Final = 4
 """Namespaces that are read at the same time."""
 MOST: Final = 32

@@ -76,10 +76,10 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
 def _role(decided: DecidedJob, role: Role, plan: Plan) -> RoleExplanation:
     allocation = decided.decision.allocation(decided.job.key, role.name)
     stopped = decided.decision.why_stopped(decided.job.key)
-    after = 0 if stopped else allocation.planned_size if allocation else role.status.wanted
+    after = 0 if stopped else allocation.planned_size if allocation else role.status.desired
     return RoleExplanation(
         role=role.name,
-        before=with_work(role, role.status.wanted),
+        before=with_work(role, role.status.desired),
         after=with_work(role, after),
         reason=_planned_reason(plan, decided.job, role),
         blockers=decided.growth(role),

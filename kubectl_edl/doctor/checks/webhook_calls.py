@@ -76,7 +76,7 @@ def answers(context: CheckContext) -> CheckResults:
         if isinstance(error, Forbidden) and not context.may(right):
             raise
         refused = f"namespace {namespace} rejects the Job of the dry run: {error}"
-        if isinstance(error, WebhookRefused) and _is_changed(context):
+        if isinstance(error, WebhookRefused) and _is_changed_by_others(context):
             yield failure(refused, context.installer.by_force)
         else:
             yield warning(refused, "" if context.named else FixCommand(_ELSEWHERE))
@@ -92,7 +92,7 @@ def answers(context: CheckContext) -> CheckResults:
         )
 
 
-def _is_changed(context: CheckContext) -> bool:
+def _is_changed_by_others(context: CheckContext) -> bool:
     """Whether another client has changed what is reviewed; False if the user may not read that."""
     try:
         return any(_changed_by_others(context))
