@@ -631,11 +631,21 @@ def test_readiness_names_missing_caches_and_the_leader(fake: FakeCluster) -> Non
         process.stop()
 
 
-def next_round(process: Manager) -> None:
-    """Time must have passed since the last one."""
+def pass_time(
+    process: Manager, time: Time, seconds: int, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Let time pass and something happen, and wait until a later round has begun."""
     begun = process._controller.beat  # noqa: SLF001
+    time.seconds += seconds
+    meanwhile()
     process._trigger.ring()  # noqa: SLF001
-    until(lambda: process._controller.beat > begun)  # noqa: SLF001
+    until(lambda: process._controller.beat != begun)  # noqa: SLF001
+
+
+def add_node(fake: FakeCluster, port: int, name: str) -> None:
+    """Create a node, and wait until the reconciler has read it."""
+    fake.create(ObjectRef("Node", "", name), manifests.node(name))
+    until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
 
 
 @contextmanager
@@ -655,11 +665,9 @@ def test_a_process_that_gets_no_answers_for_an_hour_is_started_again(fake: FakeC
     """The CA of the API server may be another one, which only a new process reads."""
     time = Time()
     with ready(fake, time) as (process, port):
-        time.seconds += 3599
-        next_round(process)
+        pass_time(process, time, 3599)
         assert get(port, "/healthz")[0] == 200
-        time.seconds += 2
-        next_round(process)
+        pass_time(process, time, 2)
         assert get(port, "/healthz")[0] == 503
 
 
@@ -669,11 +677,7 @@ def test_a_kind_that_stays_silent_ends_no_process_whose_other_kinds_are_answered
     """A right may have been withdrawn: a new process would not have it, either."""
     time = Time()
     with ready(fake, time) as (process, port):
-        time.seconds += 4000
-        fake.create(ObjectRef("Node", "", "n2"), manifests.node("n2"))
-        until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
-        time.seconds += 1
-        next_round(process)
+        pass_time(process, time, 4000, lambda: add_node(fake, port, "n2"))
         assert get(port, "/healthz")[0] == 200
 
 
@@ -684,21 +688,20 @@ def test_a_process_with_a_write_that_never_ends_is_started_again(
 
     def patch(*_: object, **__: object) -> None:
         begun.set()
-        assert ends.wait(SECONDS)
+        ends.wait()
 
     monkeypatch.setattr(fake, "patch", patch)
     monkeypatch.setattr(executor, "monotonic", time.monotonic)
     with ready(fake, time) as (process, port):
-        submit(fake, JOB)
-        assert begun.wait(SECONDS)
-        for seconds, status in ((3599, 200), (2, 503)):
-            time.seconds += seconds
-            name = f"after-{seconds}"
-            fake.create(ObjectRef("Node", "", name), manifests.node(name))
-            until(lambda: 'edl_last_event_age_seconds{kind="Node"} 0.0' in get(port, "/metrics")[1])
-            next_round(process)
-            assert get(port, "/healthz")[0] == status
-        ends.set()
+        try:
+            submit(fake, JOB)
+            assert begun.wait(SECONDS)
+            until(lambda: process._writer._running)  # noqa: SLF001 - it has noted the time
+            for seconds, status in ((3599, 200), (2, 503)):
+                pass_time(process, time, seconds, partial(add_node, fake, port, f"after-{seconds}"))
+                assert get(port, "/healthz")[0] == status
+        finally:
+            ends.set()
 
 
 def test_the_last_plan_is_served_where_that_was_asked_for_only(fake: FakeCluster) -> None:
