@@ -114,7 +114,7 @@ def moved(plan: Plan) -> str:
     grown += sum(count for found in plan.admissions for _, count in found.sizes)
     shrunk = sum(max(found.before - found.after, 0) for found in plan.resizes)
     off = f", {len(plan.suspensions)} suspended" if plan.suspensions else ""
-    return f"+{grown} -{shrunk} pods, {len(plan.held)} held{off}"
+    return f"+{grown} -{shrunk} pods, {len(plan.waiting)} waiting{off}"
 
 
 def measure_all(size: Size, runs: int, seed: int) -> dict[str, float]:

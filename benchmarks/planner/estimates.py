@@ -82,10 +82,10 @@ class EstimateLog:
     estimates: dict[JobKey, tuple[float, Estimate]] = field(default_factory=dict)
 
     def look(self, now: float, state: ClusterState, plan: Plan) -> None:
-        for held in plan.held:
-            if (held.position or held.never) and held.job not in self.estimates:
-                found = forecast(state, self.settings, [held.job])
-                self.estimates[held.job] = (now, found.starts[held.job])
+        for entry in plan.waiting:
+            if (entry.position or entry.never) and entry.job not in self.estimates:
+                found = forecast(state, self.settings, [entry.job])
+                self.estimates[entry.job] = (now, found.starts[entry.job])
 
 
 def node(number: int) -> Node:

@@ -208,7 +208,7 @@ def main() -> None:
     plan = decide(state, policy, Limits())
     show("one decision", [timed(lambda: decide(state, policy, Limits()))])
     show("its steps", [timed(lambda: steps(plan, state))])
-    print(f"{len(plan.resizes)} resizes, {len(plan.held)} held")
+    print(f"{len(plan.resizes)} resizes, {len(plan.waiting)} waiting")
     reading.stop()
     read_placed(reading.cluster.objects)
 

@@ -67,18 +67,18 @@ class _Seen:
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
         if not self.reason:
-            short = (entry for entry in plan.held if is_never(entry.reason))
+            short = (entry for entry in plan.waiting if is_never(entry.reason))
             self.short = {entry.job: entry.reason for entry in short}
         for admission in plan.admissions:
             self.start.setdefault(admission.job, now)
         for resize in plan.resizes:
             if resize.after > resize.before:
                 self.growth.setdefault(resize.job, now)
-        self.reason = {held.job: held.reason for held in plan.held}
-        for held in plan.held:
-            self.codes[held.job].add(held.reason.code)
-            if held.reason.code not in _PASSING:
-                self.lacks[held.job].add(_lacked_resource(held.reason))
+        self.reason = {entry.job: entry.reason for entry in plan.waiting}
+        for entry in plan.waiting:
+            self.codes[entry.job].add(entry.reason.code)
+            if entry.reason.code not in _PASSING:
+                self.lacks[entry.job].add(_lacked_resource(entry.reason))
 
 
 def forecast(
@@ -107,8 +107,8 @@ def forecast(
     never = {key: never_by_plan[key] for key in unseen if key in never_by_plan}
     rest = [jobs[key] for key in unseen if key not in never]
     never |= _never_in_empty_cluster(state, settings, rest, enough)
-    held = plan.held if plan else ()
-    behind = [entry.job for entry in held if entry.reason.code is Code.PLACEMENT_ORDER]
+    planned = plan.waiting if plan else ()
+    behind = [entry.job for entry in planned if entry.reason.code is Code.PLACEMENT_ORDER]
     ordered = dict.fromkeys(behind, settings.limits.pending_limit)
     estimates = _Estimates(
         state.observed_at, jobs, remaining, contention, seen, short, never, ordered
@@ -159,8 +159,8 @@ def _never_by_plan(
     if not (short and settings.limits.expects_autoscaler(detected=state.autoscaled)):
         return short, short
     plan = plan or decide(state, settings.policy_to_apply(), settings.limits)
-    waits = {entry.job: entry.reason for entry in plan.held if entry.job in short}
-    return waits, {entry.job: entry.reason for entry in plan.held if entry.never}
+    waits = {entry.job: entry.reason for entry in plan.waiting if entry.job in short}
+    return waits, {entry.job: entry.reason for entry in plan.waiting if entry.never}
 
 
 def _lacked_resource(reason: Reason) -> str:

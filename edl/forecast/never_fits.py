@@ -10,7 +10,7 @@ from edl.model import ClusterState, Code, JobKey, Node, Reason, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.planner.published_settings import Settings
 from edl.quantities import Resources
 
@@ -26,23 +26,23 @@ def unstartable(state: ClusterState, settings: Settings, plan: Plan) -> Mapping[
     """
     limits = settings.limits
     if not limits.expects_autoscaler(detected=state.autoscaled):
-        return {held.job: held.reason for held in plan.held if held.never}
+        return {entry.job: entry.reason for entry in plan.waiting if entry.never}
     without = replace(limits, autoscaler=Autoscaler.NONE)
     present = decide(state, settings.policy_to_apply(), without)
-    short = {held.job for held in present.held if held.never}
-    held = [entry for entry in plan.held if entry.job in short]
-    return dict(_without_their_nodes(state, settings, held))
+    short = {entry.job for entry in present.waiting if entry.never}
+    waiting = [entry for entry in plan.waiting if entry.job in short]
+    return dict(_without_their_nodes(state, settings, waiting))
 
 
 def _without_their_nodes(
-    state: ClusterState, settings: Settings, short: list[Held]
+    state: ClusterState, settings: Settings, short: list[WaitingJob]
 ) -> Iterator[tuple[JobKey, Reason]]:
     """`short`: those that the present nodes cannot hold."""
     jobs, tried = {job.key: job for job in state.jobs}, 0
-    for held in short:
-        job, reason = jobs[held.job], held.reason
+    for entry in short:
+        job, reason = jobs[entry.job], entry.reason
         above = isinstance(reason.about, NodePoolLimit)
-        if above or held.never or reason == reasons.QUEUE_ORDER:
+        if above or entry.never or reason == reasons.QUEUE_ORDER:
             tried += 1
             alone = _reason_alone(state, settings, job) if tried <= _TRIED else None
             limit = alone.about if alone else None
@@ -58,7 +58,7 @@ def _without_their_nodes(
 def _reason_alone(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:
     """Why an empty cluster would not start it at once."""
     plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
-    return next((held.reason for held in plan.held), None)
+    return next((entry.reason for entry in plan.waiting), None)
 
 
 def _is_above(state: ClusterState, job: TrainingJob, limit: NodePoolLimit) -> bool:
@@ -89,7 +89,7 @@ def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reaso
     plan = decide(_emptied(state, job), settings.policy_to_apply(), settings.limits)
     if plan.admissions or plan.requests:
         return None
-    reason = next((held.reason for held in plan.held), reasons.UNKNOWN)
+    reason = next((entry.reason for entry in plan.waiting), reasons.UNKNOWN)
     if isinstance(reason.about, NodePoolLimit):
         return reason if _is_above(state, job, reason.about) else None
     # A job that waits for time alone may start later.

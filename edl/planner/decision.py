@@ -28,7 +28,7 @@ class Decision:
 
     def why_waits(self, key: JobKey) -> Reason | None:
         """Why a training job waits, or pods of its minimum do; None if neither does."""
-        return self.results.held.get(key)
+        return self.results.wait_reasons.get(key)
 
     def gives_room(self, key: JobKey) -> bool:
         """Whether a waiting training job starts, or has capacity reserved."""

@@ -15,7 +15,7 @@ from edl.model import JobKey, Pod, Reason, ResizePolicy, TrainingJob
 from edl.model.causes.reason_subjects import Minimum, Other
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
-from edl.planner.plan import Held, is_never
+from edl.planner.plan import WaitingJob, is_never
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
 
@@ -106,11 +106,11 @@ class PassResults:
         default_factory=dict
     )
     """The replicas of jobs that are suspended for a claim; quotas no longer count them."""
-    held: dict[JobKey, Reason] = field(default_factory=dict)
-    held_until: dict[JobKey, datetime] = field(default_factory=dict)
-    """When the hold of a job ends, if time alone ends it."""
+    wait_reasons: dict[JobKey, Reason] = field(default_factory=dict)
+    wait_ends: dict[JobKey, datetime] = field(default_factory=dict)
+    """When the wait of a job ends, if time alone ends it."""
     queue: list[JobKey] = field(default_factory=list)
-    """The keys in `held` of queued jobs, in queue order."""
+    """The keys in `wait_reasons` of queued jobs, in queue order."""
     pipelined: list[PipelinedPods] = field(default_factory=list)
     claimed_quota: dict[JobKey, QuotaRequest] = field(default_factory=dict)
     """What gangs whose capacity is in `pipelined` count in quotas."""
@@ -135,14 +135,14 @@ class PassResults:
         admitted = enumerate(self.admitted.items())
         return [Start(number, key, allocations) for number, (key, (_, allocations)) in admitted]
 
-    def hold(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
-        if key not in self.held:
-            self.held[key] = reason
+    def let_wait(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
+        if key not in self.wait_reasons:
+            self.wait_reasons[key] = reason
             if until is not None:
-                self.held_until[key] = until
+                self.wait_ends[key] = until
 
     def enqueue(self, key: JobKey, reason: Reason, until: datetime | None = None) -> None:
-        self.hold(key, reason, until)
+        self.let_wait(key, reason, until)
         self.queue.append(key)
 
     def pipeline(
@@ -197,9 +197,9 @@ class PassResults:
                 allocation.changed = False
         claim.evicted.clear()
         if claim.key is not None:
-            self._let_wait(claim.key, reason)
+            self._cancel_preemption(claim.key, reason)
 
-    def _let_wait(self, key: JobKey, reason: Reason) -> None:
+    def _cancel_preemption(self, key: JobKey, reason: Reason) -> None:
         """Let a gang wait, and the jobs run on that would have been stopped for it.
 
         Quotas count the replicas of these, whose roles are no longer planned, instead of the gang.
@@ -212,26 +212,25 @@ class PassResults:
             if placement.counts_in_quota:
                 allocation.quota_request.reserve(placement.quota_horizon)
                 allocation.charge_devices(placement, 1)
-        self.held[key] = reason
+        self.wait_reasons[key] = reason
 
-    def held_jobs(self, running: dict[JobKey, Held]) -> tuple[Held, ...]:
+    def waiting_jobs(self, running: dict[JobKey, WaitingJob]) -> tuple[WaitingJob, ...]:
         """Queued jobs by position, those that never start, then the others by name.
 
         `running`: further ones among these, which do not grow.
         """
-        queued, ahead, until = list[Held](), list[JobKey](), self.held_until.get
-        never = list[Held]()
+        queued, never, ahead = list[WaitingJob](), list[WaitingJob](), list[JobKey]()
+        reasons, until = self.wait_reasons, self.wait_ends.get
         for key in self.queue:
-            reason = self.held[key]
+            reason = reasons[key]
             if is_never(reason):
-                never.append(Held(key, reason, until=until(key), never=True))
+                never.append(WaitingJob(key, reason, until=until(key), never=True))
             else:
                 first = tuple(ahead[:_SHOWN_AHEAD])
-                queued.append(Held(key, reason, len(ahead) + 1, first, until(key)))
+                queued.append(WaitingJob(key, reason, len(ahead) + 1, first, until(key)))
                 ahead.append(key)
-        waiting = set(self.queue)
-        others = (key for key in self.held if key not in waiting)
-        rest = {key: Held(key, self.held[key], until=until(key)) for key in others} | running
+        others = reasons.keys() - {*self.queue}
+        rest = {key: WaitingJob(key, reasons[key], until=until(key)) for key in others} | running
         return (*queued, *never, *(rest[key] for key in sorted(rest)))
 
 

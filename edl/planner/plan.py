@@ -117,7 +117,7 @@ class ProvisioningRequest(msgspec.Struct, frozen=True):
     """The class of the one ProvisioningRequest that is made; None: provisional pods instead."""
 
 
-class Held(msgspec.Struct, frozen=True):
+class WaitingJob(msgspec.Struct, frozen=True):
     """A training job that has fewer replicas than it could use, and why.
 
     `position` is the place in the queue, from 1; it is 0 for a running job that may not grow, and
@@ -154,7 +154,7 @@ class Plan(msgspec.Struct, frozen=True):
     admissions: tuple[Admission, ...] = ()
     resizes: tuple[Resize, ...] = ()
     suspensions: tuple[Suspension, ...] = ()
-    held: tuple[Held, ...] = ()
+    waiting: tuple[WaitingJob, ...] = ()
     recheck_after: timedelta | None = None
     drains: tuple[Drain, ...] = ()
     node_assignments: tuple[NodeAssignment, ...] = ()
@@ -171,8 +171,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     def unplaced(self, key: JobKey) -> Reason | None:
         """What pods of a started job's minimum lack; None if they all fit, or wait for others."""
-        held = (entry.reason for entry in self.held if entry.job == key)
-        return next((reason for reason in held if isinstance(reason.about, UnplacedMinimum)), None)
+        reasons = (entry.reason for entry in self.waiting if entry.job == key)
+        return next((why for why in reasons if isinstance(why.about, UnplacedMinimum)), None)
 
     @property
     def changed_jobs(self) -> frozenset[JobKey]:

@@ -24,12 +24,12 @@ from edl.planner.passes.whole_restarts import restart_gang, why_kept
 from edl.planner.plan import (
     Admission,
     Drain,
-    Held,
     Plan,
     ProvisioningRequest,
     RequestClass,
     Resize,
     Suspension,
+    WaitingJob,
 )
 from edl.planner.reclaiming.removal_choice import drains_of_removals
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -63,7 +63,7 @@ def build_plan(decision: Decision) -> Plan:
             sorted(_resizes(snapshot, allocations), key=lambda resize: resize.after > resize.before)
         ),
         suspensions=tuple(Suspension(key, reason) for key, reason in results.suspended.items()),
-        held=results.held_jobs(_not_growing(decision, allocations)),
+        waiting=results.waiting_jobs(_not_growing(decision, allocations)),
         node_assignments=node_assignments(snapshot, allocations),
         unneeded=results.unneeded,
         requests=tuple(_requests(snapshot.limits, results)),
@@ -143,31 +143,34 @@ def _resizes(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> Itera
             yield Resize(job.key, allocation.role.name, before, after, reason, restart, nodes)
 
 
-def _not_growing(decision: Decision, allocations: Iterable[RoleAllocation]) -> dict[JobKey, Held]:
-    """Why started roles keep their sizes: the first of each job, unless a pass has held the job."""
+def _not_growing(
+    decision: Decision, allocations: Iterable[RoleAllocation]
+) -> dict[JobKey, WaitingJob]:
+    """Why started roles keep their sizes: the first of each job, unless it waits already."""
     growth = GrowthReasons(decision.snapshot, decision.ceiling)
-    waiting, held = decision.results.held, dict[JobKey, Held]()
+    waiting, kept_sizes = decision.results.wait_reasons, dict[JobKey, WaitingJob]()
     for allocation in allocations:
         key = allocation.job.key
-        if allocation.reason or allocation.starts or key in held or key in waiting:
+        if allocation.reason or allocation.starts or key in kept_sizes or key in waiting:
             continue
         if entry := _why_not_growing(growth, allocation):
-            held[key] = entry
-    return held
+            kept_sizes[key] = entry
+    return kept_sizes
 
 
-def _why_not_growing(growth: GrowthReasons, allocation: RoleAllocation) -> Held | None:
+def _why_not_growing(growth: GrowthReasons, allocation: RoleAllocation) -> WaitingJob | None:
     """Why a started role does not grow; None if its max is why."""
     key, snapshot = allocation.job.key, growth.snapshot
     if why := phases.unready(allocation.job) or phases.why_kept(allocation.job):
-        return Held(key, why)
+        return WaitingJob(key, why)
     if allocation.planned_size < allocation.max_replicas:
         reason = allocation.hold.reason or growth.why_no_more(allocation)
         moving = reason.code is Code.REBALANCING
-        return Held(key, reason, until=snapshot.moves.until if moving else allocation.hold.until)
+        until = snapshot.moves.until if moving else allocation.hold.until
+        return WaitingJob(key, reason, until=until)
     if (restart := allocation.restart) and restart.keeps_above_limits(allocation):
         gang = restart_gang(snapshot, restart.roles)
-        return Held(key, why_kept(restart, gang, snapshot.capacity.future_idle))
+        return WaitingJob(key, why_kept(restart, gang, snapshot.capacity.future_idle))
     return None
 
 

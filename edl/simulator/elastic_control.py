@@ -68,7 +68,7 @@ class ElasticControl:
             self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
         self.watcher.decided(self.env.now, state, plan)
         self._say_why(plan)
-        outcome = steps(replace(plan, held=()), replace(state, jobs=self._concerned(plan)))
+        outcome = steps(replace(plan, waiting=()), replace(state, jobs=self._concerned(plan)))
         for broken in outcome.errors:
             raise broken.error
         for step in outcome.steps:
@@ -106,8 +106,8 @@ class ElasticControl:
         )
 
     def _say_why(self, plan: Plan) -> None:
-        for held in plan.held:
-            self.job_controller.sim_jobs[held.job].track.reason = messages.message(held.reason)
+        for entry in plan.waiting:
+            self.job_controller.sim_jobs[entry.job].track.reason = messages.message(entry.reason)
 
     # -- writes ------------------------------------------------------------------------------
 

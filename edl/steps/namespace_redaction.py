@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from edl.messages.foreign_names import NameRedaction
 from edl.model import ClusterState
-from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension, WaitingJob
 
-_Entry = TypeVar("_Entry", Admission, Drain, Held, Resize, Suspension)
+_Entry = TypeVar("_Entry", Admission, Drain, WaitingJob, Resize, Suspension)
 
 
 def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
@@ -35,5 +35,5 @@ def without_foreign_names(plan: Plan, state: ClusterState) -> Plan:
         resizes=redacted(plan.resizes),
         suspensions=redacted(plan.suspensions),
         drains=redacted(plan.drains),
-        held=redacted(plan.held),
+        waiting=redacted(plan.waiting),
     )

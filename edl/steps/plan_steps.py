@@ -13,7 +13,7 @@ from edl import messages
 from edl.annotations.role_record import recorded
 from edl.job_state import phases
 from edl.model import ClusterState, ConflictingJob, JobKey, Reason, Role, TrainingJob
-from edl.planner.plan import Admission, Drain, Held, NodeAssignment, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, NodeAssignment, Plan, Resize, Suspension, WaitingJob
 from edl.steps.pod_placement import placement_steps
 from edl.steps.pod_removal import with_drained_pods
 from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations
@@ -98,7 +98,7 @@ def _add_upkeep(
     moved = {entry.job for entry in plan.suspensions} | {entry.job for entry in plan.admissions}
     unprotected = _unprotected(plan)
     planned = resizes.keys() | {entry.job for entry in plan.drains} | unprotected.keys()
-    held = {entry.job: entry.reason for entry in plan.held}
+    reasons = {entry.job: entry.reason for entry in plan.waiting}
     for observed in state.jobs:
         key = observed.key
         if key in moved:
@@ -106,7 +106,7 @@ def _add_upkeep(
         if _is_left_alone(observed):
             collector.add(key, withdraw_marks, observed, now)
             continue
-        job = scale_deadline.with_hold_cause(observed, held.get(key), now)
+        job = scale_deadline.with_hold_cause(observed, reasons.get(key), now)
         if key in planned:
             changed, without = with_drained_pods(job, drains), unprotected.get(key, ())
             collector.add(key, upkeep, changed, resizes.get(key, ()), now)
@@ -205,30 +205,30 @@ def _add_waiting_reasons(collector: StepCollector, plan: Plan, state: ClusterSta
     """
     waiting = {job.key: job for job in state.jobs if _is_suspended(job) and not job.refused}
     due = [
-        held
-        for held in sorted(plan.held, key=lambda held: not held.never)
-        if held.job in waiting
-        and held.job not in plan.unprovisioned
-        and not _has_reason(waiting[held.job].roles[0], held.reason)
-        and not collector.backs_off(held.job)
+        entry
+        for entry in sorted(plan.waiting, key=lambda entry: not entry.never)
+        if entry.job in waiting
+        and entry.job not in plan.unprovisioned
+        and not _has_reason(waiting[entry.job].roles[0], entry.reason)
+        and not collector.backs_off(entry.job)
     ]
-    for held in _in_turn(due)[:MOST_EXPLAINED]:
-        collector.add(held.job, _waiting_reason, waiting[held.job], held, state.observed_at)
+    for entry in _in_turn(due)[:MOST_EXPLAINED]:
+        collector.add(entry.job, _waiting_reason, waiting[entry.job], entry, state.observed_at)
 
 
-def _in_turn(jobs: Iterable[Held]) -> list[Held]:
+def _in_turn(jobs: Iterable[WaitingJob]) -> list[WaitingJob]:
     """The first job of each namespace, then the second: those whose writes hang delay no others."""
-    numbers, numbered = Counter[str](), list[tuple[int, Held]]()
-    for held in jobs:
-        numbers[held.job.namespace] += 1
-        numbered.append((numbers[held.job.namespace], held))
-    return [held for _, held in sorted(numbered, key=itemgetter(0))]
+    numbers, numbered = Counter[str](), list[tuple[int, WaitingJob]]()
+    for entry in jobs:
+        numbers[entry.job.namespace] += 1
+        numbered.append((numbers[entry.job.namespace], entry))
+    return [entry for _, entry in sorted(numbered, key=itemgetter(0))]
 
 
-def _waiting_reason(job: TrainingJob, held: Held, now: datetime) -> DueSteps:
-    role, text = job.roles[0], messages.lasting(held.reason)
-    event = job_event(job.key, role, Action.WAITING, held.reason, text)
-    annotations = reason_annotations(held.reason, text)
+def _waiting_reason(job: TrainingJob, entry: WaitingJob, now: datetime) -> DueSteps:
+    role, text = job.roles[0], messages.lasting(entry.reason)
+    event = job_event(job.key, role, Action.WAITING, entry.reason, text)
+    annotations = reason_annotations(entry.reason, text)
     if job.just_resumed:
         annotations |= recorded(resumed_at=now)
     return DueSteps((Step(job.key, (job_patch(job.key, role, {}, annotations),), (event,)),))

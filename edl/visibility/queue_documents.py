@@ -13,7 +13,7 @@ from edl.messages.foreign_names import NameRedaction
 from edl.model import ClusterState, JobKey
 from edl.model.causes.blockers import Blocker
 from edl.planner.explain.blocker_search import BlockerSearch
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.visibility.namespace_queue import (
     MOST_BYTES,
     MOST_JOBS,
@@ -45,7 +45,7 @@ def documents(
     state: ClusterState, plan: Plan, insights: Mapping[JobKey, Insight]
 ) -> dict[str, NamespaceQueue]:
     """The queue of each namespace in which a training job waits."""
-    queued: dict[str, list[Held]] = defaultdict(list)
+    queued: dict[str, list[WaitingJob]] = defaultdict(list)
     ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
     teams: Counter[str] = Counter()
     for entry in waiting(state, plan):
@@ -56,15 +56,15 @@ def documents(
     priorities = {job.key: job.priority for job in state.jobs}
     shares = weighted_shares(state) if queued else {}
     queues = {}
-    for namespace, held in queued.items():
+    for namespace, entries in queued.items():
         reader = NameRedaction(namespace, state.team_of)
         jobs = (
             _job(entry, priorities.get(entry.job), ahead[entry.job], insights, reader)
-            for entry in held[:MOST_JOBS]
+            for entry in entries[:MOST_JOBS]
         )
         items, team = tuple(_bounded(jobs)), state.team_of(namespace)
         share = round(shares[team], _SHARE_DIGITS) if team in shares else None
-        queues[namespace] = NamespaceQueue(state.observed_at, len(held), items, team, share)
+        queues[namespace] = NamespaceQueue(state.observed_at, len(entries), items, team, share)
     return queues
 
 
@@ -88,18 +88,18 @@ def _bounded(jobs: Iterator[PublishedJob]) -> Iterator[PublishedJob]:
 
 
 def _job(
-    held: Held,
+    entry: WaitingJob,
     priority: int | None,
     ahead: tuple[TeamCount, ...],
     insights: Mapping[JobKey, Insight],
     reader: NameRedaction,
 ) -> PublishedJob:
-    reason, insight = reader.allowed(held.reason), insights.get(held.job, Insight())
+    reason, insight = reader.allowed(entry.reason), insights.get(entry.job, Insight())
     return PublishedJob(
-        name=held.job.name,
+        name=entry.job.name,
         reason=reason.code.value,
         message=_text(message(reason)),
-        position=held.position or None,
+        position=entry.position or None,
         ahead=ahead,
         estimate=_estimate(insight.estimate),
         start=published_blockers(insight.start, reader.allowed) if insight.start else None,

@@ -27,7 +27,7 @@ from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.client.cluster_view import read_survey
 from kubectl_edl.client.prefetched_lists import jobs_of
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
-from kubectl_edl.queue.view import WaitingJob
+from kubectl_edl.queue.view import QueuedJob
 from kubectl_edl.queue.waiting_jobs import in_plan, own_queue
 
 _HINT: Final = "hint: {} need the whole cluster, so this is the namespace alone: {}"
@@ -45,7 +45,7 @@ class DashboardSnapshot(msgspec.Struct, frozen=True):
 
     at: datetime
     jobs: tuple[TrainingJob, ...]
-    waiting: tuple[WaitingJob, ...] = ()
+    waiting: tuple[QueuedJob, ...] = ()
     state: ClusterState | None = None
     teams: tuple[TeamFigures, ...] = ()
     """Teams of the whole cluster."""

@@ -26,7 +26,7 @@ from kubectl_edl.job_views.size_timeline import steps
 from kubectl_edl.job_views.start_estimates import when
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.cell_quantities import decimal
-from kubectl_edl.queue.view import WaitingJob
+from kubectl_edl.queue.view import QueuedJob
 from kubectl_edl.top.cluster_costs import (
     ClusterCosts,
     NodeShares,
@@ -247,7 +247,7 @@ def _shares(title: str, shares: NodeShares) -> Json:
     }
 
 
-def _waiting(entry: WaitingJob, now: datetime) -> Json:
+def _waiting(entry: QueuedJob, now: datetime) -> Json:
     first, unnamed = first_ahead(entry.ahead, entry.position)
     ahead = list(map(str, first))
     if entry.counted:

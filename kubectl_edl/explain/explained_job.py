@@ -15,7 +15,7 @@ from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.explain.explanation import Explanation, RoleExplanation
 from edl.planner.explain.room_trials import RoomTrials
-from edl.planner.plan import Held
+from edl.planner.plan import WaitingJob
 from edl.quantities import Resources
 from edl.visibility.borrowed_capacity import JobCapacity
 from edl.visibility.namespace_queue import PublishedJob
@@ -57,18 +57,18 @@ class DecidedFacts:
         return self.explanation.trials if self.explanation else RoomTrials()
 
     @property
-    def held(self) -> Held | None:
+    def waiting(self) -> WaitingJob | None:
         """Why the plan does not start or scale up the job now."""
-        return self.explanation.held if self.explanation else None
+        return self.explanation.waiting if self.explanation else None
 
     @property
     def position(self) -> int | None:
-        return (self.held.position or None) if self.held else None
+        return (self.waiting.position or None) if self.waiting else None
 
     @property
     def ahead(self) -> str:
         """`a, b and 1 more`."""
-        first, unnamed = first_ahead(self.held.ahead if self.held else (), self.position)
+        first, unnamed = first_ahead(self.waiting.ahead if self.waiting else (), self.position)
         return ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
 
     def start(self, argument: str) -> BlockersDocument | None:
@@ -130,7 +130,7 @@ class ExplainedJob:
     @property
     def waits_for(self) -> Reason | None:
         """The plan's reason why the job waits, or does not grow."""
-        return self.decided.held.reason if self.decided.held else None
+        return self.decided.waiting.reason if self.decided.waiting else None
 
     @property
     def why(self) -> Why:

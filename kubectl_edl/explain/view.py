@@ -173,8 +173,8 @@ def _cooldown(explained: ExplainedJob) -> resize_limits.Pace | None:
 
 def _until(explained: ExplainedJob) -> datetime | None:
     """The end of the job's own cooldown or back-off, from the plan."""
-    held = explained.decided.held
-    return held.until if held and held.reason.code in TIMED_CODES else None
+    waiting = explained.decided.waiting
+    return waiting.until if waiting and waiting.reason.code in TIMED_CODES else None
 
 
 def _pacing(explained: ExplainedJob) -> str:
@@ -227,7 +227,7 @@ def _past(now: datetime) -> tuple[Column[PastOperation], ...]:
 
 
 def _document(explained: ExplainedJob) -> TrainingJobExplanationDocument:
-    job, held, published = explained.view.job, explained.decided.held, explained.published
+    job, waiting, published = explained.view.job, explained.decided.waiting, explained.published
     return {
         "metadata": {"name": job.key.name, "namespace": job.key.namespace},
         "phase": explained.view.phase.value,
@@ -239,7 +239,7 @@ def _document(explained: ExplainedJob) -> TrainingJobExplanationDocument:
         "team": explained.team or None,
         "teamCapacity": capacity_document(explained.decided.capacity),
         "position": explained.position,
-        "blockedBy": [str(key) for key in held.ahead] if held else [],
+        "blockedBy": [str(key) for key in waiting.ahead] if waiting else [],
         "blockedByTeam": counts_document(published.entry.ahead) if published.entry else [],
         "observedTime": time_text(published.as_of),
         "estimate": when_document(explained.estimate) if explained.estimate else None,

@@ -6,7 +6,7 @@ from edl import reasons
 from edl.errors import Forbidden
 from edl.job_state.phases import ending, waits_to_start
 from edl.model import Code, TrainingJob
-from edl.planner.plan import Held
+from edl.planner.plan import WaitingJob
 from kubectl_edl.cli.context import CliContext, ClusterConnection, Scope
 from kubectl_edl.cli.options import OutputOptions, all_namespaces_options, print_options
 from kubectl_edl.cli.watch_report import show
@@ -89,7 +89,7 @@ def _report(
     from kubectl_edl.plan.plan_changes import moves, short, victims
     from kubectl_edl.plan.view import Planned, plan_report
 
-    now = cli.now()
+    now, namespace = cli.now(), connection.namespace
     by = deciding(connection, now, asked)
     try:
         state, hints = survey_cluster(connection.cluster, now, by.settings)
@@ -99,20 +99,18 @@ def _report(
         return _last_reasons(cli, connection, by, error)
     plan = decide(state, by.settings.policy_to_apply(), by.settings.limits)
     every = moves(state, plan)
-    shown = tuple(move for move in every if connection.namespace in ("", move.job.namespace))
+    shown = tuple(move for move in every if namespace in ("", move.job.namespace))
     planned = Planned(
         at=now,
-        namespace=connection.namespace,
+        namespace=namespace,
         deciding=by,
         moves=shown,
-        held=tuple(held for held in plan.held if connection.namespace in ("", held.job.namespace)),
+        waiting=tuple(entry for entry in plan.waiting if namespace in ("", entry.job.namespace)),
         elsewhere=len(every) - len(shown),
         recheck_after=plan.recheck_after,
         short=short(state),
         victims=victims(every),
-        staying=tuple(
-            group for group in plan.staying if connection.namespace in ("", group.job.namespace)
-        ),
+        staying=tuple(group for group in plan.staying if namespace in ("", group.job.namespace)),
     )
     return plan_report(planned, diff=diff).with_hints((*by.hints, *hints))
 
@@ -128,17 +126,17 @@ def _last_reasons(
     survey = read_survey(connection, now)
     queued, published, hints = own_queue(connection, survey, now)
     running = ((job, why(job)) for job in survey.jobs if not (ending(job) or waits_to_start(job)))
-    held = (
-        *(_held(entry.job, entry.why, entry.position) for entry in queued),
-        *(_held(job, why) for job, why in running if why.reason and why.reason not in _OUTCOMES),
+    waiting = (
+        *(_waits(entry.job, entry.why, entry.position) for entry in queued),
+        *(_waits(job, why) for job, why in running if why.reason and why.reason not in _OUTCOMES),
     )
     hint = f"hint: a plan needs the whole cluster; these are the reasons of the last one: {error}"
-    planned = Planned(now, connection.namespace, by, (), held, complete=False)
+    planned = Planned(now, connection.namespace, by, (), waiting, complete=False)
     source = [published.hint] if published else []
     return plan_report(planned, diff=False).with_hints((*hints, hint, *source))
 
 
-def _held(job: TrainingJob, last: Why, position: int | None = None) -> Held:
+def _waits(job: TrainingJob, last: Why, position: int | None = None) -> WaitingJob:
     """The last reason of a job, as a plan would contain it."""
     code = last.reason or Code.UNKNOWN
-    return Held(job.key, reasons.quoted(code, last.message), position or 0)
+    return WaitingJob(job.key, reasons.quoted(code, last.message), position or 0)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from edl.domain_counts import DomainCounts
 from edl.messages import message
 from edl.model import JobKey
-from edl.planner.plan import Held, StayingPods
+from edl.planner.plan import StayingPods, WaitingJob
 from kubectl_edl.client.reconciler_settings import EffectiveSettings
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.node_blockers import staying_text
@@ -41,7 +41,7 @@ class Planned:
     namespace: str
     deciding: EffectiveSettings
     moves: tuple[PlannedChange, ...]
-    held: tuple[Held, ...]
+    waiting: tuple[WaitingJob, ...]
     complete: bool = True
     """False without rights to read the cluster: then there is no plan, only reasons on jobs."""
     elsewhere: int = 0
@@ -56,13 +56,13 @@ class Planned:
 
 def plan_report(planned: Planned, *, diff: bool) -> Report:
     """Changes, blocked jobs, and the settings; `diff`: sizes before and after, per role."""
-    held = () if diff else planned.held
+    waiting = () if diff else planned.waiting
     return Report(
         sections=(
             _diff(planned) if diff else _changes(planned),
             _nothing(planned),
             _domains(planned),
-            Table.of(_held_columns(planned), held),
+            Table.of(_waiting_columns(planned), waiting),
             Table.of(_staying_columns(planned), planned.staying),
             _footer(planned),
         ),
@@ -111,13 +111,13 @@ def _domains(planned: Planned) -> Table:
     return Table.of(columns, [(move, counts) for move in planned.moves for counts in move.domains])
 
 
-def _held_columns(planned: Planned) -> tuple[Column[Held], ...]:
+def _waiting_columns(planned: Planned) -> tuple[Column[WaitingJob], ...]:
     return (
-        Column("POSITION", lambda held: str(held.position or "")),
-        *in_namespaces(planned.namespace, lambda held: held.job.namespace),
-        Column("NAME", lambda held: held.job.name),
+        Column("POSITION", lambda entry: str(entry.position or "")),
+        *in_namespaces(planned.namespace, lambda entry: entry.job.namespace),
+        Column("NAME", lambda entry: entry.job.name),
         Column(
-            "WHY IT WAITS OR IS NOT SCALED UP", lambda held: _message(planned, held), shrinks=True
+            "WHY IT WAITS OR IS NOT SCALED UP", lambda entry: _message(planned, entry), shrinks=True
         ),
     )
 
@@ -130,9 +130,9 @@ def _staying_columns(planned: Planned) -> tuple[Column[StayingPods], ...]:
     )
 
 
-def _message(planned: Planned, held: Held) -> str:
+def _message(planned: Planned, entry: WaitingJob) -> str:
     return ": ".join(
-        filter(None, (planned.short.get(held.job, ""), message(held.reason, held.until)))
+        filter(None, (planned.short.get(entry.job, ""), message(entry.reason, entry.until)))
     )
 
 
@@ -141,7 +141,7 @@ def _nothing(planned: Planned) -> str:
         return "" if planned.moves else "Nothing to do now.\n"
     unknown = "Changes are unknown: you may not read the whole cluster.\n"
     none = nothing_in(planned.namespace, "training jobs wait")
-    return unknown if planned.held else f"{unknown}{none}\n"
+    return unknown if planned.waiting else f"{unknown}{none}\n"
 
 
 def _footer(planned: Planned) -> str:
@@ -164,7 +164,9 @@ def _document(planned: Planned) -> PlanDocument:
         "complete": planned.complete,
         "settings": planned.deciding.document,
         "changes": [_change(move) for move in planned.moves],
-        "waiting": [_waiting(held, planned.victims.get(held.job, ())) for held in planned.held],
+        "waiting": [
+            _waiting(entry, planned.victims.get(entry.job, ())) for entry in planned.waiting
+        ],
         "staying": [_staying(group) for group in planned.staying],
         "changesInOtherNamespaces": planned.elsewhere,
         "requeueAfterSeconds": None if again is None else round(again.total_seconds()),
@@ -200,14 +202,14 @@ def _staying(group: StayingPods) -> StayingPodsDocument:
     }
 
 
-def _waiting(held: Held, victims: Sequence[JobKey]) -> PlannedWaitDocument:
+def _waiting(entry: WaitingJob, victims: Sequence[JobKey]) -> PlannedWaitDocument:
     return {
-        "namespace": held.job.namespace,
-        "name": held.job.name,
-        "position": held.position or None,
-        "blockedBy": [str(key) for key in held.ahead],
+        "namespace": entry.job.namespace,
+        "name": entry.job.name,
+        "position": entry.position or None,
+        "blockedBy": [str(key) for key in entry.ahead],
         "preempts": [str(key) for key in victims],
-        "reason": held.reason.code.value,
-        "message": message(held.reason),
-        "notBefore": time_text(held.until),
+        "reason": entry.reason.code.value,
+        "message": message(entry.reason),
+        "notBefore": time_text(entry.until),
     }

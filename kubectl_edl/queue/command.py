@@ -23,7 +23,7 @@ from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.job_reasons import conflict_hints
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.report import Report
-from kubectl_edl.queue.view import WaitingJob, queue_report
+from kubectl_edl.queue.view import QueuedJob, queue_report
 
 _HELP: Final = """Show queued training jobs: what they wait for, which jobs are ahead, and why.
 
@@ -90,8 +90,8 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
 
 
 def _chosen(
-    queue: Sequence[WaitingJob], connection: ClusterConnection, selector: str
-) -> Sequence[WaitingJob]:
+    queue: Sequence[QueuedJob], connection: ClusterConnection, selector: str
+) -> Sequence[QueuedJob]:
     """Those of the namespace that the selector matches."""
     entries = [entry for entry in queue if connection.namespace in ("", entry.job.key.namespace)]
     keys = {job.key for job in selected([entry.job for entry in entries], connection, selector)}
@@ -99,13 +99,13 @@ def _chosen(
 
 
 def _with_causes(
-    connection: ClusterConnection, queue: Sequence[WaitingJob], now: datetime
-) -> tuple[list[WaitingJob], Hints]:
+    connection: ClusterConnection, queue: Sequence[QueuedJob], now: datetime
+) -> tuple[list[QueuedJob], Hints]:
     """The queue; the reason of a job that backs off names what refused its pods."""
     backing_off = [view(entry.job) for entry in queue if entry.why.reason is Code.BACK_OFF]
     failures, hints = creation_failures(connection.cluster, backing_off, now)
 
-    def with_cause(item: WaitingJob) -> WaitingJob:
+    def with_cause(item: QueuedJob) -> QueuedJob:
         causes = [refusal(failure.what) for failure in failures.get(item.job.key, ())[:1]]
         return replace(item, why=item.why._replace(message=": ".join((item.why.message, *causes))))
 
@@ -114,7 +114,7 @@ def _with_causes(
 
 def _whole_queue(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings
-) -> tuple[Sequence[WaitingJob], Hints]:
+) -> tuple[Sequence[QueuedJob], Hints]:
     from edl.planner.decide import decide
     from kubectl_edl.queue.waiting_jobs import in_plan
 
@@ -137,7 +137,7 @@ def _whole_queue(
 
 def _own_queue(
     connection: ClusterConnection, survey: Survey, now: datetime, error: Forbidden
-) -> tuple[Sequence[WaitingJob], Hints]:
+) -> tuple[Sequence[QueuedJob], Hints]:
     from kubectl_edl.queue.waiting_jobs import own_queue
 
     jobs, published, hints = own_queue(connection, survey, now)

@@ -23,7 +23,7 @@ from kubectl_edl.output.table import Column, Table, in_namespaces, nothing_in
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingJob:
+class QueuedJob:
     """A queued training job. `position` counts from 1, and 0 starts now; None: it has none.
 
     `positions_known` is False if positions are unknown without rights to read the cluster.
@@ -36,7 +36,7 @@ class WaitingJob:
     estimate: Estimate | None = None
     """The estimated start; None without rights to read the cluster."""
     positions_known: bool = True
-    held: Reason | None = None
+    plan_reason: Reason | None = None
     """Why the plan does not start it; None without a plan, or if the plan starts it."""
     counted: tuple[TeamCount, ...] = ()
     """The number of jobs ahead by team, for users who may not see their names."""
@@ -62,7 +62,7 @@ class WaitingJob:
         )
 
 
-def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> Report:
+def queue_report(queue: Sequence[QueuedJob], now: datetime, namespace: str) -> Report:
     """One row per waiting training job; an empty `namespace` shows all, with a column NAMESPACE."""
     return Report(
         sections=(Table.of(_columns(now, namespace), queue),),
@@ -73,7 +73,7 @@ def queue_report(queue: Sequence[WaitingJob], now: datetime, namespace: str) -> 
     )
 
 
-def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
+def _columns(now: datetime, namespace: str) -> tuple[Column[QueuedJob], ...]:
     return (
         Column("POSITION", _position),
         *in_namespaces(namespace, lambda row: row.job.key.namespace),
@@ -91,27 +91,27 @@ def _columns(now: datetime, namespace: str) -> tuple[Column[WaitingJob], ...]:
     )
 
 
-def _start_sizes(waiting: WaitingJob) -> str:
+def _start_sizes(waiting: QueuedJob) -> str:
     return ",".join(f"{role}={size}" for role, size in waiting.start_sizes)
 
 
-def _share(waiting: WaitingJob) -> str:
+def _share(waiting: QueuedJob) -> str:
     return "" if waiting.share is None else fine_percent(waiting.share)
 
 
-def _team(waiting: WaitingJob) -> str:
+def _team(waiting: QueuedJob) -> str:
     """`vision#2`: the second job of team vision."""
     place = waiting.position_in_team
     return f"{waiting.team}#{place}" if waiting.team and place else waiting.team
 
 
-def _position(waiting: WaitingJob) -> str:
+def _position(waiting: QueuedJob) -> str:
     if not waiting.positions_known:
         return UNKNOWN
     return "" if waiting.position is None else str(waiting.position)
 
 
-def _ahead(waiting: WaitingJob, namespace: str) -> str:
+def _ahead(waiting: QueuedJob, namespace: str) -> str:
     """Jobs ahead: the first by name, and the number of others. A plan names only a few.
 
     By team if names are not available: `vision+2,deals+1,+4`.
@@ -125,7 +125,7 @@ def _ahead(waiting: WaitingJob, namespace: str) -> str:
     return ",".join([*names, *([f"+{unnamed}"] if unnamed else [])])
 
 
-def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
+def _document(waiting: QueuedJob) -> QueuedTrainingJobDocument:
     job = waiting.job
     return {
         "metadata": {
@@ -145,6 +145,6 @@ def _document(waiting: WaitingJob) -> QueuedTrainingJobDocument:
         "blockedByTeam": counts_document(waiting.counted),
         "observedTime": time_text(waiting.as_of),
         **waiting.why.document,
-        "topology": topology_view.waiting_document(job.topology, waiting.held),
+        "topology": topology_view.waiting_document(job.topology, waiting.plan_reason),
         "estimatedStart": when_document(waiting.estimate) if waiting.estimate else None,
     }

@@ -25,13 +25,13 @@ from kubectl_edl.job_views.published_queue import (
     read_published,
     why_of_published,
 )
-from kubectl_edl.queue.view import WaitingJob
+from kubectl_edl.queue.view import QueuedJob
 
 _STARTS_NOW: Final = "starts now"
 _WOULD_START: Final = "would start"
 
 
-def in_plan(state: ClusterState, plan: Plan, stalled: str) -> tuple[WaitingJob, ...]:
+def in_plan(state: ClusterState, plan: Plan, stalled: str) -> tuple[QueuedJob, ...]:
     """The whole queue: jobs that this plan starts, then the others by position.
 
     Jobs that cannot be planned or never start come last, without a position. `stalled` is the
@@ -40,22 +40,22 @@ def in_plan(state: ClusterState, plan: Plan, stalled: str) -> tuple[WaitingJob, 
     starts, first = (_WOULD_START, None) if stalled else (_STARTS_NOW, 0)
     jobs = {job.key: job for job in state.jobs}
     starting = tuple(
-        WaitingJob(jobs[start.job], first, (), _starts(start, starts)) for start in plan.admissions
+        QueuedJob(jobs[start.job], first, (), _starts(start, starts)) for start in plan.admissions
     )
-    held = (
-        WaitingJob(
+    waiting = (
+        QueuedJob(
             jobs[entry.job],
             entry.position or None,
             entry.ahead,
             Why(entry.reason.code, message(entry.reason)),
-            held=entry.reason,
+            plan_reason=entry.reason,
         )
         for entry in waiting_in(state, plan)
     )
-    return tuple(_in_teams(state, (*starting, *held)))
+    return tuple(_in_teams(state, (*starting, *waiting)))
 
 
-def _in_teams(state: ClusterState, queue: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
+def _in_teams(state: ClusterState, queue: Iterable[QueuedJob]) -> Iterator[QueuedJob]:
     """Add each job's team, and its position among the team's jobs that have one."""
     places: Counter[str] = Counter()
     shares = weighted_shares(state)
@@ -73,7 +73,7 @@ def _starts(admission: Admission, starts: str) -> Why:
 
 def own_queue(
     connection: ClusterConnection, survey: Survey, now: datetime
-) -> tuple[tuple[WaitingJob, ...], PublishedView | None, tuple[str, ...]]:
+) -> tuple[tuple[QueuedJob, ...], PublishedView | None, tuple[str, ...]]:
     """The queued jobs of `survey` as the reconciler published them, or else by arrival; and hints.
 
     The published queue is None if there is none that may be read.
@@ -86,7 +86,7 @@ def own_queue(
 
 def by_arrival(
     jobs: Iterable[TrainingJob], published: PublishedView | None = None
-) -> tuple[WaitingJob, ...]:
+) -> tuple[QueuedJob, ...]:
     """Queued training jobs of one namespace: those published in that order, the others behind."""
     names = [item.name for item in published.queue.items] if published else []
     places = {name: place for place, name in enumerate(names)}
@@ -95,11 +95,11 @@ def by_arrival(
     return tuple(_unplanned(job, published) for job in queued)
 
 
-def _unplanned(job: TrainingJob, published: PublishedView | None) -> WaitingJob:
+def _unplanned(job: TrainingJob, published: PublishedView | None) -> QueuedJob:
     entry = published.job(job.key) if published else None
     if entry is None or published is None:
-        return WaitingJob(job, None, (), why(job), positions_known=False)
-    return WaitingJob(
+        return QueuedJob(job, None, (), why(job), positions_known=False)
+    return QueuedJob(
         job,
         entry.position,
         (),

@@ -66,10 +66,10 @@ ROWS: Final = (
                 _quantiles("edl_queue_wait_seconds", _HOUR),
             ),
             Panel(
-                "Reasons of held jobs",
+                "Reasons of waiting jobs",
                 "Queued jobs and jobs that cannot scale up; see `kubectl edl explain JOB`.",
                 "short",
-                _leaders("edl_held_jobs", "reason"),
+                _leaders("edl_waiting_jobs", "reason"),
                 width=12,
                 stacked=True,
             ),

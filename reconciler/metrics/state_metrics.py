@@ -50,24 +50,24 @@ class LastDecisionCollector(Collector):
         if (decided := self.decided) is not None:
             yield from _jobs(decided)
             yield from _cluster(decided.state)
-            queued = (held.job for held in decided.plan.held if held.position or held.never)
+            queued = (entry.job for entry in decided.plan.waiting if entry.position or entry.never)
             yield from team_gauges(decided.state, queued, RESOURCES)
 
 
 def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     state, plan = decided.state, decided.plan
     by_key = {job.key: job for job in state.jobs}
-    queued = [held for held in plan.held if held.position or held.never]
-    since = [by_key[held.job].queued_at for held in queued if held.job in by_key]
+    queued = [entry for entry in plan.waiting if entry.position or entry.never]
+    since = [by_key[entry.job].queued_at for entry in queued if entry.job in by_key]
     oldest = max((state.observed_at - moment).total_seconds() for moment in since) if since else 0.0
     yield _gauge("edl_jobs", "Training jobs.", len(state.jobs))
     yield _gauge("edl_queued_jobs", "Queued training jobs.", len(queued))
     yield _gauge("edl_queue_oldest_seconds", "How long the oldest queued job has waited.", oldest)
     phases = Counter(phase(job) for job in state.jobs)
     yield _by("edl_jobs_by_phase", "Training jobs by phase.", "phase", _counted(phases, Phase))
-    held_by = Counter(held.reason.code for held in plan.held)
+    by_reason = Counter(entry.reason.code for entry in plan.waiting)
     text = "Training jobs that are queued or cannot scale up, by reason."
-    yield _by("edl_held_jobs", text, "reason", _counted(held_by, Code))
+    yield _by("edl_waiting_jobs", text, "reason", _counted(by_reason, Code))
     asking = [job.provisioning for job in state.jobs if job.provisioning.has_requests]
     bound = sum(len(asked.bound) for asked in asking)
     pods = {"bound": float(bound), "pending": float(sum(len(one.pods) for one in asking) - bound)}

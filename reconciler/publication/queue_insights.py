@@ -12,7 +12,7 @@ from edl.forecast.forecast import forecast
 from edl.model import JobKey
 from edl.planner.explain.blocker_search import find_start_blockers
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.plan import Held
+from edl.planner.plan import WaitingJob
 from edl.planner.published_settings import Settings
 from edl.visibility.queue_documents import Insight
 from reconciler.metrics.state_metrics import LastDecision
@@ -39,7 +39,9 @@ class QueueInsights:
         self._starts: dict[JobKey, tuple[Reason, BlockerSearch]] = {}
         """In the order in which they were computed."""
 
-    def refreshed(self, decided: LastDecision, waiting: Sequence[Held]) -> Mapping[JobKey, Insight]:
+    def refreshed(
+        self, decided: LastDecision, waiting: Sequence[WaitingJob]
+    ) -> Mapping[JobKey, Insight]:
         """The insights of the jobs in `waiting`, which has the most important first."""
         self._forget(waiting)
         begun = self._monotonic()
@@ -48,19 +50,19 @@ class QueueInsights:
             self._explain(decided, waiting, begun + 2 * LONGEST)
             ended = self._monotonic()
             self._rested = ended + (ended - begun) / PART
-        return {held.job: self._known(held.job) for held in waiting}
+        return {entry.job: self._known(entry.job) for entry in waiting}
 
     def _known(self, key: JobKey) -> Insight:
         start = self._starts.get(key)
         return Insight(self._estimates.get(key), start[1] if start else None)
 
-    def _forget(self, waiting: Sequence[Held]) -> None:
+    def _forget(self, waiting: Sequence[WaitingJob]) -> None:
         """Drops insights of jobs that no longer wait, or that wait for another reason."""
-        reasons = {held.job: held.reason for held in waiting}
+        reasons = {entry.job: entry.reason for entry in waiting}
         self._estimates = {key: one for key, one in self._estimates.items() if key in reasons}
         self._starts = {key: one for key, one in self._starts.items() if reasons.get(key) == one[0]}
 
-    def _estimate(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
+    def _estimate(self, decided: LastDecision, waiting: Sequence[WaitingJob], until: float) -> None:
         late = False
 
         def enough() -> bool:
@@ -68,13 +70,13 @@ class QueueInsights:
             late = late or self._monotonic() > until
             return late
 
-        asked = [held.job for held in waiting]
+        asked = [entry.job for entry in waiting]
         starts = forecast(decided.state, self._settings, asked, enough, decided.plan).starts
         if late:  # what is unknown then may be so for lack of time
             starts = {key: one for key, one in starts.items() if one.certainty is not _UNKNOWN}
         self._estimates = dict(starts)
 
-    def _explain(self, decided: LastDecision, waiting: Sequence[Held], until: float) -> None:
+    def _explain(self, decided: LastDecision, waiting: Sequence[WaitingJob], until: float) -> None:
         """Explains jobs without an explanation first, then those with the oldest; at least one."""
         situation = DecisionInput(
             decided.state, self._settings.policy_to_apply(), self._settings.limits
@@ -82,7 +84,7 @@ class QueueInsights:
         if not waiting:
             return
         decision = situation.run_passes()
-        reasons = {held.job: held.reason for held in waiting}
+        reasons = {entry.job: entry.reason for entry in waiting}
         new = [key for key in reasons if key not in self._starts]
         for key in (*new, *tuple(self._starts)):
             self._starts.pop(key, None)

@@ -196,7 +196,7 @@ def test_every_question_of_the_dashboard_has_an_answer(
     assert open_questions == {}
     assert len(asked) >= 40
     until(lambda: prometheus.query("max(edl_queued_jobs)")[0] >= 1)
-    until(lambda: prometheus.query('max(edl_held_jobs{reason="NeverFits"})')[0] >= 1)
+    until(lambda: prometheus.query('max(edl_waiting_jobs{reason="NeverFits"})')[0] >= 1)
     assert prometheus.query("sum(edl_leading)") == [1]
 
 

@@ -42,7 +42,7 @@ from edl.planner.decision_limits import (
     Provisioner,
     ProvisionerSettings,
 )
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.planner.policies import POLICIES
 from edl.planner.published_settings import Settings
 from edl.writes import Action, JobEvent, Patch
@@ -434,8 +434,10 @@ class Queue:
 
     def wait(self, jobs: int) -> None:
         keys = [JobKey(self.namespace, f"job-{number}") for number in range(jobs)]
-        held = tuple(Held(key, reasons.UNOBSERVED, place) for place, key in enumerate(keys, 1))
-        self.decided = LastDecision(ClusterState(datetime.now(UTC), (), ()), Plan(held=held))
+        held = tuple(
+            WaitingJob(key, reasons.UNOBSERVED, place) for place, key in enumerate(keys, 1)
+        )
+        self.decided = LastDecision(ClusterState(datetime.now(UTC), (), ()), Plan(waiting=held))
 
 
 @pytest.mark.parametrize("grant", TEAMS, ids=str)

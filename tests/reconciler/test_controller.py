@@ -25,7 +25,7 @@ from edl.model import (
     WriteRefusal,
 )
 from edl.model.causes.reason_subjects import Usage
-from edl.planner.plan import Held, Plan, Resize
+from edl.planner.plan import Plan, Resize, WaitingJob
 from edl.steps.plan_steps import Steps
 from edl.steps.step_collector import StepError
 from edl.writes import DEPENDENTS, Action, Create, JobEvent, Patch, Step, Write
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 A, B = JobKey("web", "a"), JobKey("web", "b")
 PLAN = Plan(
     resizes=(Resize(A, "worker", 1, 3, because("room")),),
-    held=(Held(B, because("full"), 1),),
+    waiting=(WaitingJob(B, because("full"), 1),),
     growth_waits=((B, "worker"),),
 )
 

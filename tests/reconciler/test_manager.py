@@ -23,7 +23,7 @@ from edl.kube.writer.executor import THREADS
 from edl.model import ClusterState, JobKey, ObjectRef
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.planner.policies import POLICIES
 from edl.writes import Json
 from reconciler.controller import FOLLOWING, RESYNC
@@ -371,7 +371,7 @@ FOREIGN = {
 def test_a_job_is_told_no_name_of_another_namespaces_job(
     fake: FakeCluster, start: Callable[[Manager], Manager], said: str
 ) -> None:
-    plan = Plan(held=(Held(JobKey("web", "items"), FOREIGN[said]),))
+    plan = Plan(waiting=(WaitingJob(JobKey("web", "items"), FOREIGN[said]),))
     start(Manager(fake, lambda _: plan, CLOCKS))
     submit(fake, JOB)
     until(lambda: annotations(fake).get("edl.dev/message") == said)
@@ -386,7 +386,7 @@ def test_a_scale_up_that_times_out_names_no_job_of_another_namespace(
     late = {"edl.dev/replicas": "3", "edl.dev/scale-timeout": "1s"}
     late["edl.dev/scaling"] = "2026-01-01T12:00:00Z 1 3"
     fake.patch(JOB, {"spec": {"suspend": False}, "metadata": {"annotations": late}})
-    plan = Plan(held=(Held(JobKey("web", "items"), FOREIGN[said]),))
+    plan = Plan(waiting=(WaitingJob(JobKey("web", "items"), FOREIGN[said]),))
     start(Manager(fake, lambda _: plan, CLOCKS))
     until(lambda: said in annotations(fake).get("edl.dev/message", ""))
     until(lambda: "ScaleFailed" in events(fake))

@@ -7,7 +7,7 @@ from edl import contract
 from edl.model import ClusterState, Role, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.plan import Admission, Held, NodeAssignment, Plan, Resize, Suspension
+from edl.planner.plan import Admission, NodeAssignment, Plan, Resize, Suspension, WaitingJob
 from edl.planner.policies import POLICIES
 from edl.steps.plan_steps import steps
 from edl.steps.preconditioned_patches import job_patch
@@ -117,7 +117,7 @@ def test_a_job_whose_stop_is_in_flight_runs() -> None:
 
 def test_a_job_of_which_only_the_reason_is_in_flight_waits() -> None:
     queued = worker("a", 1, 3)
-    assert after(queued, Plan(held=(Held(queued.key, ROOM, 1),))) == queued
+    assert after(queued, Plan(waiting=(WaitingJob(queued.key, ROOM, 1),))) == queued
 
 
 def test_a_write_in_flight_says_nothing_about_a_job_that_has_changed_since() -> None:

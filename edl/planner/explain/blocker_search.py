@@ -207,9 +207,9 @@ def _holdings(decision: Decision) -> dict[Subject, int]:
 
     A queued job that has reserved capacity counts 1 as a whole, under role "".
     """
-    held = decision.results.held
+    reasons = decision.results.wait_reasons
     waiting: dict[Subject, int] = {
-        (key, ""): 1 for key in held if held[key].code in PROMISING_CODES
+        (key, ""): 1 for key in reasons if reasons[key].code in PROMISING_CODES
     }
     return waiting | {
         (allocation.job.key, allocation.role.name): allocation.size

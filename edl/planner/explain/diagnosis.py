@@ -95,7 +95,7 @@ def growth_blockers(
         if missing and (awaited := _awaited(allocation.role, what_if.state.observed_at)):
             return [awaited]
         timed = _named_blocker(reason) or _hold_until(
-            what_if, decision, lambda later: _why_held(later, key, name)
+            what_if, decision, lambda later: _why_no_growth(later, key, name)
         )
         if isinstance(timed, OwnCondition) and reason.code is Code.NEVER_FITS:
             most = shortage.most_beside_minimums(decision.snapshot, allocation)
@@ -109,11 +109,11 @@ def growth_blockers(
 
 def _lacks_minimum(decision: Decision, allocation: RoleAllocation) -> OwnCondition | None:
     """That pods of the job's minimum fit nowhere: no bound of a role keeps it from growing then."""
-    held = decision.why_waits(allocation.job.key)
-    if held is None or not isinstance(held.about, UnplacedMinimum):
+    why = decision.why_waits(allocation.job.key)
+    if why is None or not isinstance(why.about, UnplacedMinimum):
         return None
     elastic = resizes(allocation.job, allocation.role.name)
-    return OwnCondition(JobCondition.RULE, held) if elastic else None
+    return OwnCondition(JobCondition.RULE, why) if elastic else None
 
 
 def _awaited(role: Role, moment: datetime) -> Blocker | None:
@@ -235,6 +235,6 @@ def _hold_until(what_if: DecisionInput, decision: Decision, read: _ReadReason) -
     return TimedHold(reason, what_if.state.observed_at + wakes[place])
 
 
-def _why_held(decision: Decision, key: JobKey, role: str) -> Reason | None:
+def _why_no_growth(decision: Decision, key: JobKey, role: str) -> Reason | None:
     allocation = decision.allocation(key, role)
     return allocation.reason or allocation.hold.reason if allocation else None

@@ -10,7 +10,7 @@ from edl.model import JobKey, Reason, ResizePolicy, Role, TrainingJob
 from edl.planner.explain.blocker_search import BlockerSearch, DecidedJob
 from edl.planner.explain.room_trials import RoomTrials, room_trials
 from edl.planner.explain.what_if_state import DecisionInput
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.planner.plan_builder import build_plan
 from edl.spec.allowed_sizes import with_work
 
@@ -39,9 +39,9 @@ class Explanation(msgspec.Struct, frozen=True):
     trials: RoomTrials = RoomTrials()
 
     @property
-    def held(self) -> Held | None:
+    def waiting(self) -> WaitingJob | None:
         """Why the plan does not start or scale up the job now; None if it does, or need not."""
-        return next((entry for entry in self.plan.held if entry.job == self.job), None)
+        return next((entry for entry in self.plan.waiting if entry.job == self.job), None)
 
     @property
     def may_gain(self) -> bool:

@@ -44,8 +44,8 @@ NO_REMEDY: Final = StartRemedy()
 
 def start_remedy(given: DecisionInput, decision: Decision, job: TrainingJob) -> StartRemedy:
     """The remedies of a job that gets no room."""
-    held = decision.why_waits(job.key)
-    match held and held.about:
+    why = decision.why_waits(job.key)
+    match why and why.about:
         case NodePoolLimit() as limit:
             return within_pool_limits(given, job, limit)
         case Usage():

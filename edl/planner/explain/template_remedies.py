@@ -51,8 +51,8 @@ class TemplateRemedy(msgspec.Struct, frozen=True):
 
 def template_remedy(given: DecisionInput, decision: Decision, job: TrainingJob) -> TemplateRemedy:
     """The remedy of a job that gets no room because no node is eligible, or too few are."""
-    held = decision.why_waits(job.key)
-    match held.about if held else None:
+    why = decision.why_waits(job.key)
+    match why.about if why else None:
         case Shortage():
             return _tolerant(given, job, _excluding(decision, job))
         case NoEligibleNode(rule=NodeRule.TAINTS, taints=taints):

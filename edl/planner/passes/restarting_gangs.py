@@ -60,7 +60,7 @@ def _reserve(claims: GangClaims, gang: Gang, *, anew: bool) -> bool:
         return False
     reserve_idle_part(*placed)
     claims.results.pipeline(*placed, gang.job.key)
-    claims.results.hold(gang.job.key, reasons.PODS_TERMINATING)
+    claims.results.let_wait(gang.job.key, reasons.PODS_TERMINATING)
     return True
 
 

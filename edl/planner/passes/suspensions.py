@@ -42,7 +42,7 @@ def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
     """
     for job in snapshot.jobs:
         if job.paused:
-            results.hold(job.key, phases.why_paused(job))
+            results.let_wait(job.key, phases.why_paused(job))
     for allocation in snapshot.unsettled:
         job = allocation.job
         if job.keeps_running:
@@ -60,8 +60,8 @@ def suspend_jobs(snapshot: Snapshot, results: PassResults) -> None:
     # A plan does not resize a role of size 0.
     snapshot.unsettled = [role for role in snapshot.unsettled if role.placements]
     snapshot.allocations = [role for role in snapshot.allocations if role.placements]
-    if results.held:
-        snapshot.jobs = [job for job in snapshot.jobs if job.key not in results.held]
+    if results.wait_reasons:
+        snapshot.jobs = [job for job in snapshot.jobs if job.key not in results.wait_reasons]
 
 
 def release_suspended(snapshot: Snapshot, suspended: Collection[JobKey]) -> None:

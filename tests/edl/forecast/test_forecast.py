@@ -28,7 +28,7 @@ from edl.model import (
 )
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler, Limits
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.planner.published_settings import Settings
 from tests.edl.planner.states import (
     NOON,
@@ -331,7 +331,7 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
 def test_the_plan_of_a_view_is_not_made_again() -> None:
     """In the simulation jobs request no nodes, so its plans do not say why one waits for them."""
     settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
-    plan = Plan(held=(Held(WAITS, reasons.QUEUE_ORDER),))
+    plan = Plan(waiting=(WaitingJob(WAITS, reasons.QUEUE_ORDER),))
     state = cluster(node("a", 4), worker("waits", 9, 9))
     found = forecast(state, settings, [WAITS], plan=plan).starts[WAITS]
     assert found == Estimate(Certainty.UNKNOWN, None, lasting(reasons.QUEUE_ORDER))

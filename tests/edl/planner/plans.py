@@ -25,10 +25,10 @@ def sizes(plan: Plan) -> dict[str, int]:
     return {found.job.name: found.after for found in plan.resizes}
 
 
-def held(plan: Plan) -> dict[str, Reason]:
-    return {found.job.name: found.reason for found in plan.held}
+def wait_reasons(plan: Plan) -> dict[str, Reason]:
+    return {found.job.name: found.reason for found in plan.waiting}
 
 
 def told(plan: Plan) -> dict[str, str]:
-    """What users read of those that are held."""
-    return {found.job.name: message(found.reason) for found in plan.held}
+    """What users read of those that wait."""
+    return {found.job.name: message(found.reason) for found in plan.waiting}

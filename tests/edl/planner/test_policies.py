@@ -12,7 +12,7 @@ from edl.planner.decide import decide, run_passes
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES, Policy, fulfilment, weighted
-from tests.edl.planner.plans import ALL, held, sizes, told
+from tests.edl.planner.plans import ALL, sizes, told, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 
 FIFO, THROUGHPUT = POLICIES["fifo"], POLICIES["throughput"]
@@ -200,7 +200,7 @@ def test_a_minimum_that_was_raised_takes_extras_whatever_the_policy(policy: Poli
     rich = worker("rich", 1, 9, on=["a"] * 6)
     plan = plan_of(policy, cluster(node("a", 8), vip, rich))
     assert sizes(plan) == {"rich": 4}
-    assert held(plan)["vip"] == reasons.leaving(2)
+    assert wait_reasons(plan)["vip"] == reasons.leaving(2)
     poor = worker("rich", 1, 9, on=["a"] * 4)
     assert sizes(plan_of(policy, cluster(node("a", 8), vip, poor)))["vip"] == 4
 
@@ -211,8 +211,8 @@ def test_a_minimum_that_was_raised_stays_unmet_without_extras(policy: Policy) ->
     firm = worker("firm", 6, 6, on=["a"] * 6)
     plan = plan_of(policy, cluster(node("a", 8), raised, firm))
     assert not plan.resizes
-    assert held(plan)["raised"].code is Code.INSUFFICIENT_CAPACITY
-    assert [one.position for one in plan.held] == [0]
+    assert wait_reasons(plan)["raised"].code is Code.INSUFFICIENT_CAPACITY
+    assert [one.position for one in plan.waiting] == [0]
 
 
 def test_a_minimum_that_was_raised_takes_extras_as_far_as_its_budget_allows() -> None:

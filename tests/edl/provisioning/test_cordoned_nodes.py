@@ -17,7 +17,7 @@ from edl.model import (
 from edl.model.nodes import CORDONED
 from edl.planner.decision_limits import Limits, Provisioner, ProvisionerSettings
 from edl.planner.plan import Plan
-from tests.edl.planner.plans import ALL, held, plan_for
+from tests.edl.planner.plans import ALL, plan_for, wait_reasons
 from tests.edl.planner.states import at, busy, cluster, job, node, role, room, shape
 from tests.edl.provisioning.autoscaled_cluster import AutoscaledCluster
 
@@ -62,7 +62,7 @@ def with_node(state: ClusterState, name: str, pods: int, held_pods: int) -> Clus
 def test_all_pods_of_a_minimum_on_a_cordoned_node_ask_for_room_at_once() -> None:
     plan = plan_for(cordoned("a", "a", "b"))
     assert (asked(plan), moved(plan)) == ({"mine": 2}, [])
-    assert held(plan)["mine"] == reasons.waits_for_nodes(2, "")
+    assert wait_reasons(plan)["mine"] == reasons.waits_for_nodes(2, "")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_without_an_autoscaler_it_waits() -> None:
         world.node(name)
     world.gang("gang", 4)
     world.settle(300)
-    (found,) = world.plan.held
+    (found,) = world.plan.waiting
     assert (found.reason.code, found.never) == (Code.QUOTA_EXCEEDED, True)
     assert world.provisional() == []
 
@@ -74,7 +74,7 @@ def test_with_provisioning_requests_it_requests_nothing() -> None:
         world.node(name)
     world.gang("gang", 4)
     world.settle(60)
-    (found,) = world.plan.held
+    (found,) = world.plan.waiting
     assert (found.reason.code, world.plan.requests) == (Code.QUOTA_EXCEEDED, ())
     assert world.running("gang") == 0
 

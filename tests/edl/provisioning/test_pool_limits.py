@@ -34,7 +34,7 @@ class PooledCluster(AutoscaledCluster):
 
     def why(self, job: str) -> tuple[Code, str]:
         """The reason for which a job waits, and its message."""
-        (reason,) = (one.reason for one in self.plan.held if one.job == JobKey("lab", job))
+        (reason,) = (one.reason for one in self.plan.waiting if one.job == JobKey("lab", job))
         return reason.code, messages.message(reason)
 
     def failed(self, job: str) -> bool:

@@ -159,7 +159,7 @@ def test_a_wait_for_nodes_has_no_known_end() -> None:
     world.gang("gang", 4)
     for reason in (Code.WAITING_FOR_NODES, Code.NODES_NOT_PROVISIONED):
         world.settle(45)
-        (held,) = world.plan.held
+        (held,) = world.plan.waiting
         assert (held.reason.code, held.until) == (reason, None)
 
 

@@ -12,7 +12,7 @@ from edl.contract import LAST_CHANGE
 from edl.messages import message
 from edl.model import Code, Demand, JobKey, Reason, ScaleDeadline, Team, Teams
 from edl.model.causes.reason_subjects import ForeignJob
-from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension, WaitingJob
 from edl.steps.namespace_redaction import without_foreign_names
 from edl.steps.plan_steps import steps
 from tests.edl.planner.states import at, cluster, shape, worker
@@ -75,8 +75,8 @@ def plans(why: Reason) -> dict[str, Plan]:
         "start": Plan(
             admissions=(Admission(QUEUED.key, (("worker", 1),), reasons.restarted(why)),)
         ),
-        "wait": Plan(held=(Held(QUEUED.key, why),)),
-        "revert": Plan(held=(Held(LATE.key, why),)),
+        "wait": Plan(waiting=(WaitingJob(QUEUED.key, why),)),
+        "revert": Plan(waiting=(WaitingJob(LATE.key, why),)),
     }
 
 
@@ -93,15 +93,15 @@ def test_no_write_and_no_event_names_them(what: str, about: str) -> None:
 
 def test_the_plan_counts_the_other_namespaces_jobs_among_those_it_names() -> None:
     found = without_foreign_names(
-        Plan(held=(Held(QUEUED.key, WHY["the order of placement"]),)), STATE
+        Plan(waiting=(WaitingJob(QUEUED.key, WHY["the order of placement"]),)), STATE
     )
-    (held,) = found.held
+    (held,) = found.waiting
     assert message(held.reason).endswith(": ns/queued, a job of another namespace")
 
 
 def test_without_teams_it_is_a_job_of_another_namespace() -> None:
-    plan = Plan(held=(Held(QUEUED.key, WHY["the queue"]),))
-    (held,) = without_foreign_names(plan, STATE).held
+    plan = Plan(waiting=(WaitingJob(QUEUED.key, WHY["the queue"]),))
+    (held,) = without_foreign_names(plan, STATE).waiting
     assert message(held.reason) == (
         "a job of another namespace is ahead of it in the queue and starts first"
     )

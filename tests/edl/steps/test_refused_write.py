@@ -22,7 +22,7 @@ from edl.model import (
 )
 from edl.model.causes.reason_subjects import Usage
 from edl.model.quotas import Excess
-from edl.planner.plan import Admission, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Plan, Resize, Suspension, WaitingJob
 from edl.steps.plan_steps import Steps, steps
 from edl.steps.sizes import resize_patch
 from edl.steps.sizes.start import start
@@ -43,7 +43,7 @@ def refused(refusal: WriteRefusal, *written: WriteRefusal, **fields: Any) -> Tra
 
 
 def steps_of(job: TrainingJob, after: float = 0) -> Steps:
-    plan = Plan(held=(Held(KEY, because("no room")),))
+    plan = Plan(waiting=(WaitingJob(KEY, because("no room")),))
     return steps(plan, ClusterState(NOW + seconds(after), (), (job,)))
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl import contract, reasons
 from edl.annotations.last_change import read_reason
 from edl.model import ClusterState, Code, ResizePolicy, Role, ScaleDeadline
-from edl.planner.plan import Held, Plan, Resize
+from edl.planner.plan import Plan, Resize, WaitingJob
 from edl.steps.host_lists import LEAVE
 from edl.steps.plan_steps import steps
 from edl.steps.running_jobs import upkeep
@@ -136,7 +136,7 @@ def test_a_growth_for_which_there_was_never_room_is_answered_too() -> None:
 
 def test_a_growth_that_the_plan_holds_back_names_the_reason() -> None:
     job = training(PS, worker(4, 4, since(60)))
-    plan = Plan(held=(Held(KEY, because("Insufficient cpu")),))
+    plan = Plan(waiting=(WaitingJob(KEY, because("Insufficient cpu")),))
     (step,) = steps(plan, ClusterState(NOW, (), (job,))).steps
     told = "reverted to 4: 6 not ready within 60 s (Insufficient cpu)"
     assert [event.message for event in step.events] == [f"worker: {told}"]

@@ -18,7 +18,7 @@ from edl.model import (
 )
 from edl.model.causes.reason_subjects import Other
 from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
-from edl.planner.plan import Admission, Drain, Held, Plan, Resize, StayingPods, Suspension
+from edl.planner.plan import Admission, Drain, Plan, Resize, StayingPods, Suspension, WaitingJob
 from edl.quantities import Resources
 from edl.steps.host_lists import LEAVE
 from edl.steps.plan_steps import MOST_EXPLAINED, steps
@@ -63,8 +63,8 @@ def queued(name: str = "mnist", message: str = "", **fields: object) -> Training
 NO_ROOM = because("no room", Code.INSUFFICIENT_CAPACITY)
 
 
-def held(names: Iterable[str], reason: Reason = NO_ROOM) -> tuple[Held, ...]:
-    return tuple(Held(JobKey("lab", name), reason, 1) for name in names)
+def held(names: Iterable[str], reason: Reason = NO_ROOM) -> tuple[WaitingJob, ...]:
+    return tuple(WaitingJob(JobKey("lab", name), reason, 1) for name in names)
 
 
 def test_nothing_to_do_is_nothing_to_write() -> None:
@@ -147,16 +147,16 @@ def test_jobs_that_wait_beside_one_of_an_earlier_run_are_not_ended() -> None:
 
 def test_the_first_reason_after_a_pause_comes_with_its_time() -> None:
     resumed = named("mnist", training(queued().roles[0].changed(reason=Code.PAUSED)))
-    (step,) = steps(Plan(held=held(["mnist"])), state(resumed)).steps
+    (step,) = steps(Plan(waiting=held(["mnist"])), state(resumed)).steps
     (patch,) = patches(step)
     assert written(patch)[contract.RESUMED_AT] == "2026-01-01T12:00:00Z"
-    (step,) = steps(Plan(held=held(["mnist"])), state(queued())).steps
+    (step,) = steps(Plan(waiting=held(["mnist"])), state(queued())).steps
     (patch,) = patches(step)
     assert contract.RESUMED_AT not in written(patch)
 
 
 def test_why_a_job_waits_stands_on_its_first_job() -> None:
-    (step,) = steps(Plan(held=held(["mnist"])), state(queued())).steps
+    (step,) = steps(Plan(waiting=held(["mnist"])), state(queued())).steps
     (patch,) = patches(step)
     assert patch.target.name == "mnist-worker"
     said = {contract.REASON: "InsufficientCapacity", contract.MESSAGE: "no room"}
@@ -170,7 +170,7 @@ def test_why_a_job_waits_stands_on_its_first_job() -> None:
 
 
 def test_the_same_reason_is_not_written_again() -> None:
-    assert steps(Plan(held=held(["mnist"])), state(queued(message="no room"))).steps == ()
+    assert steps(Plan(waiting=held(["mnist"])), state(queued(message="no room"))).steps == ()
 
 
 def test_the_stored_reason_of_a_queued_job_stays_when_another_job_is_the_first_of_the_queue() -> (
@@ -180,30 +180,30 @@ def test_the_stored_reason_of_a_queued_job_stays_when_another_job_is_the_first_o
     texts = set()
     for ahead in ("first", "second"):
         why = reasons.goes_first(JobKey("lab", ahead))
-        (step,) = steps(Plan(held=held(["mnist"], why)), state(queued())).steps
+        (step,) = steps(Plan(waiting=held(["mnist"], why)), state(queued())).steps
         texts |= {event.message for event in step.events}
     assert texts == {"jobs ahead of it in the queue start first"}
 
 
 def test_a_running_job_keeps_the_reason_of_its_size() -> None:
-    assert steps(Plan(held=held(["mnist"], reasons.COOLDOWN)), state(running())).steps == ()
+    assert steps(Plan(waiting=held(["mnist"], reasons.COOLDOWN)), state(running())).steps == ()
 
 
 def test_a_long_queue_is_explained_in_portions() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
     jobs = [queued(name) for name in names]
-    first = steps(Plan(held=held(names)), state(*jobs)).steps
+    first = steps(Plan(waiting=held(names)), state(*jobs)).steps
     assert [step.job.name for step in first] == names[:MOST_EXPLAINED]
     told = [queued(name, "no room") for name in names[:MOST_EXPLAINED]]
-    second = steps(Plan(held=held(names)), state(*told, *jobs[MOST_EXPLAINED:])).steps
+    second = steps(Plan(waiting=held(names)), state(*told, *jobs[MOST_EXPLAINED:])).steps
     assert [step.job.name for step in second] == names[MOST_EXPLAINED:]
 
 
 def test_of_a_long_queue_jobs_that_never_start_are_explained_first() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
-    never = Held(JobKey("lab", "large"), because("no room"), never=True)
+    never = WaitingJob(JobKey("lab", "large"), because("no room"), never=True)
     given = state(*(queued(name) for name in (*names, "large")))
-    found = steps(Plan(held=(*held(names), never)), given).steps
+    found = steps(Plan(waiting=(*held(names), never)), given).steps
     assert [step.job.name for step in found] == ["large", *names[: MOST_EXPLAINED - 1]]
 
 
@@ -211,7 +211,7 @@ def test_refused_reasons_of_some_jobs_keep_no_reason_from_other_jobs() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
     given = state(*(queued(name) for name in names))
     refused = {JobKey("lab", name) for name in names[:MOST_EXPLAINED]}
-    found = steps(Plan(held=held(names)), given, backs_off=refused.__contains__).steps
+    found = steps(Plan(waiting=held(names)), given, backs_off=refused.__contains__).steps
     assert [step.job.name for step in found] == names[MOST_EXPLAINED:]
 
 
@@ -220,8 +220,8 @@ def test_reasons_of_one_namespace_delay_no_reason_of_another() -> None:
     names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
     others = [replace(queued(name), key=JobKey("web", name)) for name in names]
     told = [replace(queued(name, "no room"), key=JobKey("web", name)) for name in names[:-1]]
-    waiting = held(names) + tuple(Held(job.key, NO_ROOM, 1) for job in others)
-    found = steps(Plan(held=waiting), state(*map(queued, names), *told, others[-1])).steps
+    waiting = held(names) + tuple(WaitingJob(job.key, NO_ROOM, 1) for job in others)
+    found = steps(Plan(waiting=waiting), state(*map(queued, names), *told, others[-1])).steps
     explained = [step.job for step in found if not step.part]
     assert len(explained) == MOST_EXPLAINED
     assert explained[1] == others[-1].key
@@ -246,7 +246,7 @@ def test_every_patch_of_every_step_has_its_precondition() -> None:
         admissions=(Admission(JobKey("lab", "new"), (("worker", 2),), because("room")),),
         resizes=(Resize(JobKey("lab", "big"), "worker", 2, 3, because("room")),),
         suspensions=(Suspension(JobKey("lab", "old"), reasons.PAUSED),),
-        held=held(["waits"]),
+        waiting=held(["waits"]),
     )
     jobs = (queued("new"), running("big"), running("old"), queued("waits"), ended)
     writes = [write for step in steps(plan, state(*jobs)).steps for write in step.writes]
@@ -264,7 +264,7 @@ def test_a_job_with_a_problem_can_still_be_paused() -> None:
 def test_a_failed_start_is_not_forgotten_for_a_newer_reason() -> None:
     """`decide` reads it again: it keeps the gang from starting at once, in vain."""
     job = queued(last=reasons.GANG_UNSCHEDULABLE)
-    (step,) = steps(Plan(held=held(["mnist"], reasons.BACK_OFF_GANG)), state(job)).steps
+    (step,) = steps(Plan(waiting=held(["mnist"], reasons.BACK_OFF_GANG)), state(job)).steps
     assert written(patches(step)[0]).keys() == {contract.REASON, contract.MESSAGE}
 
 
@@ -310,10 +310,10 @@ def test_figures_of_the_moment_are_not_written_down() -> None:
     needs = (ResourceNeed("worker", 4, Resources.of({"cpu": 1000})),)
     short = Lack(Scarce.RESOURCE, "cpu")
     new = steps(
-        Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 1, short)))), state(queued())
+        Plan(waiting=held(["mnist"], reasons.gang(Shortage(needs, 1, short)))), state(queued())
     )
     assert patches(new.steps[0])[0].body["metadata"]["annotations"][contract.MESSAGE] == gist
-    same = Plan(held=held(["mnist"], reasons.gang(Shortage(needs, 2, short))))
+    same = Plan(waiting=held(["mnist"], reasons.gang(Shortage(needs, 2, short))))
     assert steps(same, state(queued(message=gist))).steps == ()
 
 

@@ -17,7 +17,7 @@ from edl.model.causes.blockers import Blocker, Outranked, TimedHold
 from edl.model.causes.reason_codes import Code
 from edl.model.causes.reason_subjects import About, ForeignJob, Minimum, Other, PendingPods
 from edl.planner.explain.blocker_search import BlockerSearch
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.quantities import CPU, Resources
 from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
@@ -37,7 +37,7 @@ def key(number: int, namespace: str = "ns") -> JobKey:
 
 def held(*keys: JobKey, reason: Reason | None = None) -> Plan:
     why = reason or because("waits")
-    return Plan(held=tuple(Held(one, why, number) for number, one in enumerate(keys, 1)))
+    return Plan(waiting=tuple(WaitingJob(one, why, number) for number, one in enumerate(keys, 1)))
 
 
 def told(plan: Plan, **insights: Insight) -> Mapping[str, Any]:
@@ -96,14 +96,14 @@ def test_every_namespace_is_told_of_its_own_jobs_alone() -> None:
 
 
 def test_where_nothing_waits_there_is_no_document() -> None:
-    running = Plan(held=(Held(key(1), because("at its max")),))
+    running = Plan(waiting=(WaitingJob(key(1), because("at its max")),))
     state = cluster(worker("job-1", 1, 4, on=["a"]))
     assert documents(state, running, {}) == {}
 
 
 def test_a_job_that_cannot_be_planned_is_told_of_without_a_position() -> None:
     state = cluster(worker("job-1", 1, 4, problem=invalid("its Jobs disagree")))
-    plan = Plan(held=(Held(key(1), because("its Jobs disagree")),))
+    plan = Plan(waiting=(WaitingJob(key(1), because("its Jobs disagree")),))
     (one,) = documents(state, plan, {})["ns"].items
     assert (one.position, one.ahead, one.message) == (None, (), "its Jobs disagree")
 

@@ -29,7 +29,7 @@ from edl.model import (
     WriteRefusal,
 )
 from edl.planner.decide import decide
-from edl.planner.plan import Admission, Held, Plan
+from edl.planner.plan import Admission, Plan, WaitingJob
 from edl.planner.published_settings import Settings
 from edl.quantities import Resources
 from edl.visibility.namespace_queue import CONFIG_MAP, KEY, render
@@ -89,10 +89,10 @@ def test_starts_are_listed_in_the_plan() -> None:
     keys = [jobs[name].key for name in names]
     plan = Plan(
         admissions=(Admission(keys[5], (("worker", 2),), because("its gang fits")),),
-        held=(
-            Held(keys[0], because("insufficient CPU"), 1),
-            Held(keys[1], because("behind bert"), 2, (JobKey("b", "bert"),)),
-            Held(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
+        waiting=(
+            WaitingJob(keys[0], because("insufficient CPU"), 1),
+            WaitingJob(keys[1], because("behind bert"), 2, (JobKey("b", "bert"),)),
+            WaitingJob(keys[4], because("waits for those ahead"), 5, tuple(keys[:4])),
         ),
     )
     report = queue_report(in_plan(state(*jobs.values()), plan, ""), NOW, "a")
@@ -113,21 +113,24 @@ def test_starts_are_listed_in_the_plan() -> None:
 def test_a_plan_names_only_the_first_but_all_ahead_are_counted() -> None:
     found = queued("late")
     ahead = tuple(JobKey("a", name) for name in ("bert", "gpt", "vit", "zoo"))
-    plan = Plan(held=(Held(found.key, because("insufficient CPU"), 300, ahead),))
+    plan = Plan(waiting=(WaitingJob(found.key, because("insufficient CPU"), 300, ahead),))
     report = queue_report(in_plan(state(found), plan, ""), NOW, found.key.namespace)
     assert " bert,gpt,vit,+296 " in print_report(report, Layout())
 
 
 def test_a_running_job_that_may_not_grow_is_not_in_the_queue() -> None:
     running = replace(queued("bert"), roles=(WORKER.changed(suspended=False),))
-    assert in_plan(state(running), Plan(held=(Held(running.key, because("cooldown")),)), "") == ()
+    assert (
+        in_plan(state(running), Plan(waiting=(WaitingJob(running.key, because("cooldown")),)), "")
+        == ()
+    )
 
 
 def test_an_ended_role_asks_for_nothing() -> None:
     ended = WORKER.changed(name="evaluator", ending=JobEnd.COMPLETE)
     job = replace(queued("bert"), roles=(WORKER, ended))
     (waiting,) = in_plan(
-        state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)), ""
+        state(job), Plan(waiting=(WaitingJob(job.key, because("insufficient CPU"), 1),)), ""
     )
     assert waiting.start_sizes == (("worker", 2),)
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
@@ -137,7 +140,7 @@ def test_a_rank_that_has_ended_counts_in_the_start_size_and_requests_nothing() -
     ranks = WORKER.changed(size=8, indexed=True, finished_indexes=frozenset({0}))
     job = replace(queued("bert"), roles=(ranks,))
     (waiting,) = in_plan(
-        state(job), Plan(held=(Held(job.key, because("insufficient CPU"), 1),)), ""
+        state(job), Plan(waiting=(WaitingJob(job.key, because("insufficient CPU"), 1),)), ""
     )
     assert waiting.start_sizes == (("worker", 3),)
     assert str(waiting.requests) == "8 CPU, 16Gi memory, 2 pods"
@@ -237,8 +240,8 @@ def test_wide_adds_the_start_size_of_each_role(stage: Stage) -> None:
 def test_a_queued_job_waits_for_the_pods_of_its_manual_size() -> None:
     job = queued("bert")
     job = replace(job, roles=(WORKER.changed(min=1, max=8, replicas=4),))
-    held = Held(job.key, because("insufficient CPU"), 1)
-    report = queue_report(in_plan(state(job), Plan(held=(held,)), ""), NOW, "a")
+    held = WaitingJob(job.key, because("insufficient CPU"), 1)
+    report = queue_report(in_plan(state(job), Plan(waiting=(held,)), ""), NOW, "a")
     assert "16 CPU, 32Gi memory, 4 pods" in print_report(report, Layout())
     assert "worker=4" in print_report(report, Layout(wide=True))
     found = dict(report.objects[0])
@@ -254,10 +257,11 @@ def test_the_wide_queue_shows_team_and_position_in_team() -> None:
         state(*jobs), teams=Teams.of([Team("vision"), Team("speech")]), namespace_teams=of
     )
     held = tuple(
-        Held(one.key, because("insufficient CPU"), place) for place, one in enumerate(jobs[:3], 1)
+        WaitingJob(one.key, because("insufficient CPU"), place)
+        for place, one in enumerate(jobs[:3], 1)
     )
-    never = Held(jobs[3].key, because("too large"), never=True)
-    waiting = in_plan(teamed, Plan(held=(*held, never)), "")
+    never = WaitingJob(jobs[3].key, because("too large"), never=True)
+    waiting = in_plan(teamed, Plan(waiting=(*held, never)), "")
     assert [(one.team, one.position_in_team) for one in waiting] == [
         *(("vision", 1), ("speech", 1), ("vision", 2), ("default", None)),
     ]

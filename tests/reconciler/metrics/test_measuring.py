@@ -23,7 +23,7 @@ from edl.model import (
 )
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.plan import Admission, Drain, Held, Plan, Resize, Suspension
+from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension, WaitingJob
 from edl.planner.policies import POLICIES
 from edl.writes import Action, JobEvent, Step
 from reconciler.debug_plan import last_plan
@@ -187,13 +187,13 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     cordoned = node("c", cpu=100, cordoned=True)
     state = cluster(node("n", cpu=4, memory="8Gi", gpu=4), cordoned, started, waiting)
     plan = Plan(
-        held=(
-            Held(
+        waiting=(
+            WaitingJob(
                 JobKey("ns", "b"),
                 because("Insufficient cpu: needs 9", Code.INSUFFICIENT_CAPACITY),
                 1,
             ),
-            Held(A, reasons.PAUSED),
+            WaitingJob(A, reasons.PAUSED),
         )
     )
     told.decides(plan, state)
@@ -205,9 +205,9 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
         ("edl_nodes", "schedulable", "false"): 1,
         ("edl_replicas", "bound", "now"): 2,
         ("edl_replicas", "bound", "max"): 8,
-        ("edl_held_jobs", "reason", "InsufficientCapacity"): 1,
-        ("edl_held_jobs", "reason", "Paused"): 1,
-        ("edl_held_jobs", "reason", "QuotaExceeded"): 0,
+        ("edl_waiting_jobs", "reason", "InsufficientCapacity"): 1,
+        ("edl_waiting_jobs", "reason", "Paused"): 1,
+        ("edl_waiting_jobs", "reason", "QuotaExceeded"): 0,
         ("edl_jobs_by_phase", "phase", "Queued"): 1,
     }
     found = {key: told.value(key[0], **{key[1]: key[2]}) for key in figures}
@@ -347,6 +347,6 @@ def test_the_last_plan_can_be_read_as_json() -> None:
     assert document["decidedAt"] == "2026-01-01T12:00:00.000+00:00"
     (admission,) = document["plan"]["admissions"]
     assert (admission["job"], admission["sizes"]) == ("ns/a", [["worker", 2]])
-    (held,) = [each for each in document["plan"]["held"] if each["job"] == "ns/b"]
+    (held,) = [each for each in document["plan"]["waiting"] if each["job"] == "ns/b"]
     assert held["reason"]["code"] == "NeverFits"
     assert json.loads(last_plan(None)) == {"decidedAt": None, "plan": None}

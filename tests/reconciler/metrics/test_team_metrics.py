@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from edl.model import ClusterState, JobKey, Team, Teams
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.quantities import Resources
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.state_metrics import LastDecision
@@ -33,7 +33,7 @@ def test_each_team_has_what_it_is_owed_uses_borrows_and_lends() -> None:
     nodes = (node("a", gpu=1), node("b", gpu=1))
     state = replace(cluster(*nodes), teams=teams, team_usage={"other": gpus(1)})
     state = replace(state, namespace_teams={"ns": "other"})
-    plan = Plan(held=(Held(JobKey("ns", "a"), because("waits"), 1),))
+    plan = Plan(waiting=(WaitingJob(JobKey("ns", "a"), because("waits"), 1),))
     found = served(state, plan)
     name = 'edl_team_resources{resource="nvidia.com/gpu",state='
     for part, team, value in (

@@ -11,7 +11,7 @@ from edl.errors import ClusterError, Forbidden, Invalid, NotFound, Unreachable
 from edl.forecast.estimate import Certainty
 from edl.model import JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
-from edl.planner.plan import Held, Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import KEY, NamespaceQueue, parse
 from edl.writes import Json
@@ -110,8 +110,8 @@ class Desk:
         """`namespace/name` of the jobs in the queue, in their order."""
         keys = [JobKey(*job.split("/")) for job in jobs]
         state = replace(cluster(*_bodies(keys)), observed_at=at(seconds))
-        held = (Held(key, because("waits"), place) for place, key in enumerate(keys, 1))
-        self.decided = LastDecision(state, Plan(held=tuple(held)))
+        held = (WaitingJob(key, because("waits"), place) for place, key in enumerate(keys, 1))
+        self.decided = LastDecision(state, Plan(waiting=tuple(held)))
 
     def look(self, *jobs: str, after: float = PERIOD) -> list[str]:
         """What it writes when these wait."""
@@ -336,7 +336,7 @@ def test_working_them_out_takes_a_small_part_of_the_time() -> None:
     decided = full()
     clock = Slow(LONGEST * 3)
     insights = QueueInsights(Settings(), clock)
-    queued = decided.plan.held
+    queued = decided.plan.waiting
     insights.refreshed(decided, queued)
     spent, looks = clock.now, clock.looks
     clock.seconds = 0.0
@@ -351,10 +351,10 @@ def test_working_them_out_takes_a_small_part_of_the_time() -> None:
 def test_what_stops_a_job_is_forgotten_when_its_reason_changes() -> None:
     decided, clock = full(), Slow(LONGEST * 3)
     insights = QueueInsights(Settings(), clock)
-    (before,) = insights.refreshed(decided, decided.plan.held).values()
+    (before,) = insights.refreshed(decided, decided.plan.waiting).values()
     assert before.start is not None
     clock.seconds = 0.0
-    other = [replace(one, reason=because("another")) for one in decided.plan.held]
+    other = [replace(one, reason=because("another")) for one in decided.plan.waiting]
     (after,) = insights.refreshed(decided, other).values()
     assert after.start is None
 
@@ -367,7 +367,7 @@ def test_with_much_to_explain_each_job_has_its_turn() -> None:
     insights = QueueInsights(Settings(), clock)
     counts = []
     for _ in range(4):
-        found = insights.refreshed(decided, decided.plan.held)
+        found = insights.refreshed(decided, decided.plan.waiting)
         counts.append(sum(one.start is not None for one in found.values()))
         clock.now *= 100
     assert counts == [1, 2, 3, 4]

@@ -186,7 +186,7 @@ class AdmissionQueue:
         for job in self.snapshot.jobs:
             if any(role.status.suspended for role in job.live):
                 if unready := phases.unready(job):
-                    self.results.hold(job.key, unready)
+                    self.results.let_wait(job.key, unready)
                 else:
                     yield job
 

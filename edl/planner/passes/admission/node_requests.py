@@ -184,7 +184,8 @@ class NodeRequests:
         if count := len(asked) + more:
             self.results.requests.setdefault(job.key, {})[role.name] = count
         if waiting := max(count - len(held), 0):
-            self.results.hold(job.key, reasons.waits_for_nodes(waiting, job.provisioning.message))
+            why = reasons.waits_for_nodes(waiting, job.provisioning.message)
+            self.results.let_wait(job.key, why)
         return count > 0 and not (late and waiting)
 
     def may_request_missing(self, allocation: RoleAllocation) -> bool:

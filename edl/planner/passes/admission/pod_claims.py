@@ -92,7 +92,7 @@ def place_minimum(sources: ClaimSources, roles: Sequence[RoleAllocation]) -> Non
     elif lacking:
         _claim_for_minimum(sources, lacking)
         missing = why_any_missing(job) or _why_unplaced(sources, lacking)
-        sources.results.hold(job.key, missing or reasons.minimum_pending(job.key))
+        sources.results.let_wait(job.key, missing or reasons.minimum_pending(job.key))
 
 
 def _claim_for_minimum(

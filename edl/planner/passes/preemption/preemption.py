@@ -261,7 +261,7 @@ class Preemption:
             why = why_returns(victim.job) if still else preempted(preemptor.reason)
             self.results.suspended[victim.job.key] = why
             self.results.preempted[victim.job.key] = victim.evicted
-            self.results.held.pop(victim.job.key, None)
+            self.results.wait_reasons.pop(victim.job.key, None)
             for priority, freed in self._freed.items():
                 if victim.job.priority < priority:
                     victim.release_in(freed, -1)

@@ -189,7 +189,7 @@ def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
 
 def _fitting(found: Explanation) -> tuple[int, int]:
     """How many pods of the gang `big` fit: in the queue, and by the blocker of its start."""
-    (held,) = (one for one in found.plan.held if one.job.name == "big")
+    (held,) = (one for one in found.plan.waiting if one.job.name == "big")
     assert isinstance(held.reason.about, Shortage)
     assert found.start_blockers is not None
     blocker = found.start_blockers.found[0]
@@ -236,7 +236,7 @@ def test_what_others_get_beside_a_head_of_the_queue_that_fits_is_not_in_its_way(
     more = situation(
         *nodes, node("f", 4), node("g", 4), *jobs, *queue, limits=Limits()
     ).run_passes()
-    assert then == InProgress(more.results.held[big.key])
+    assert then == InProgress(more.results.wait_reasons[big.key])
 
 
 def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_for() -> None:
@@ -249,7 +249,7 @@ def test_a_job_that_preempts_needs_no_room_for_pods_that_its_victim_makes_room_f
     short, then = blockers.found
     assert messages.remedy(short) == "fewer worker replicas (2 fit now), or 1 CPU more free on a"
     more = situation(node("c", 1), *things, limits=limits).run_passes()
-    assert then == InProgress(more.results.held[JobKey("ns", "big")])
+    assert then == InProgress(more.results.wait_reasons[JobKey("ns", "big")])
 
 
 def test_jobs_that_need_not_wait_are_not_named_beside_a_reservation() -> None:
@@ -334,7 +334,7 @@ def test_fewer_replicas_are_offered_as_far_as_pods_of_other_owners_leave_room() 
         "fewer worker replicas (10 fit now, at most 12 on these nodes), or new nodes"
     )
     for pods, never in ((12, False), (13, True)):
-        held = situation(*nodes, other, mnist(pods)).run_passes().results.held
+        held = situation(*nodes, other, mnist(pods)).run_passes().results.wait_reasons
         assert is_never(held[JobKey("ns", "mnist")]) is never
 
 
@@ -400,7 +400,9 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
 def test_an_explanation_counts_pods_as_the_plan_does() -> None:
     all_roles = job("mnist", role("ps", 2, 2), role("worker", 4, 4, shape=shape(2)))
     there = situation(node("a", 12), runs("extras", 8, low=6), all_roles)
-    (held,) = (one for one in decide(there.state, there.policy, there.limits).held if one.position)
+    (held,) = (
+        one for one in decide(there.state, there.policy, there.limits).waiting if one.position
+    )
     assert message(held.reason).endswith("; 4 of 6 pods fit")
     found = explain(there, all_roles.key)
     assert found is not None
@@ -428,7 +430,9 @@ def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> Non
     (blocker,) = growth("mnist", *nodes, running)
     assert isinstance(blocker, ConstraintsUnsatisfied)
     plan = decide(cluster(*nodes, worker("mnist", 3, 3, shape=alone)), POLICIES["fair"], ALL)
-    assert "Insufficient nodes that satisfy its pod (anti-)affinity" in message(plan.held[0].reason)
+    assert "Insufficient nodes that satisfy its pod (anti-)affinity" in message(
+        plan.waiting[0].reason
+    )
 
 
 CACHE = Selector(("ns",), (Requirement("app", "In", ("cache",)),))
@@ -476,7 +480,7 @@ def test_a_rule_about_other_pods_that_excludes_every_node_is_named(
     (blocker,) = found.start_blockers.found
     assert messages.blocker_text(blocker) == f"{cause}: worker may use none of the nodes"
     assert messages.remedy(blocker) == remedy
-    assert message(found.plan.held[0].reason) == f"{cause}: needs 3 x 1 CPU (worker)"
+    assert message(found.plan.waiting[0].reason) == f"{cause}: needs 3 x 1 CPU (worker)"
 
 
 def test_more_nodes_are_not_proposed_where_the_same_pods_exclude_it() -> None:
@@ -507,7 +511,7 @@ def test_a_queued_job_may_bring_the_pods_of_an_affinity() -> None:
     follows = worker("mnist", 1, 1, shape=shape(1, constraints=NEAR))
     leads = worker("c", 1, 1, paused=True, labels=cache.labels, shape=shape(1, constraints=cache))
     found = explained("mnist", *nodes, follows, leads)
-    assert message(found.plan.held[0].reason) == (
+    assert message(found.plan.waiting[0].reason) == (
         "Insufficient nodes that satisfy its pod (anti-)affinity or topology spread rules: "
         "needs 1 x 1 CPU (worker)"
     )
@@ -540,8 +544,8 @@ def test_taints_of_the_only_large_enough_nodes_are_named() -> None:
         "nodes: worker may use none of the large enough nodes"
     )
     plan = decide(cluster(node("a", 4), tainted, waiting), POLICIES["fair"], ALL)
-    assert plan.held[0].reason.code is Code.NO_ELIGIBLE_NODE
-    assert message(plan.held[0].reason) == (
+    assert plan.waiting[0].reason.code is Code.NO_ELIGIBLE_NODE
+    assert message(plan.waiting[0].reason) == (
         "it does not tolerate the taint nvidia.com/gpu=present:NoSchedule of the large enough "
         "nodes: needs 1 x 1 CPU, 1 nvidia.com/gpu (worker)"
     )
@@ -814,8 +818,8 @@ def test_a_queued_job_names_the_job_ahead_of_it() -> None:
     first = worker("first", 4, 4, queued=-900)
     things = (node("a", 4), runs("big", 2, low=2, high=2), first, worker("late", 2, 2, queued=-10))
     found = explained("late", *things, limits=Limits())
-    assert found.held is not None
-    assert (found.held.position, found.held.ahead) == (2, (first.key,))
+    assert found.waiting is not None
+    assert (found.waiting.position, found.waiting.ahead) == (2, (first.key,))
     assert found.start_blockers is not None
     (blocker,) = found.start_blockers.found
     assert messages.blocker_text(blocker) == "jobs ahead of it in the queue start first: ns/first"
@@ -1034,7 +1038,7 @@ def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_po
     nodes = [busy(node(name, 4, gpu=4), room(3)) for name in ("g1", "g2")]
     nodes += [node(f"c{number}", 4) for number in range(9)]
     given = situation(*nodes, worker("mnist", 2, 2, shape=card))
-    queued = build_plan(given.run_passes()).held[0].reason
+    queued = build_plan(given.run_passes()).waiting[0].reason
     assert isinstance(queued.about, Shortage)
     assert queued.about.lack.resource == "cpu"
     (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=card))

@@ -68,7 +68,7 @@ def gets_more(given: DecisionInput, found: Explanation, role: str, search: Block
 
 def starts_or_reserves(given: DecisionInput, key: JobKey) -> bool:
     results = given.run_passes().results
-    held = results.held.get(key)
+    held = results.wait_reasons.get(key)
     return key in results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 

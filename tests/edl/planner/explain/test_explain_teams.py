@@ -31,7 +31,7 @@ def runs(low: int, size: int = 16) -> TrainingJob:
 
 def gets_room(given: DecisionInput) -> bool:
     results = given.run_passes().results
-    held = results.held.get(WAITS)
+    held = results.wait_reasons.get(WAITS)
     return WAITS in results.admitted or (held is not None and held.code in PROMISING_CODES)
 
 
@@ -89,7 +89,7 @@ def test_replicas_within_a_guarantee_do_not_count_as_room(
     found = blocker(given)
     assert isinstance(found, InsufficientResources)
     assert (found.fitting, found.kept) == (fit, ("red",))
-    assert messages.message(given.run_passes().results.held[WAITS]).endswith(
+    assert messages.message(given.run_passes().results.wait_reasons[WAITS]).endswith(
         f"; {fit} of {pods} pods fit"
     )
     assert messages.blocker_text(found).endswith(

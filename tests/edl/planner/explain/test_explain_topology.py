@@ -68,7 +68,7 @@ def start(*things: object) -> tuple[Blocker, ...]:
 
 def test_a_full_domain_is_named_though_other_domains_have_room() -> None:
     mine = asking(in_one(), 2, 9, on=["r1-a", "r1-b"])
-    (held,) = plan_for(cluster(*racks(4, 1), mine)).held
+    (held,) = plan_for(cluster(*racks(4, 1), mine)).waiting
     assert isinstance(held.reason.about, NoRoom)
     assert held.reason.about.domains == (R1,)
     assert message(held.reason) == f"Insufficient cpu for one more pod of 1 CPU in {RACK}=r1"
@@ -76,7 +76,7 @@ def test_a_full_domain_is_named_though_other_domains_have_room() -> None:
 
 def test_a_job_without_a_topology_names_no_domain() -> None:
     mine = asking(Topology(preferred=(RACK,)), 2, 9, on=["r0-a", "r0-b"])
-    (held,) = plan_for(cluster(*racks(1), mine)).held
+    (held,) = plan_for(cluster(*racks(1), mine)).waiting
     assert message(held.reason) == "Insufficient cpu for one more pod of 1 CPU"
 
 
@@ -84,7 +84,7 @@ def test_a_plan_names_the_same_insufficient_resources_as_an_explanation() -> Non
     mine = worker("mnist", 1, 3, shape=shape(2, "2Gi", 1), on=["a"])
     for cpu, lacks in ((3, "cpu and nvidia.com/gpu"), (4, "nvidia.com/gpu")):
         given, found = explained(node("a", cpu, gpu=1), mine)
-        (held,) = plan_for(given.state).held
+        (held,) = plan_for(given.state).waiting
         (blocker,) = found.roles[0].blockers.found if found.roles[0].blockers else ()
         assert message(held.reason).startswith(f"Insufficient {lacks} for one more pod of ")
         assert messages.blocker_text(blocker).startswith(f"Insufficient {lacks} for one worker ")

@@ -19,7 +19,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import SHARED_GPU, Resources
-from tests.edl.planner.plans import held, plan_for, sizes, told
+from tests.edl.planner.plans import plan_for, sizes, told, wait_reasons
 from tests.edl.planner.states import cluster, job, node, pod, role, room, worker
 
 GIB = 2**30
@@ -64,7 +64,7 @@ def started(*things: Node | TrainingJob) -> set[str]:
 
 def lack(*things: Node | TrainingJob) -> Lack:
     """What the one job that waits is short of."""
-    (waiting,) = plan_for(state_of(*things)).held
+    (waiting,) = plan_for(state_of(*things)).waiting
     assert isinstance(waiting.reason.about, Shortage)
     return waiting.reason.about.lack
 
@@ -183,7 +183,7 @@ def test_shares_that_terminate_may_be_free_for_a_job_that_waits_for_another_one(
     over = running("over", 1, "gpu-0", share=400)
     whole, used = worker("whole", 1, 1, shape=part(1000)), gpus(1000, leaving=GpuUsage(600))
     plan = plan_for(state_of(shared("a", used), over, whole))
-    assert held(plan)["whole"].code is Code.INSUFFICIENT_CAPACITY
+    assert wait_reasons(plan)["whole"].code is Code.INSUFFICIENT_CAPACITY
 
 
 def test_shares_of_training_jobs_that_terminate_are_freed_once() -> None:
@@ -191,7 +191,7 @@ def test_shares_of_training_jobs_that_terminate_are_freed_once() -> None:
     stops = worker("stops", 1, 1, pods=(leaving,), shape=part(500), paused=True)
     whole, used = worker("whole", 1, 1, shape=part(1000)), gpus(500, 1000, leaving=GpuUsage(500))
     plan = plan_for(state_of(shared("a", used), stops, whole))
-    assert held(plan)["whole"].code is Code.NEVER_FITS
+    assert wait_reasons(plan)["whole"].code is Code.NEVER_FITS
 
 
 def running(name: str, low: int, *on: str, share: int = 500) -> TrainingJob:

@@ -43,7 +43,7 @@ from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.bytecode_count import instructions
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.reference_scheduler import Placed, ReferenceScheduler
 from tests.edl.planner.states import (
     busy,
@@ -509,7 +509,7 @@ def test_a_gang_that_avoids_pods_that_terminate_becomes_a_queue_head() -> None:
     state = cluster(used, worker("over", 4, 4, on=[host.name] * 4, priority=1), head, last)
     web = ForeignPods(host.name, rules("web"), 1, terminating=1)
     plan = plan_for(replace(state, foreign_pods=(web,)), Limits())
-    assert held(plan)["last"] == reasons.goes_first(head.key)
+    assert wait_reasons(plan)["last"] == reasons.goes_first(head.key)
 
 
 def test_the_first_of_those_that_look_for_each_other_waits_until_one_elsewhere_is_gone() -> None:

@@ -62,5 +62,5 @@ def test_no_plan_changes_the_decision_that_it_is_built_of(way: Way, state: Clust
 def _facts(decision: Decision) -> tuple[object, ...]:
     snapshot, results = decision.snapshot, decision.results
     roles = [(role, [*role.placements], role.changed, role.reason) for role in snapshot.allocations]
-    waits = (results.held.copy(), results.held_until.copy(), [*results.queue])
+    waits = (results.wait_reasons.copy(), results.wait_ends.copy(), [*results.queue])
     return roles, waits, [*snapshot.clock.rechecks], snapshot.capacity.future_idle.tolist()

@@ -71,14 +71,14 @@ def check_that_each_job_is_named_once_and_every_queued_job_has_a_reason(
     roles = [(found.job, found.role) for found in plan.resizes]
     assert len(roles) == len(set(roles))
     started = {found.job for found in plan.admissions}
-    held = [found.job for found in plan.held]
+    held = [found.job for found in plan.waiting]
     assert len(held) == len(set(held))
     assert not started & set(held)
     waiting = {job.key for job in state.jobs if all(role.status.suspended for role in job.roles)}
     assert waiting <= started | set(held)
-    positions = [found.position for found in plan.held if found.position]
+    positions = [found.position for found in plan.waiting if found.position]
     assert positions == list(range(1, len(positions) + 1))
-    given_reasons = [found.reason for found in plan.held]
+    given_reasons = [found.reason for found in plan.waiting]
     given_reasons += [found.reason for found in plan.resizes]
     given_reasons += [found.reason for found in plan.admissions]
     assert all(given_reasons)
@@ -221,7 +221,7 @@ def two_steps(way: Way, state: ClusterState) -> tuple[Plan, Plan]:
 def check_that_only_held_roles_grow(first: Plan, again: Plan) -> None:
     assert again.suspensions == ()
     assert all(found.after > found.before for found in again.resizes)
-    waited = {found.job for found in first.held}
+    waited = {found.job for found in first.waiting}
     grown = {found.job for found in again.admissions} | {found.job for found in again.resizes}
     assert grown <= waited
 
@@ -237,7 +237,7 @@ def without_late_moves(way: Way, first: Plan, again: Plan) -> Plan:
     let wait.
     """
     sized = {(found.job, found.role) for found in first.resizes}
-    waited = {found.job for found in first.held}
+    waited = {found.job for found in first.waiting}
 
     def is_late(found: Resize) -> bool:
         about = found.reason.about

@@ -85,7 +85,7 @@ def test_the_books_agree_with_the_seats(reached: Reached, state: ClusterState) -
     for line, soon in before.items():
         left = soon + counted[line] - _seated(snapshot.allocations, line)
         assert line.future_remaining <= left
-        assert line.future_remaining == left or results.held
+        assert line.future_remaining == left or results.wait_reasons
 
 
 def _seated(allocations: list[RoleAllocation], line: QuotaLine) -> int:

@@ -218,7 +218,7 @@ class Life(RuleBasedStateMachine):
                 if runs(one):
                     self.change(one.key, lambda one: ended(one, self.state))
         left = [one.key for one in self.state.jobs if one.live and one.key not in self.ran]
-        told = {found.job: found.reason for found in self.way.plan(self.state).held}
+        told = {found.job: found.reason for found in self.way.plan(self.state).waiting}
         for key in left:
             assert told[key].code in (Code.NEVER_FITS, Code.NO_ELIGIBLE_NODE), told[key]
 

@@ -250,8 +250,8 @@ def test_no_borrower_keeps_extras_while_an_owner_waits(
     waiting = [
         (job, charge)
         for job in snapshot.jobs
-        if results.held.get(job.key)
-        and results.held[job.key].code is Code.INSUFFICIENT_CAPACITY
+        if results.wait_reasons.get(job.key)
+        and results.wait_reasons[job.key].code is Code.INSUFFICIENT_CAPACITY
         and job.key in results.queue
         for charge in [extras.with_yielding(_charge(snapshot, job), ReclaimPriority(job.priority))]
         if charge.covered_by() != NO_TEAM
@@ -444,7 +444,7 @@ def test_the_books_agree_with_the_placements_at_each_level(
         at, there = balance.resources.index(resource), counted.resources.index(resource)
         for number in range(len(balance.names)):
             assert balance.used[number][at] >= counted.used[number][there]
-            if not (results.held or state.demands or results.suspended):
+            if not (results.wait_reasons or state.demands or results.suspended):
                 assert balance.used[number][at] == counted.used[number][there]
 
 

@@ -143,7 +143,7 @@ def test_what_is_preferred_keeps_no_job_from_starting(
         ),
     )
     plan, order = way.plan(plain), sorted(plain.jobs, key=queue_order)
-    waiting = {one.job for one in plan.held if one.reason.code is Code.PODS_TERMINATING}
+    waiting = {one.job for one in plan.waiting if one.reason.code is Code.PODS_TERMINATING}
     first = [one.job for one in plan.admissions[:1]]
     ahead = {one.key for one in takewhile(lambda one: one.key not in first, order)}
     starts = first if waiting.isdisjoint(ahead) else []

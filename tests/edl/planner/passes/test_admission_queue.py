@@ -32,11 +32,11 @@ from edl.model.causes.reason_subjects import Roles
 from edl.model.nodes import CORDONED
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from edl.planner.plan import Admission, Held, Plan, Suspension
+from edl.planner.plan import Admission, Plan, Suspension, WaitingJob
 from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import held, sizes, started, told
+from tests.edl.planner.plans import sizes, started, told, wait_reasons
 from tests.edl.planner.states import (
     at,
     busy,
@@ -136,7 +136,7 @@ def test_first_come_first_served_among_equals() -> None:
         cluster(node("a", 2), worker("b", 2, 2, queued=-20), worker("a", 2, 2, queued=-10))
     )
     assert list(started(plan)) == ["b"]
-    (waiting,) = plan.held
+    (waiting,) = plan.waiting
     assert (waiting.position, waiting.ahead) == (1, ())
 
 
@@ -174,7 +174,7 @@ def test_no_job_overtakes_a_queue_head_beyond_its_patience() -> None:
     plan = plan_for(cluster(node("a", 4), running, big, small), Limits())
     assert not plan.admissions
     assert told(plan)["small"] == "ns/big is ahead of it in the queue and starts first"
-    assert [found.position for found in plan.held if found.position] == [1, 2]
+    assert [found.position for found in plan.waiting if found.position] == [1, 2]
 
 
 def test_a_suspension_begins_the_patience_of_a_queue_head_anew_and_keeps_its_place() -> None:
@@ -182,7 +182,7 @@ def test_a_suspension_begins_the_patience_of_a_queue_head_anew_and_keeps_its_pla
     big = worker("big", 4, 4, queued=-4000, suspended_at=at(-299))
     state = cluster(node("a", 4), running, big, worker("small", 1, 1, queued=-1))
     assert list(started(plan_for(state, Limits()))) == ["small"]
-    assert [one.job.name for one in plan_for(state, Limits()).held if one.position] == ["big"]
+    assert [one.job.name for one in plan_for(state, Limits()).waiting if one.position] == ["big"]
     later = replace(state, observed_at=at(1))
     assert told(plan_for(later, Limits()))["small"] == (
         "ns/big is ahead of it in the queue and starts first"
@@ -366,14 +366,14 @@ def test_a_job_on_whose_nodes_other_pods_terminate_may_start_once_they_are_gone(
     runs = worker("runs", 2, 2, on=["a", "a"], priority=1)
     big, small = worker("big", 4, 4, queued=-400), worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(here, runs, big, small), Limits())
-    assert held(plan)["big"].code is Code.INSUFFICIENT_CAPACITY
-    assert held(plan)["small"] == reasons.goes_first(big.key)
+    assert wait_reasons(plan)["big"].code is Code.INSUFFICIENT_CAPACITY
+    assert wait_reasons(plan)["small"] == reasons.goes_first(big.key)
 
 
 def test_terminating_pods_of_training_jobs_free_their_capacity_once() -> None:
     leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
     plan = plan_for(cluster(node("a", 4), worker("stops", 2, 2, pods=leaving), worker("big", 5, 5)))
-    assert held(plan)["big"].code is Code.NEVER_FITS
+    assert wait_reasons(plan)["big"].code is Code.NEVER_FITS
 
 
 def test_a_job_that_can_never_start_waits_behind_no_queue_head() -> None:
@@ -382,7 +382,7 @@ def test_a_job_that_can_never_start_waits_behind_no_queue_head() -> None:
     head, never = worker("head", 4, 4, queued=-400), worker("never", 9, 9, queued=-300)
     last = worker("last", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 4), running, head, never, last), Limits())
-    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+    assert [(one.job.name, one.position, one.never) for one in plan.waiting] == [
         ("head", 1, False),
         ("last", 2, False),
         ("never", 0, True),
@@ -403,8 +403,8 @@ def test_for_a_gang_that_no_node_can_ever_hold_no_plan_is_looked_at_again() -> N
 
 def test_a_job_waits_for_all_its_roles() -> None:
     plan = plan_for(cluster(node("a", 4), worker("mnist", 1, 1, missing=("ps", "chief"))))
-    assert plan.held == (
-        Held(JobKey("ns", "mnist"), Reason(Code.INCOMPLETE, Roles(("ps", "chief")))),
+    assert plan.waiting == (
+        WaitingJob(JobKey("ns", "mnist"), Reason(Code.INCOMPLETE, Roles(("ps", "chief")))),
     )
 
 
@@ -517,7 +517,9 @@ def test_capacity_being_freed_for_a_gang_is_kept_from_later_jobs() -> None:
 
 def test_a_job_does_not_start_while_its_previous_pods_leave() -> None:
     again = worker("again", 1, 1, pods=(pod(0, "a", terminating=True),))
-    assert held(plan_for(cluster(node("a", 4), again))) == {"again": reasons.PODS_TERMINATING}
+    assert wait_reasons(plan_for(cluster(node("a", 4), again))) == {
+        "again": reasons.PODS_TERMINATING
+    }
 
 
 def test_a_job_that_is_decided_takes_part_in_nothing() -> None:
@@ -566,7 +568,7 @@ def test_a_job_waits_for_its_pods_that_terminate_on_a_cordoned_node() -> None:
     cordoned = node("cordoned", cordoned=True, taints=(Taint(CORDONED, "", "NoSchedule"),))
     again = worker("again", 1, 1, pods=(pod(0, "cordoned", terminating=True),))
     plan = plan_for(cluster(node("a", 4), cordoned, again))
-    assert held(plan) == {"again": reasons.PODS_TERMINATING}
+    assert wait_reasons(plan) == {"again": reasons.PODS_TERMINATING}
 
 
 @pytest.mark.parametrize("gpus", ["gpu-1", "z-gpu-1"])
@@ -584,7 +586,7 @@ def test_the_queue_is_told_in_its_order_also_where_a_start_waits_for_pods_on_the
     first = worker("first", 1, 1, shape=shape(4), priority=5)
     last = worker("last", 1, 1, shape=shape(4))
     state = cluster(node("a", 4), node("b", 4), replace(coming, roles=(part,)), first, last)
-    queue = [found for found in plan_for(state).held if found.position]
+    queue = [found for found in plan_for(state).waiting if found.position]
     assert [(one.position, one.job.name) for one in queue] == [(1, "first"), (2, "last")]
 
 
@@ -595,13 +597,13 @@ def test_a_job_that_can_never_start_takes_no_queue_position() -> None:
     runs, last = worker("runs", 2, 2, on=["a", "a"]), worker("last", 2, 2)
     nodes = (node("a", 2), node("b", 1, labels={"pool": "cordoned"}, cordoned=True))
     plan = plan_for(cluster(*nodes, runs, last, large, elsewhere, later))
-    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+    assert [(one.job.name, one.position, one.never) for one in plan.waiting] == [
         ("later", 1, False),
         ("last", 2, False),
         ("large", 0, True),
         ("elsewhere", 0, True),
     ]
-    assert plan.held[1].ahead == (later.key,)
+    assert plan.waiting[1].ahead == (later.key,)
 
 
 def test_a_job_that_no_quota_ever_admits_waits_behind_no_queue_head() -> None:
@@ -610,7 +612,7 @@ def test_a_job_that_no_quota_ever_admits_waits_behind_no_queue_head() -> None:
     head, never = worker("head", 4, 4, queued=-400), worker("never", 3, 3, queued=-300, **counted)
     state = cluster(node("a", 4), running, head, never)
     plan = plan_for(replace(state, quotas=(Quota("ns", "team", "pods", 2),)), Limits())
-    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+    assert [(one.job.name, one.position, one.never) for one in plan.waiting] == [
         ("head", 1, False),
         ("never", 0, True),
     ]
@@ -624,7 +626,7 @@ def test_a_job_that_can_never_start_takes_no_queue_position_while_a_quota_is_use
     runs = worker("runs", 2, 2, on=["a", "a"], **counted)
     state = cluster(node("a", 9), runs, elsewhere, large, worker("last", 1, 1, **counted))
     plan = plan_for(replace(state, quotas=(Quota("ns", "team", "pods", 2),)))
-    assert [(one.job.name, one.position, one.never) for one in plan.held] == [
+    assert [(one.job.name, one.position, one.never) for one in plan.waiting] == [
         ("last", 1, False),
         ("elsewhere", 0, True),
         ("large", 0, True),
@@ -645,7 +647,9 @@ def test_a_gang_waits_first_in_line_for_work_items_that_would_leave_it_room() ->
         worker("large", 4, 4, queued=-3600),
         worker("small", 1, 1, queued=-10),
     )
-    assert held(plan_for(state, Limits()))["small"] == reasons.goes_first(JobKey("ns", "large"))
+    assert wait_reasons(plan_for(state, Limits()))["small"] == reasons.goes_first(
+        JobKey("ns", "large")
+    )
 
 
 def test_amounts_beyond_the_number_range_are_clamped() -> None:
@@ -697,12 +701,15 @@ def test_a_gang_to_which_jobs_yielded_long_ago_or_later_waits_for_the_head(
     yielded: float, head: float
 ) -> None:
     plan = behind_a_head(yielded, head)
-    assert held(plan)["gang"] == reasons.goes_first(JobKey("ns", "head"))
+    assert wait_reasons(plan)["gang"] == reasons.goes_first(JobKey("ns", "head"))
 
 
 def test_jobs_yield_no_more_to_a_gang_once_the_head_has_waited_for_long() -> None:
     plan = behind_a_head(yielded=-5, head=-301, extras=1)
-    assert (sizes(plan), held(plan)["gang"]) == ({}, reasons.goes_first(JobKey("ns", "head")))
+    assert (sizes(plan), wait_reasons(plan)["gang"]) == (
+        {},
+        reasons.goes_first(JobKey("ns", "head")),
+    )
 
 
 def test_capacity_that_becomes_idle_stays_reserved_for_a_gang_to_which_jobs_yielded() -> None:
@@ -717,5 +724,5 @@ def test_capacity_that_becomes_idle_stays_reserved_for_a_gang_to_which_jobs_yiel
         plans.append(plan_for(state, Limits(load_ceiling=1)))
         state = act(state, plans[-1], after=timedelta(seconds=2), lingering=True)
     assert [sizes(plan) for plan in plans] == [{"low": 1}, {}, {}, {}]
-    assert held(plans[1])["gang"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plans[1])["gang"].code is Code.PODS_TERMINATING
     assert list(started(plans[2])) == ["gang"]

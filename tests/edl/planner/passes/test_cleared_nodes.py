@@ -21,7 +21,7 @@ from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, key, quiet
-from tests.edl.planner.plans import held, plan_for, sizes, started, told
+from tests.edl.planner.plans import plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.snapshot.test_quota_balance import PODS, quota
 from tests.edl.planner.states import (
     at,
@@ -69,7 +69,7 @@ def pending(**fields: Any) -> TrainingJob:  # noqa: ANN401 - of its pod
 def test_a_start_behind_a_gang_waits_while_nodes_are_cleared_for_it() -> None:
     plan = plan_for(contested(gang(), small()))
     assert (started(plan), sizes(plan)) == ({}, {"sweep": 1})
-    assert held(plan)["small"] == reasons.placed_after([key("gang")])
+    assert wait_reasons(plan)["small"] == reasons.placed_after([key("gang")])
     assert told(plan)["small"] == "waiting for pods ahead of it to be scheduled: ns/gang"
 
 
@@ -94,13 +94,13 @@ def test_a_start_ahead_of_a_gang_goes_first_and_nothing_is_cleared_before_its_po
 ):
     plan = plan_for(contested(gang(), small(queued=-30, high=1)))
     assert (started(plan), sizes(plan)) == ({"small": {"worker": 1}}, {})
-    assert held(plan)["gang"] == reasons.placed_after([key("small")])
-    assert "sweep" not in held(plan)
+    assert wait_reasons(plan)["gang"] == reasons.placed_after([key("small")])
+    assert "sweep" not in wait_reasons(plan)
 
 
 def test_nothing_is_cleared_while_kube_scheduler_may_bind_a_pod_there() -> None:
     plan = plan_for(contested(gang(), pending()))
-    assert (sizes(plan), held(plan)["gang"]) == ({}, reasons.placed_after([key("small")]))
+    assert (sizes(plan), wait_reasons(plan)["gang"]) == ({}, reasons.placed_after([key("small")]))
     assert plan.recheck_after == timedelta(seconds=25)
 
 
@@ -163,7 +163,11 @@ def test_a_gang_waits_whose_quota_jobs_would_have_released_for_a_gang_that_waits
     decision = run_passes(state, POLICIES["fair"], Limits(load_ceiling=1))
     plan = build_plan(decision)
     assert (started(plan), sizes(plan)) == ({"small": {"worker": 1}}, {})
-    assert held(plan)["gang"] == held(plan)["other"] == reasons.placed_after([key("small")])
+    assert (
+        wait_reasons(plan)["gang"]
+        == wait_reasons(plan)["other"]
+        == reasons.placed_after([key("small")])
+    )
     (line,) = decision.snapshot.quotas.lines.values()
     assert (line.remaining, line.future_remaining) == (0, 0)
 
@@ -224,7 +228,7 @@ def test_a_start_waits_for_pods_that_terminate_for_a_gang_but_not_for_ever(
     limits = Limits(load_ceiling=1)
     there = [_holding(one, 3) for one in (node("a", 5), node("b", 5))]
     plan = plan_for(cluster(*there, node("c"), sweep, gang(), small(high=1)), limits)
-    assert held(plan)["gang"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["gang"].code is Code.PODS_TERMINATING
     assert list(started(plan)) == ([] if waits else ["small"])
 
 
@@ -245,8 +249,8 @@ def test_a_role_yields_to_a_job_ahead_and_not_yet_to_the_gang_behind_it() -> Non
     first = small(size=1, high=1, suspended=False, pods=waiting, shape=on_a, started_at=at(-5))
     plan = plan_for(cluster(*nodes, sweep, ahead, behind, first))
     assert sizes(plan) == {"sweep": 5}
-    assert held(plan)["ahead"] == reasons.leaving(1, [key("sweep")])
-    assert held(plan)["gang"] == reasons.placed_after([key("small"), key("ahead")])
+    assert wait_reasons(plan)["ahead"] == reasons.leaving(1, [key("sweep")])
+    assert wait_reasons(plan)["gang"] == reasons.placed_after([key("small"), key("ahead")])
 
 
 def test_a_start_behind_a_deferred_one_leaves_it_its_nodes() -> None:
@@ -256,8 +260,8 @@ def test_a_start_behind_a_deferred_one_leaves_it_its_nodes() -> None:
     state = cluster(node("a", 5), node("b", 5), node("c", 1), big, gated, small(high=1))
     plan = plan_for(state)
     assert list(started(plan)) == ["gated"]
-    assert held(plan)["big"] == reasons.placed_after([key("gated")])
-    assert held(plan)["small"] == reasons.placed_after([key("big"), key("gated")])
+    assert wait_reasons(plan)["big"] == reasons.placed_after([key("gated")])
+    assert wait_reasons(plan)["small"] == reasons.placed_after([key("big"), key("gated")])
     for _ in range(4):
         state = act(state, plan_for(state), after=SECOND, spreading=True)
     assert quiet(plan_for(state))
@@ -291,7 +295,7 @@ def test_a_gang_for_which_the_same_role_yields_waits_with_the_one_ahead_of_it() 
     assert sizes(alone) == {"x": 1, "y": 1}
     plan = plan_for(cluster(*pooled("a5", "b5", "c2"), x, y, first, second, unbound()))
     assert sizes(plan) == {}
-    assert {held(plan)[name].code for name in ("gang", "next")} == {Code.PLACEMENT_ORDER}
+    assert {wait_reasons(plan)[name].code for name in ("gang", "next")} == {Code.PLACEMENT_ORDER}
 
 
 def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_for_pods_ahead() -> None:
@@ -301,7 +305,7 @@ def test_a_live_role_keeps_its_last_replicas_while_a_gang_waits_for_pods_ahead()
     web = demand("web", on("b", 3), priority=0)
     state = cluster(*pooled("a3", "b3", "c1"), low, first, unbound(), web)
     plan = plan_for(state)
-    assert held(plan)["gang"].code is Code.PLACEMENT_ORDER
+    assert wait_reasons(plan)["gang"].code is Code.PLACEMENT_ORDER
     assert sizes(plan) == {}
 
 
@@ -316,7 +320,7 @@ def test_a_limit_counts_what_runs_while_a_gang_waits_for_pods_ahead(owner: str) 
     state = replace(state, nodes=nodes, jobs=tuple(chain.from_iterable(jobs)))
     limited = team("vision", limit=Resources.parse({"cpu": 23}))
     plan = plan_for(with_teams(state, limited, team("speech")), Limits(load_ceiling=1))
-    assert held(plan)["gang"].code is Code.PLACEMENT_ORDER
+    assert wait_reasons(plan)["gang"].code is Code.PLACEMENT_ORDER
     assert told(plan)["large"] == (
         "exceeded limit of team vision, requested: cpu=9, limited: cpu=23; used: cpu=18"
     )
@@ -335,7 +339,7 @@ def test_a_job_that_cannot_be_suspended_is_not_suspended_for_a_start_that_failed
     assert [one.job.name for one in plan_for(state).suspensions] == ["half"]
     refused = cluster(node("a", 2), replace(half, refusals=(refusal,)), worker("next", 2, 2))
     plan = plan_for(refused)
-    assert (plan.suspensions, held(plan)["next"].code) == ((), Code.INSUFFICIENT_CAPACITY)
+    assert (plan.suspensions, wait_reasons(plan)["next"].code) == ((), Code.INSUFFICIENT_CAPACITY)
 
 
 def test_any_number_of_gangs_for_which_a_role_yields_to_two_in_a_row_waits() -> None:
@@ -347,4 +351,6 @@ def test_any_number_of_gangs_for_which_a_role_yields_to_two_in_a_row_waits() -> 
         evicted: dict[RoleAllocation, list[Placement]] = {one: [] for one in pair}
         results.pipeline([], [], key(f"gang-{number}"), clears=True, evicted=evicted)
     results.requeue(key("gang-0"), reasons.PLACEMENT_ORDER)
-    assert results.held == {key(f"gang-{n}"): reasons.PLACEMENT_ORDER for n in range(count - 1)}
+    assert results.wait_reasons == {
+        key(f"gang-{n}"): reasons.PLACEMENT_ORDER for n in range(count - 1)
+    }

@@ -12,7 +12,7 @@ from edl import contract, reasons
 from edl.job_state import phases
 from edl.model import Code, Pod, PodPhase, Reclaim, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, told
+from tests.edl.planner.plans import ALL, plan_for, sizes, told, wait_reasons
 from tests.edl.planner.states import at, cluster, node, pod, worker
 from tests.edl.planner.teams import of, team, with_teams
 
@@ -47,7 +47,7 @@ def test_a_pause_is_not_carried_out(*, closed: bool) -> None:
     plan = plan_for(cluster(node("a", 2), mine))
     assert suspended(plan) == ([] if closed else ["trials"])
     if closed:
-        assert held(plan) == {"trials": reasons.PAUSE_REFUSED}
+        assert wait_reasons(plan) == {"trials": reasons.PAUSE_REFUSED}
         assert phases.why_kept(mine) == reasons.PAUSE_REFUSED
 
 
@@ -88,7 +88,7 @@ def test_no_claim_counts_on_its_extras(*, closed: bool) -> None:
     mine = queue(1, 4, *bound(4), closed=closed)
     plan = plan_for(cluster(node("a", 4), mine, worker("next", 2, 2)))
     assert sizes(plan) == ({} if closed else {"trials": 2})
-    assert held(plan)["next"].code is (
+    assert wait_reasons(plan)["next"].code is (
         Code.INSUFFICIENT_CAPACITY if closed else Code.PODS_TERMINATING
     )
 

@@ -56,7 +56,7 @@ def test_the_room_of_those_who_leave_is_for_others() -> None:
     late = worker("late", 2, 2, is_leader=False)
     found = hvd(gone(2, 3, size=2))
     assert (
-        message(plan_for(found, late, roomy=5).held[0].reason)
+        message(plan_for(found, late, roomy=5).waiting[0].reason)
         == "2 pods wait for others to terminate"
     )
 
@@ -66,7 +66,7 @@ def test_room_of_those_who_leave_is_not_counted_while_the_smaller_size_is_refuse
     found = replace(hvd(gone(2, 3, size=2)), refusals=(refused,))
     plan = plan_for(found, worker("late", 2, 2, is_leader=False), roomy=5)
     assert plan.resizes == ()
-    assert [one.reason.code for one in plan.held] == [
+    assert [one.reason.code for one in plan.waiting] == [
         Code.INSUFFICIENT_CAPACITY,
         Code.WRITE_REFUSED,
     ]

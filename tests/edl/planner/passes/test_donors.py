@@ -7,7 +7,7 @@ from edl.planner.passes.rebalancing.donors import Donors
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.take_snapshot import take_snapshot
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, wait_reasons
 from tests.edl.planner.states import cluster, node, shape, worker
 
 
@@ -40,4 +40,4 @@ def test_a_role_takes_of_several_donors_although_a_lower_priority_found_too_few(
     high = worker("high", 1, 3, shape=shape(2), on=["a"] * 3, priority=1)
     plan = plan_for(cluster(node("a", 21), first, second, low, high))
     assert sizes(plan) == {"low": 2, "high": 2}
-    assert held(plan)["second"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["second"].code is Code.PODS_TERMINATING

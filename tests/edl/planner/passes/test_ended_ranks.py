@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import Code, Pod, PodPhase, Quota, QuotaCharge, TrainingJob
 from edl.planner.decision_limits import Limits
-from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.plans import plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 
 PREEMPT = Limits(load_ceiling=1, queue_patience=timedelta(hours=9), preempt=True)
@@ -51,7 +51,7 @@ def test_a_start_needs_room_for_its_pods_alone() -> None:
     """Ranks 0 and 1 of four have ended: the min is 2 and 3."""
     plan = plan_for(cluster(node("a", 1), _queued(2, (0, 1))))
     assert not plan.admissions
-    assert held(plan)["mnist"].code is Code.NEVER_FITS
+    assert wait_reasons(plan)["mnist"].code is Code.NEVER_FITS
 
 
 def test_a_job_that_has_started_grows_beside_its_ended_ranks() -> None:
@@ -83,7 +83,7 @@ def test_a_start_is_not_taken_back_for_ranks_that_get_no_pod() -> None:
     """Index 0 has ended, index 1 runs; the gang limit has passed long ago."""
     plan = plan_for(cluster(node("a", 2), _running("-a")))
     assert not plan.suspensions
-    assert "mnist" not in held(plan)
+    assert "mnist" not in wait_reasons(plan)
 
 
 def test_a_pending_rank_is_an_extra_while_others_of_the_minimum_run() -> None:

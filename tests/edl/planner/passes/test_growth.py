@@ -15,7 +15,7 @@ from edl.planner.plan import Plan, Resize
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import held, plan_for, sizes, told
+from tests.edl.planner.plans import plan_for, sizes, told, wait_reasons
 from tests.edl.planner.states import (
     at,
     cluster,
@@ -62,7 +62,7 @@ def test_a_role_that_gave_its_lost_pods_does_not_grow_before_the_back_off_is_ove
     state = cluster(node("a", 16), mine)
     plan = plan_for(state)
     assert plan.resizes == ()
-    assert held(plan)["mnist"] == reasons.BACK_OFF_RECREATION
+    assert wait_reasons(plan)["mnist"] == reasons.BACK_OFF_RECREATION
     assert sizes(plan_for(replace(state, observed_at=at(581)))) == {"mnist": 9}
     created = tuple(replace(one, created_at=at(-5)) for one in mine.roles[0].status.pods)
     again = replace(mine, roles=(mine.roles[0].changed(pods=created),))
@@ -135,7 +135,7 @@ def test_growth_waits_for_the_cooldown_and_the_plan_is_looked_at_again_then() ->
     fresh = worker("mnist", 1, 3, on=["a"], started_at=at(-4))
     plan = plan_for(cluster(node("a"), fresh))
     assert not plan.resizes
-    assert held(plan) == {"mnist": reasons.COOLDOWN}
+    assert wait_reasons(plan) == {"mnist": reasons.COOLDOWN}
     assert plan.recheck_after == timedelta(seconds=6)
     resized = worker("mnist", 1, 3, on=["a"], resized_at=at(-4))
     assert not plan_for(cluster(node("a"), resized)).resizes
@@ -308,7 +308,7 @@ def test_a_donor_grows_after_its_recipient_and_gets_that_reason() -> None:
     gave = reasons.gave(Code.FAIR_SHARING, JobKey("ns", "poor"))
     rich, poor = worker("rich", 1, 9, on=["a"] * 3, last=gave), worker("poor", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 8), rich, poor))
-    assert (sizes(plan), held(plan)["rich"].code) == ({"poor": 4}, Code.PLACEMENT_ORDER)
+    assert (sizes(plan), wait_reasons(plan)["rich"].code) == ({"poor": 4}, Code.PLACEMENT_ORDER)
 
 
 def test_moves_leave_the_load_below_the_ceiling() -> None:
@@ -338,13 +338,13 @@ def test_no_job_grows_beyond_the_donor_while_replicas_move() -> None:
     )
     other = worker("other", 1, 9, on=["b"] * 4)
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other))
-    assert held(plan)["other"] == reasons.REBALANCING
+    assert wait_reasons(plan)["other"] == reasons.REBALANCING
     full = worker("x", 1, 1, on=["b"])
     plan = plan_for(cluster(node("a", 4), node("b", 9), gave, other, full))
-    assert message(held(plan)["other"]) == (
+    assert message(wait_reasons(plan)["other"]) == (
         "waiting for replicas to move to a job with a smaller share: ns/x"
     )
-    assert [one.until for one in plan.held if one.job.name == "other"] == [at(9)]
+    assert [one.until for one in plan.waiting if one.job.name == "other"] == [at(9)]
     assert sizes(plan_for(cluster(node("a", 4), node("b", 9), gave, other, seconds=10)))
 
 

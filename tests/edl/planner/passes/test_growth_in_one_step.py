@@ -14,7 +14,7 @@ from edl.planner.growth_waits import GrowthWaits
 from edl.planner.plan import Plan
 from edl.planner.plan_builder import build_plan
 from edl.planner.policies import POLICIES
-from tests.edl.planner.plans import held, plan_for, sizes, told
+from tests.edl.planner.plans import plan_for, sizes, told, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
 
 LIMITS = Limits(load_ceiling=1)
@@ -65,7 +65,7 @@ def test_growth_before_a_long_rest_waits_as_a_whole_for_as_long_as_it_would_rest
 ) -> None:
     """No longer, as in a large cluster some pod is always terminating."""
     plan = planned(build(**fields))
-    assert (sizes(plan), held(plan)["mine"]) == ({}, reasons.leaving(3))
+    assert (sizes(plan), wait_reasons(plan)["mine"]) == ({}, reasons.leaving(3))
     assert told(plan)["mine"] == "3 pods wait for others to terminate"
     assert plan.growth_waits == ((JobKey("ns", "mine"), "worker"),)
     assert plan.recheck_after == longest

@@ -13,7 +13,7 @@ from edl.model import Code, JobKey, TrainingJob
 from edl.model.causes.reason_codes import Reason, Restart
 from edl.planner.decision_limits import Limits
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.reasons import invalid
@@ -40,7 +40,7 @@ def test_a_gang_that_stands_still_yields_to_a_higher_priority() -> None:
         "2 of 4 pods of its minimum are missing, and the Job controller creates no pod for up to "
         "160 s: requeued, as others need its nodes"
     )
-    assert held(plan)["high"] == reasons.leaving(3, [JobKey("ns", "low")])
+    assert wait_reasons(plan)["high"] == reasons.leaving(3, [JobKey("ns", "low")])
 
 
 def test_it_yields_to_pods_of_other_owners_too() -> None:
@@ -96,13 +96,13 @@ def test_it_starts_again_when_the_job_controller_may_make_its_pods() -> None:
         plan = plan_for(state)
         stopped += len(plan.suspensions)
         state = act(state, plan, after=SECOND)
-        waits += [one for one in plan.held if one.job.name == "low" and one.position]
+        waits += [one for one in plan.waiting if one.job.name == "low" and one.position]
     assert stopped == 1
     assert quiet(plan)
     assert waits[-1].reason == reasons.BACK_OFF_RECREATION
     assert waits[-1].until == at(160)
     free = replace(state, nodes=(*state.nodes, node("b", 4)))
-    assert held(plan_for(free))["low"] == reasons.BACK_OFF_RECREATION
+    assert wait_reasons(plan_for(free))["low"] == reasons.BACK_OFF_RECREATION
     later = replace(free, observed_at=at(160))
     assert started(plan_for(later)) == {"low": {"worker": 4}}
 
@@ -163,7 +163,7 @@ def test_a_paused_job_that_lost_pods_waits_for_the_back_off_after_its_resume() -
     state = cluster(node("a", 9), replace(elastic, paused=True))
     paused = act(state, plan_for(state), after=SECOND)
     resumed = replace(paused, jobs=tuple(replace(one, paused=False) for one in paused.jobs))
-    (wait,) = plan_for(resumed).held
+    (wait,) = plan_for(resumed).waiting
     assert (wait.reason, wait.until) == (reasons.BACK_OFF_RECREATION, at(160))
     assert "low" in started(plan_for(replace(resumed, observed_at=at(160))))
 

@@ -13,7 +13,7 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner import teams
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import cluster, demand, node, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.planner.ways import wait
@@ -52,7 +52,7 @@ def test_a_job_is_covered_beside_its_teams_extras_and_may_stop_a_borrower(own: i
     state = beside([*owner(own), *at_minimums()], idle=25 - own, reclaim=Reclaim.JOBS)
     plan = plan_for(state)
     assert (suspended(plan), sizes(plan)) == ({"l1"}, {"s1": 20} if own > 20 else {})
-    assert held(plan)["s2"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["s2"].code is Code.PODS_TERMINATING
 
 
 def test_its_team_takes_no_more_from_others_than_the_guarantee_leaves_beside_its_minimums() -> None:
@@ -60,7 +60,7 @@ def test_its_team_takes_no_more_from_others_than_the_guarantee_leaves_beside_its
     state = beside([*owner(23), *borrower])
     plan = plan_for(state)
     assert sizes(plan) == {"s1": 20, "l1": 33}
-    assert held(plan)["s2"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["s2"].code is Code.PODS_TERMINATING
 
 
 def test_extras_that_do_not_yield_to_the_claim_count_before_it() -> None:

@@ -11,7 +11,7 @@ from edl.contract import PLACEMENT_GATE
 from edl.model import Code, Reason, ResizePolicy, TrainingJob
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
-from tests.edl.planner.plans import held, plan_for, sizes, started, told
+from tests.edl.planner.plans import plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 
@@ -28,7 +28,7 @@ def test_a_gang_that_others_may_disturb_starts_when_they_have_their_nodes() -> N
     nodes = (node("a", 4), node("b", 4))
     plan = plan_for(cluster(*nodes, first, second))
     assert list(started(plan)) == ["first"]
-    assert held(plan)["second"].code is Code.PLACEMENT_ORDER
+    assert wait_reasons(plan)["second"].code is Code.PLACEMENT_ORDER
     assert plan.recheck_after is not None
     bound = worker("first", 2, 2, shape=shape(1), on=["a", "a"])
     assert list(started(plan_for(cluster(*nodes, bound, second)))) == ["second"]
@@ -39,7 +39,7 @@ def test_growth_waits_for_a_gang_that_it_may_disturb() -> None:
     queued = worker("queued", 1, 1, shape=shape(4))
     plan = plan_for(cluster(node("a", 4), node("b", 4), running, queued))
     assert (list(started(plan)), sizes(plan)) == (["queued"], {})
-    assert held(plan) == {"running": reasons.placed_after([queued.key])}
+    assert wait_reasons(plan) == {"running": reasons.placed_after([queued.key])}
     begun = worker("queued", 1, 1, shape=shape(4), on=["b"])
     assert sizes(plan_for(cluster(node("a", 4), node("b", 4), running, begun))) == {"running": 2}
 
@@ -53,7 +53,7 @@ def test_growth_that_delays_no_start_goes_on_beside_a_pending_start() -> None:
 def test_growth_leaves_the_room_of_a_start_that_waits() -> None:
     running = worker("running", 1, 2, shape=shape(1), on=["a"])
     plan = plan_beside_a_start_that_waits(running)
-    assert (sizes(plan), held(plan)["running"].code) == ({}, Code.PLACEMENT_ORDER)
+    assert (sizes(plan), wait_reasons(plan)["running"].code) == ({}, Code.PLACEMENT_ORDER)
 
 
 def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
@@ -62,7 +62,7 @@ def plan_beside_a_start_that_waits(running: TrainingJob) -> Plan:
     part = coming.roles[0].changed(pods=(pod(0, "a"), pod(1, created_at=at(-5))))
     nodes = (node("a", 4, labels={"zone": "a"}), node("b", 4, labels={"zone": "b"}))
     plan = plan_for(cluster(*nodes, running, replace(coming, roles=(part,)), queued))
-    assert (started(plan), held(plan)["queued"].code) == ({}, Code.PLACEMENT_ORDER)
+    assert (started(plan), wait_reasons(plan)["queued"].code) == ({}, Code.PLACEMENT_ORDER)
     return plan
 
 
@@ -71,7 +71,10 @@ def test_growth_of_small_pods_waits_where_it_may_take_the_node_of_a_large_one() 
     large = worker("large", 1, 2, shape=shape(4), on=["b"])
     nodes = (node("a", 2), node("b", 4), node("c", 4))
     plan = plan_for(cluster(*nodes, small, large))
-    assert (sizes(plan), held(plan)) == ({"large": 2}, {"small": reasons.placed_after([large.key])})
+    assert (sizes(plan), wait_reasons(plan)) == (
+        {"large": 2},
+        {"small": reasons.placed_after([large.key])},
+    )
     grown = worker("large", 1, 2, shape=shape(4), on=["b", "c"])
     assert sizes(plan_for(cluster(*nodes, small, grown))) == {"small": 2}
 
@@ -81,7 +84,7 @@ def test_growth_leaves_the_room_alone_that_a_claim_waits_for() -> None:
     low = worker("low", 2, 10, replicas=6, on=["std", "std", "gpu", "gpu"])
     high = worker("high", 3, 3, shape=shape(2, gpu=1), priority=1000, queued=-60)
     plan = plan_for(cluster(node("gpu", 6, gpu=3), node("std", 4), low, high))
-    assert held(plan)["high"] == reasons.leaving(3, [low.key])
+    assert wait_reasons(plan)["high"] == reasons.leaving(3, [low.key])
     assert all(one.after < one.before for one in plan.resizes)
 
 
@@ -103,7 +106,7 @@ def test_growth_leaves_the_node_of_a_minimum_that_waits_for_long() -> None:
     """Otherwise a replica would be reclaimed for the minimum, grow there again, and so on."""
     small, late = worker("small", 1, 2, shape=shape(1), on=["a"]), _late_minimum()
     plan = plan_for(cluster(node("a", 2), node("b", 2), small, late), Limits(load_ceiling=1))
-    assert (sizes(plan), held(plan)["small"]) == ({}, reasons.placed_after([late.key]))
+    assert (sizes(plan), wait_reasons(plan)["small"]) == ({}, reasons.placed_after([late.key]))
 
 
 def test_growth_that_leaves_a_late_minimum_its_node_does_not_wait_for_it() -> None:
@@ -171,7 +174,10 @@ def test_a_start_does_not_wait_until_lost_pods_are_created_again(priority: int) 
     new = worker("new", 5, 5, priority=priority)
     assert list(started(plan_for(cluster(*nodes, lacks, new)))) == ["new"]
     equal = worker("new", 8, 8)
-    assert held(plan_for(cluster(*nodes, lacks, equal)))["new"].code is Code.INSUFFICIENT_CAPACITY
+    assert (
+        wait_reasons(plan_for(cluster(*nodes, lacks, equal)))["new"].code
+        is Code.INSUFFICIENT_CAPACITY
+    )
 
 
 def test_growth_leaves_lost_pods_their_nodes_until_they_are_created_again() -> None:
@@ -213,7 +219,7 @@ def test_starts_wait_for_gated_pods_of_a_job_that_failed_long_ago() -> None:
     mine = worker("mine", 1, 9, on=["b"])
     nodes = (node("a", 8), node("b", 8))
     plan = plan_for(cluster(*nodes, replace(lacks, started_at=at(-1)), mine))
-    assert held(plan)["mine"] == reasons.placed_after([lacks.key])
+    assert wait_reasons(plan)["mine"] == reasons.placed_after([lacks.key])
 
 
 def test_of_many_jobs_whose_pods_come_first_a_few_are_named() -> None:
@@ -250,4 +256,4 @@ def test_a_donor_keeps_its_replica_while_a_lost_pod_keeps_the_recipient_from_gro
     nodes = (node("a", 4), node("b", 1), node("c", 4), node("d", 4))
     state = cluster(*nodes, lost, donor, recipient)
     plan = plan_for(state, Limits(load_ceiling=1))
-    assert (sizes(plan), held(plan)["recipient"].code) == ({}, Code.PLACEMENT_ORDER)
+    assert (sizes(plan), wait_reasons(plan)["recipient"].code) == ({}, Code.PLACEMENT_ORDER)

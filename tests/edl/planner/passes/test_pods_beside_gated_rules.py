@@ -16,7 +16,7 @@ from edl.model import (
     TrainingJob,
 )
 from tests.edl.planner.acting import act, key, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import cluster, node, shape, worker
 
 HOST: Final = "kubernetes.io/hostname"
@@ -55,7 +55,7 @@ def test_growth_takes_no_node_that_a_gated_pod_alone_may_use(*, spreading: bool)
     state = cluster(*hosts(2, 1, 4), grows(), gang())
     plan = plan_for(state, ALL)
     assert (list(started(plan)), sizes(plan)) == (["gang"], {})
-    assert held(plan)["grows"] == reasons.placed_after([key("gang")])
+    assert wait_reasons(plan)["grows"] == reasons.placed_after([key("gang")])
     settled, stopped = lived(state, 5, spreading=spreading)
     nodes = {job.key.name: [pod.node for pod in job.roles[0].status.pods] for job in settled.jobs}
     assert (stopped, nodes["gang"], len(nodes["grows"])) == (0, ["n1", "n2", "n3"], 4)
@@ -65,7 +65,7 @@ def test_growth_takes_no_node_that_a_gated_pod_alone_may_use(*, spreading: bool)
 def test_a_start_takes_no_node_that_a_gated_pod_alone_may_use() -> None:
     two = worker("two", 2, 2, queued=-90)
     plan = plan_for(cluster(*hosts(1, 1, 4), two, gang()), ALL)
-    assert (list(started(plan)), held(plan)) == (
+    assert (list(started(plan)), wait_reasons(plan)) == (
         ["gang"],
         {"two": reasons.placed_after([key("gang")])},
     )

@@ -12,7 +12,7 @@ from edl.messages import message
 from edl.model import ClusterState, JobKey, Node, ResizePolicy, TrainingJob
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
 PREEMPT = replace(ALL, preempt=True)
@@ -67,7 +67,7 @@ def test_the_victim_stays_away_while_there_is_no_room_for_both() -> None:
         plan = plan_for(state, PREEMPT)
         state = act(state, plan, after=SECOND, lingering=True)
     assert quiet(plan)
-    assert [found.job.name for found in plan.held if found.position] == ["low"]
+    assert [found.job.name for found in plan.waiting if found.position] == ["low"]
 
 
 def test_no_job_is_placed_in_capacity_reserved_for_a_preemptor() -> None:
@@ -78,7 +78,7 @@ def test_no_job_is_placed_in_capacity_reserved_for_a_preemptor() -> None:
     state = contested()
     plan = plan_for(state, PREEMPT)
     assert list(suspended(plan)) == ["low"]
-    assert held(plan) == {
+    assert wait_reasons(plan) == {
         "high": reasons.leaving(2, [JobKey("ns", "low")]),
         "small": reasons.placed_after([JobKey("ns", "high")]),
     }
@@ -128,7 +128,7 @@ def test_no_claim_waits_for_pods_of_its_own_victim() -> None:
     state = cluster(node("a", 2), low, fixed("high", 2, priority=1))
     plan = plan_for(state, PREEMPT)
     assert list(suspended(plan)) == ["low"]
-    assert held(plan)["high"] == reasons.leaving(2, [JobKey("ns", "low")])
+    assert wait_reasons(plan)["high"] == reasons.leaving(2, [JobKey("ns", "low")])
 
 
 def zones(a: int, b: int) -> Sequence[Node]:
@@ -144,7 +144,7 @@ def test_a_start_ahead_of_a_claim_leaves_its_node_to_a_victim_that_may_run_on() 
     high = fixed("high", 1, priority=2, shape=shape(5, node_selector=(("zone", "a"),)))
     plan = plan_for(cluster(*zones(5, 1), low, small, high), PREEMPT)
     assert (started(plan), list(suspended(plan))) == ({}, ["low"])
-    assert held(plan)["small"] == reasons.placed_after([JobKey("ns", "low")])
+    assert wait_reasons(plan)["small"] == reasons.placed_after([JobKey("ns", "low")])
 
 
 def test_pods_of_a_victim_count_for_starts_behind_its_claim_if_that_waits() -> None:
@@ -157,7 +157,7 @@ def test_pods_of_a_victim_count_for_starts_behind_its_claim_if_that_waits() -> N
     state = cluster(*zones(3, 2), low, with_late_pod(busy), high, other)
     plan = plan_for(state, PREEMPT)
     assert (started(plan), suspended(plan)) == ({}, {})
-    assert held(plan)["other"] == reasons.placed_after([JobKey("ns", "low")])
+    assert wait_reasons(plan)["other"] == reasons.placed_after([JobKey("ns", "low")])
 
 
 def nodes_of(one: TrainingJob) -> list[str]:

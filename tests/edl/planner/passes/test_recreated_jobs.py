@@ -8,7 +8,7 @@ import pytest
 from edl import reasons
 from edl.model import Pod, Quota, TrainingJob
 from edl.planner.decision_limits import Limits
-from tests.edl.planner.plans import held, plan_for, started
+from tests.edl.planner.plans import plan_for, started, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, worker
 
 LIMITS = Limits(load_ceiling=1)
@@ -22,21 +22,25 @@ def again(previous: tuple[Pod, ...] = TERMINATING, **fields: Any) -> TrainingJob
 
 
 def test_a_job_does_not_start_beside_pods_of_its_deleted_jobs() -> None:
-    assert held(plan_for(cluster(node("a", 4), again()))) == {"again": reasons.PODS_TERMINATING}
+    assert wait_reasons(plan_for(cluster(node("a", 4), again()))) == {
+        "again": reasons.PODS_TERMINATING
+    }
     assert {*started(plan_for(cluster(node("a", 4), again(()))))} == {"again"}
 
 
 def test_a_role_waits_for_the_pods_of_every_role_of_the_deleted_jobs() -> None:
     chief = role("chief", 1, 1, previous_pods=TERMINATING, is_leader=True)
     both = job("again", chief, role("worker", 1, 1))
-    assert held(plan_for(cluster(node("a", 4), both))) == {"again": reasons.PODS_TERMINATING}
+    assert wait_reasons(plan_for(cluster(node("a", 4), both))) == {
+        "again": reasons.PODS_TERMINATING
+    }
 
 
 def test_the_capacity_of_its_previous_pods_stays_reserved_for_it() -> None:
     previous = tuple(pod(index, "a", terminating=True, due_at=at(30)) for index in range(4))
     whole = worker("again", 4, 4, size=4, previous_pods=previous, queued=-9)
     plan = plan_for(cluster(node("a", 4), whole, worker("later", 1, 1, queued=-1)))
-    assert held(plan)["again"] == reasons.PODS_TERMINATING
+    assert wait_reasons(plan)["again"] == reasons.PODS_TERMINATING
     assert started(plan) == {}
 
 
@@ -49,7 +53,7 @@ def test_pods_that_do_not_terminate_block_no_other_job() -> None:
     stuck = (pod(0, "b", terminating=True, due_at=at(-PATIENCE)),)
     small = worker("small", 1, 1, queued=-1)
     plan = plan_for(cluster(node("a", 1), node("b", 1), again(stuck, queued=-90000), small), LIMITS)
-    assert held(plan) == {"again": reasons.PODS_STUCK}
+    assert wait_reasons(plan) == {"again": reasons.PODS_STUCK}
     assert {*started(plan)} == {"small"}
 
 
@@ -59,7 +63,7 @@ def test_pods_that_the_garbage_collector_has_yet_to_delete_are_waited_for_after_
     """Else a job would start in the moment between the deletion of its Job and of its pods."""
     left = (pod(0, "a"),)
     plan = plan_for(cluster(node("a", 4), again(left, queued=1 - GANG_LIMIT)), LIMITS)
-    assert held(plan) == {"again": reasons.PODS_TERMINATING}
+    assert wait_reasons(plan) == {"again": reasons.PODS_TERMINATING}
     assert plan.recheck_after == timedelta(seconds=1)
     late = again(left, queued=-GANG_LIMIT)
     assert {*started(plan_for(cluster(node("a", 4), late), LIMITS))} == {"again"}
@@ -69,7 +73,7 @@ def test_a_running_job_does_not_yield_to_a_job_whose_pods_are_yet_to_be_deleted(
     rich = worker("rich", 1, 4, on=["a"] * 3, queued=-9000)
     plan = plan_for(cluster(node("a", 4), rich, again((pod(0, "a"),), queued=-1)), LIMITS)
     assert not plan.resizes
-    assert held(plan)["again"] == reasons.PODS_TERMINATING
+    assert wait_reasons(plan)["again"] == reasons.PODS_TERMINATING
 
 
 @pytest.mark.parametrize("seconds", [1, 121])
@@ -98,4 +102,4 @@ def test_a_quota_counts_previous_pods_until_they_are_gone() -> None:
     quota = Quota("ns", "quota q", "pods", 1, 0)
     state = cluster(node("a", 4), again(charges=charges))
     plan = plan_for(state.__class__(state.observed_at, state.nodes, state.jobs, quotas=(quota,)))
-    assert held(plan) == {"again": reasons.PODS_TERMINATING}
+    assert wait_reasons(plan) == {"again": reasons.PODS_TERMINATING}

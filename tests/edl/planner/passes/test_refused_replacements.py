@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl.model import ClusterState, Code, JobKey, Quota, QuotaCharge, TrainingJob
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, wait_reasons
 from tests.edl.planner.states import at, cluster, node, worker
 
 CHARGE = (QuotaCharge('ResourceQuota "q"', "pods", 1),)
@@ -62,4 +62,4 @@ def test_no_job_yields_for_a_pod_that_is_refused(fields: dict[str, Any]) -> None
     assert (sizes(plan), plan.suspensions) == ({}, ())
     created = plan_for(beside(lost("none", reported_at=at(-60)), 4), ALL)
     assert sizes(created) == {"other": 1}
-    assert held(created)["lost"].code is Code.PODS_MISSING
+    assert wait_reasons(created)["lost"].code is Code.PODS_MISSING

@@ -12,7 +12,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, role, worker
 
 POLICY = "not at this hour"
@@ -41,7 +41,7 @@ def test_capacity_of_a_refused_scale_up_goes_to_others_in_the_next_decision() ->
     assert sizes(plan_for(cluster(node("a", 8), small, other))) == {"small": 4, "other": 4}
     plan = plan_for(cluster(node("a", 8), grown(small, 4), other))
     assert sizes(plan) == {"other": 7}
-    assert held(plan)["small"].code is Code.WRITE_REFUSED
+    assert wait_reasons(plan)["small"].code is Code.WRITE_REFUSED
     assert told(plan)["small"] == "the API server refuses its new size: not at this hour"
 
 
@@ -83,8 +83,8 @@ def test_a_claim_waits_for_no_capacity_of_a_scale_down_that_is_refused() -> None
     kept = shrunk(worker("kept", 1, 4, on=["a"] * 4), 2)
     plan = plan_for(cluster(node("a", 4), kept, worker("large", 2, 2)))
     assert (plan.resizes, started(plan)) == ((), {})
-    assert held(plan)["large"].code is Code.INSUFFICIENT_CAPACITY
-    assert held(plan)["kept"] == phases.why_kept(kept)
+    assert wait_reasons(plan)["large"].code is Code.INSUFFICIENT_CAPACITY
+    assert wait_reasons(plan)["kept"] == phases.why_kept(kept)
 
 
 def test_a_refused_scale_down_to_a_manual_size_or_a_lower_max_keeps_the_size() -> None:
@@ -150,7 +150,7 @@ def test_a_role_does_not_grow_while_the_api_server_would_refuse_its_pods(
     other = worker("other", 1, 8, on=["a"] * 2)
     plan = plan_for(cluster(node("a", 8), worker("late", 1, 6, on=["a"] * 2, **fields), other), ALL)
     assert sizes(plan) == {"other": 6}
-    assert held(plan)["late"] == reasons.quoted(Code.WRITE_REFUSED, why)
+    assert wait_reasons(plan)["late"] == reasons.quoted(Code.WRITE_REFUSED, why)
     urgent = worker("urgent", 5, 5, priority=1)
     full = cluster(node("a", 4), worker("late", 1, 6, on=["a"] * 4, **fields), urgent, node("b", 2))
     assert sizes(plan_for(full, ALL)) == {"late": 1}

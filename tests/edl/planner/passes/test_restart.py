@@ -16,7 +16,7 @@ from edl.model.pods import TrainingRuns
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Resize
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.plans import plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, room, shape, worker
 from tests.edl.planner.ways import wait
 from tests.roles import changed_pod
@@ -47,7 +47,7 @@ def test_idle_capacity_is_worth_a_restart_but_not_so_soon_after_the_last_one() -
     assert (resize.before, resize.after, resize.restart) == (1, 3, True)
     soon = restarting("mnist", 1, 3, on=["a"], started_at=at(1 - COOLDOWN))
     plan = plan_for(cluster(node("a", 9), soon))
-    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.COOLDOWN})
+    assert (plan.resizes, wait_reasons(plan)) == ((), {"mnist": reasons.COOLDOWN})
     assert plan.recheck_after == timedelta(seconds=1)
 
 
@@ -72,7 +72,7 @@ def test_jobs_that_restart_at_once_keep_the_nodes_that_the_plan_has_for_each() -
     assert sizes(plan) == {"first": 3, "second": 2}
     again = plan_for(act(state, plan, after=timedelta(seconds=1), lingering=True))
     assert sizes(again) == {}
-    assert [one.reason for one in again.held] == [reasons.PODS_TERMINATING] * 2
+    assert [one.reason for one in again.waiting] == [reasons.PODS_TERMINATING] * 2
 
 
 def test_a_job_that_restarts_to_grow_is_packed_anew_where_a_gang_then_fits_beside_it() -> None:
@@ -109,7 +109,7 @@ def test_a_job_with_a_part_of_its_manual_size_waits_before_it_restarts_for_more_
         more = replace(state.nodes[0], allocatable=room(3 + second // 60, pods=110))
         state = replace(state, nodes=(more,))
     assert [message(found.reason) for found in resizes] == ["manual size: 3 of 8 fit"]
-    assert held(plan)["mnist"] == reasons.COOLDOWN
+    assert wait_reasons(plan)["mnist"] == reasons.COOLDOWN
     plan = plan_for(act(state, plan, after=timedelta(seconds=30)))
     assert [found.after for found in plan.resizes] == [7]
 
@@ -157,7 +157,7 @@ def test_a_job_that_freed_capacity_by_a_restart_waits_a_cooldown_before_growth()
     why = reasons.restarted(reasons.room_for_job(JobKey("ns", "claim")))
     made = restarting("mnist", 1, 3, on=["a"], replicas=3, started_at=at(-1), last=why)
     plan = plan_for(cluster(node("a", 9), made))
-    assert (quiet(plan), held(plan)) == (True, {"mnist": reasons.COOLDOWN})
+    assert (quiet(plan), wait_reasons(plan)) == (True, {"mnist": reasons.COOLDOWN})
     assert plan.recheck_after == timedelta(seconds=COOLDOWN - 1)
 
 
@@ -168,14 +168,14 @@ def test_one_restart_does_for_all_of_its_growth() -> None:
     gone = job("gone", role("worker", 1, 1, suspended=True, pods=(leaving,)), paused=True)
     plan = plan_for(cluster(node("a", 3), mine, gone))
     assert not plan.resizes
-    assert held(plan)["mnist"] == reasons.leaving(2)
+    assert wait_reasons(plan)["mnist"] == reasons.leaving(2)
 
 
 def test_a_nearly_finished_job_is_not_restarted() -> None:
     pods = (pod(0, "a", phase=PodPhase.SUCCEEDED), pod(1, "a"))
     mine = restarting("mnist", 1, 4, suspended=False, size=2, pods=pods)
     plan = plan_for(cluster(node("a", 9), mine))
-    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.PODS_SUCCEEDED})
+    assert (plan.resizes, wait_reasons(plan)) == ((), {"mnist": reasons.PODS_SUCCEEDED})
 
 
 def test_a_restarting_job_starts_at_its_new_size_before_queued_jobs() -> None:
@@ -189,7 +189,7 @@ def test_its_room_is_kept_while_its_pods_leave() -> None:
     leaving = tuple(pod(index, "a", terminating=True) for index in range(2))
     other = worker("other", 1, 9, on=["a"])
     plan = plan_for(cluster(node("a", 4), stopped(pods=leaving), other))
-    assert held(plan)["mnist"] == reasons.PODS_TERMINATING
+    assert wait_reasons(plan)["mnist"] == reasons.PODS_TERMINATING
     assert sizes(plan) == {}
 
 
@@ -202,7 +202,7 @@ def test_its_idle_capacity_is_kept_while_pods_of_other_workloads_terminate(
     other = worker("other", 1, 2, on=["a"], resizing=resizing)
     there = replace(node("a", 5), used=room(1), releasing=room(1))
     plan = plan_for(cluster(there, stopped(pods=leaving), other))
-    assert held(plan)["mnist"] == reasons.PODS_TERMINATING
+    assert wait_reasons(plan)["mnist"] == reasons.PODS_TERMINATING
     assert sizes(plan) == {}
 
 
@@ -400,7 +400,7 @@ def test_a_size_that_no_node_took_is_not_tried_again_soon(late: bool) -> None:  
     back = replace(back, roles=(part.changed(last=plan.admissions[0].reason),))
     plan = plan_for(cluster(node("a", 9), back))
     assert sizes(plan) == ({"mnist": 3} if late else {})
-    assert held(plan) == ({} if late else {"mnist": reasons.BACK_OFF_GROWTH})
+    assert wait_reasons(plan) == ({} if late else {"mnist": reasons.BACK_OFF_GROWTH})
 
 
 def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
@@ -422,7 +422,7 @@ def test_a_job_with_a_reverted_growth_does_not_grow_again_soon() -> None:
     )
     later = [part.changed(last=admission.reason, resized_at=at(-COOLDOWN)) for part in runs]
     plan = plan_for(cluster(*nodes, job("mnist", *later)))
-    assert (plan.resizes, held(plan)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
+    assert (plan.resizes, wait_reasons(plan)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
 
 
 def test_a_restarting_job_reserves_capacity_for_its_growth() -> None:
@@ -469,7 +469,7 @@ def test_a_donor_is_not_restarted_again_for_the_next_attempt_of_the_same_job(
     gave = restarting("gave", 1, 3, on=["a"], last=why, started_at=since)
     plan = plan_for(cluster(node("a", 3), gave, tries))
     assert sizes(plan) == ({"gave": 3} if late else {})
-    assert late or held(plan)["gave"] == reasons.BACK_OFF_RECLAMATION
+    assert late or wait_reasons(plan)["gave"] == reasons.BACK_OFF_RECLAMATION
     runs = worker("tries", 2, 2, on=["b", "b"], uid="tries", queued=-900)
     assert sizes(plan_for(cluster(node("a", 3), node("b", 2), gave, runs))) == {"gave": 3}
 
@@ -484,7 +484,7 @@ def test_what_gave_a_replica_that_found_no_place_does_not_take_it_again_soon() -
     gave = restarting("gave", 1, 3, on=["a", "a"], last=why, started_at=since, resized_at=since)
     plan = plan_for(cluster(*nodes, gave, recipient))
     assert plan.resizes == ()
-    assert held(plan)["gave"] == reasons.BACK_OFF_GROWTH
+    assert wait_reasons(plan)["gave"] == reasons.BACK_OFF_GROWTH
     grew = restarting("taker", 1, 3, on=["b"], shape=on_b, resized_at=at(1 - COOLDOWN))
     assert sizes(plan_for(cluster(*nodes, gave, grew))) == {"gave": 3}
 

@@ -8,7 +8,7 @@ import pytest
 from edl import reasons
 from edl.model import ClusterState, ResizePolicy, TrainingJob
 from tests.edl.planner.acting import act, key
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
 NODES = [node(f"n{number}", 2) for number in range(1, 6)]
@@ -40,7 +40,7 @@ def test_a_restart_to_grow_waits_for_the_pods_of_a_start() -> None:
     state = cluster(*NODES, restarting(), worker("start", 4, 4, queued=-10))
     plan = plan_for(state, ALL)
     assert (list(started(plan)), sizes(plan)) == (["start"], {})
-    assert held(plan)["late"] == reasons.placed_after([key("start")])
+    assert wait_reasons(plan)["late"] == reasons.placed_after([key("start")])
     assert lived(state, lingering=False) == {"late": 2, "start": 4}
     assert lived(state, lingering=True) == {"late": 2, "start": 4}
 
@@ -50,13 +50,16 @@ def test_a_restart_to_grow_waits_for_pods_that_are_not_bound_yet() -> None:
     part = coming.roles[0].changed(pods=tuple(pod(index, created_at=at(-5)) for index in range(4)))
     state = cluster(*NODES, restarting(), job("coming", part, started_at=at(-5)))
     plan = plan_for(state, ALL)
-    assert (sizes(plan), held(plan)["late"]) == ({}, reasons.placed_after([key("coming")]))
+    assert (sizes(plan), wait_reasons(plan)["late"]) == ({}, reasons.placed_after([key("coming")]))
 
 
 def test_growth_without_a_restart_waits_for_a_job_that_restarts_to_grow() -> None:
     state = cluster(*NODES, restarting(), worker("live", 1, 4, on=["n5"], queued=-10))
     plan = plan_for(state, ALL)
-    assert (sizes(plan), held(plan)["live"]) == ({"late": 3}, reasons.placed_after([key("late")]))
+    assert (sizes(plan), wait_reasons(plan)["live"]) == (
+        {"late": 3},
+        reasons.placed_after([key("late")]),
+    )
     assert lived(state, lingering=False) == {"late": 3, "live": 4}
     assert lived(state, lingering=True) == {"late": 3, "live": 4}
 
@@ -79,5 +82,5 @@ def test_a_start_waits_for_a_job_that_restarts_because_it_yields() -> None:
     state = cluster(*NODES[:3], node("n4", 1), late, small, needs)
     plan = plan_for(state, ALL)
     assert (list(started(plan)), sizes(plan)) == ([], {"late": 2})
-    assert held(plan)["small"] == reasons.placed_after([key("late")])
+    assert wait_reasons(plan)["small"] == reasons.placed_after([key("late")])
     assert lived(state, lingering=False) == {"late": 2, "small": 2}

@@ -40,7 +40,7 @@ from edl.planner.snapshot.restarts.restraints import (
 )
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, told
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.states import (
     at,
     busy,
@@ -299,7 +299,7 @@ def test_a_raise_that_has_waited_for_long_is_a_queue_head() -> None:
         plan = plan_for(cluster(node("n1", 9), OLD, late, new), PATIENT)
         assert started(plan) == found
         assert (JobKey("ns", "late"), "worker") in plan.growth_waits
-    assert held(plan)["new"] == reasons.goes_first(JobKey("ns", "late"))
+    assert wait_reasons(plan)["new"] == reasons.goes_first(JobKey("ns", "late"))
 
 
 def test_a_raise_requests_the_nodes_that_it_lacks() -> None:
@@ -327,7 +327,7 @@ def test_a_raise_does_not_take_what_a_queue_head_waits_for(
 ) -> None:
     plan = plan_for(waiting(later(**asked, resizing=resizing)), PATIENT)
     assert sizes(plan) == {}
-    assert held(plan)["late"] == reasons.goes_first(JobKey("ns", "head"))
+    assert wait_reasons(plan)["late"] == reasons.goes_first(JobKey("ns", "head"))
     before_the_head = plan_for(waiting(later(**asked, queued=-4000)), PATIENT)
     assert sizes(before_the_head) == {"late": 6}
     assert sizes(plan_for(waiting(later(**asked, priority=1)), PATIENT)) == {"late": 6}
@@ -353,7 +353,7 @@ def test_a_raise_that_a_quota_refuses_goes_first_in_that_quota_alone() -> None:
     old = worker("old", 1, 1, on=["n1"], **COUNTED)
     plan = plan_for(in_quota(late, old, other, same, hard=6), PATIENT)
     assert started(plan) == {"new": {"worker": 2}}
-    assert held(plan)["same"] == reasons.goes_first(JobKey("ns", "late"))
+    assert wait_reasons(plan)["same"] == reasons.goes_first(JobKey("ns", "late"))
     assert sizes(plan) == {}
 
 
@@ -446,7 +446,7 @@ def test_no_restart_for_growth_leaves_its_nodes_to_pending_pods_of_other_owners(
         web = demand("web", shape(3), priority=priority)
         plan = plan_for(cluster(node("n1", 4), late, web))
         assert quiet(plan)
-        assert held(plan)["late"] == reasons.PLACEMENT_ORDER
+        assert wait_reasons(plan)["late"] == reasons.PLACEMENT_ORDER
         assert sizes(plan_for(cluster(node("n1", 4), node("n2", 3), late, web))) == {"late": 4}
     elsewhere = demand("web", shape(3, **IN_A))
     assert sizes(plan_for(cluster(node("n1", 4), late, elsewhere))) == {"late": 4}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import ClusterState, Pod, TrainingJob
 from edl.planner.decision_limits import Limits
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, node, pod, worker
 
 LIMITS = Limits(load_ceiling=1)
@@ -43,7 +43,7 @@ def beside(*jobs: TrainingJob) -> ClusterState:
 def test_extras_yield_once_the_pods_before_soon_end(left: Pod, yields: dict[str, int]) -> None:
     job = again(left, grace_period=MINUTES)
     plan = plan_for(beside(job, worker("live", 1, 4, on=["n2"] * 4)), ALL)
-    assert (sizes(plan), held(plan)["again"]) == (yields, reasons.PODS_TERMINATING)
+    assert (sizes(plan), wait_reasons(plan)["again"]) == (yields, reasons.PODS_TERMINATING)
 
 
 def test_a_plan_is_made_again_when_jobs_are_to_yield() -> None:
@@ -63,7 +63,7 @@ def test_no_job_is_preempted_before_that() -> None:
 def test_what_becomes_idle_is_kept_for_it_and_no_job_behind_it_starts_there() -> None:
     behind = worker("behind", 3, 3, queued=-10)
     plan = plan_for(beside(again(ending(600)), behind), ALL)
-    assert (list(started(plan)), held(plan)["again"]) == ([], reasons.PODS_TERMINATING)
+    assert (list(started(plan)), wait_reasons(plan)["again"]) == ([], reasons.PODS_TERMINATING)
 
 
 def test_it_keeps_its_place_in_the_queue() -> None:
@@ -74,4 +74,7 @@ def test_it_keeps_its_place_in_the_queue() -> None:
     assert list(started(early)) == ["behind"]
     waited = again(ending(600), 4, queued=-400)
     late = plan_for(beside(waited, running, behind), LIMITS)
-    assert (list(started(late)), held(late)["behind"]) == ([], reasons.goes_first(waited.key))
+    assert (list(started(late)), wait_reasons(late)["behind"]) == (
+        [],
+        reasons.goes_first(waited.key),
+    )

@@ -14,7 +14,7 @@ from edl.model import ClusterState, ForeignPods, HostPort, Pod, PodConstraints, 
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
 from tests.edl.planner.acting import act, key
-from tests.edl.planner.plans import held, plan_for, started
+from tests.edl.planner.plans import plan_for, started, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 LIMITS = Limits(load_ceiling=1)
@@ -49,7 +49,7 @@ def test_a_start_does_not_wait_for_gated_pods_on_a_node_that_is_too_small_for_it
 def test_a_start_waits_for_gated_pods_on_a_node_that_it_could_take() -> None:
     plan = plan_for(contested(large(), gated()))
     assert list(started(plan)) == ["gpu"]
-    assert held(plan)["large"] == reasons.placed_after([key("gpu")])
+    assert wait_reasons(plan)["large"] == reasons.placed_after([key("gpu")])
 
 
 def test_a_start_does_not_wait_for_gated_pods_on_a_node_where_its_port_is_used() -> None:
@@ -80,15 +80,15 @@ def test_a_gated_start_waits_for_one_before_it_that_has_waited_for_long() -> Non
     state = contested(large(queued=-300), gated())
     plan = decided(state)
     assert list(started(plan)) == ["large"]
-    assert held(plan)["gpu"] == reasons.placed_after([key("large")])
+    assert wait_reasons(plan)["gpu"] == reasons.placed_after([key("large")])
     plan = decided(act(state, plan, after=timedelta(seconds=1)))
-    assert (list(started(plan)), held(plan)) == (["gpu"], {})
+    assert (list(started(plan)), wait_reasons(plan)) == (["gpu"], {})
 
 
 def test_a_gated_start_with_a_role_of_no_pods_waits_as_well() -> None:
     roles = role("worker", 2, 2, shape=shape(1, gpu=1)), role("ps", 0, 0, shape=shape(0.5))
     plan = decided(contested(large(queued=-300), job("gpu", *roles, queued=-20)))
-    assert held(plan)["gpu"] == reasons.placed_after([key("large")])
+    assert wait_reasons(plan)["gpu"] == reasons.placed_after([key("large")])
 
 
 @pytest.mark.parametrize("earlier", [{"queued": -301}, {"priority": 1}])
@@ -105,8 +105,8 @@ def test_a_gated_start_waits_where_one_before_it_waits_for_pods_under_way() -> N
     state = replace(state, jobs=(*state.jobs, large(queued=-300), gated("second")))
     plan = decided(state)
     assert not started(plan)
-    assert held(plan)["large"] == reasons.placed_after([key("first")])
-    assert held(plan)["second"] == reasons.placed_after([key("large")])
+    assert wait_reasons(plan)["large"] == reasons.placed_after([key("first")])
+    assert wait_reasons(plan)["second"] == reasons.placed_after([key("large")])
 
 
 def test_growth_leaves_the_nodes_of_a_gated_start_that_waits() -> None:

@@ -11,7 +11,7 @@ from edl.messages import message
 from edl.model import Code, JobKey, Pod, PodPhase, ResizePolicy, TrainingJob
 from edl.model.causes.reason_codes import Reason, Restart
 from edl.planner.decision_limits import Limits
-from tests.edl.planner.plans import held, plan_for, sizes, started
+from tests.edl.planner.plans import plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, room, shape, worker
 
 LIMITS = Limits(load_ceiling=1)
@@ -32,7 +32,7 @@ SMALL = tuple(worker(f"new-{number}", 3, 3, queued=-80000 + number) for number i
 def test_a_job_whose_pods_never_terminate_keeps_no_room_and_delays_no_other() -> None:
     plan = plan_for(cluster(*NODES, node("b", 1), stuck(-PATIENCE), *SMALL), LIMITS)
     assert {*started(plan)} == {one.key.name for one in SMALL}
-    assert held(plan) == {"old": reasons.PODS_STUCK}
+    assert wait_reasons(plan) == {"old": reasons.PODS_STUCK}
     assert message(reasons.PODS_STUCK) == (
         "its previous pods do not terminate: other jobs start ahead of it"
     )
@@ -41,7 +41,7 @@ def test_a_job_whose_pods_never_terminate_keeps_no_room_and_delays_no_other() ->
 def test_its_room_is_kept_until_its_pods_should_have_been_gone_for_long() -> None:
     plan = plan_for(cluster(*NODES, node("b", 1), stuck(1 - PATIENCE), *SMALL), LIMITS)
     assert started(plan) == {}
-    assert held(plan)["old"] == reasons.PODS_TERMINATING
+    assert wait_reasons(plan)["old"] == reasons.PODS_TERMINATING
     assert plan.recheck_after == timedelta(seconds=1)
 
 
@@ -56,7 +56,7 @@ def test_its_room_is_kept_until_its_pods_should_have_been_gone_for_long() -> Non
 )
 def test_other_pods_of_an_earlier_start_are_waited_for(left: Pod) -> None:
     plan = plan_for(cluster(*NODES, node("b", 1), stuck(-86400, pods=(left,)), *SMALL), LIMITS)
-    assert held(plan)["old"] == reasons.PODS_TERMINATING
+    assert wait_reasons(plan)["old"] == reasons.PODS_TERMINATING
 
 
 def test_no_replica_yields_to_it() -> None:

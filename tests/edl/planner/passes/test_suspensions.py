@@ -23,7 +23,7 @@ from edl.model import (
 )
 from edl.model.causes.blockers import TimedHold
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import held, plan_for, sizes, started, told
+from tests.edl.planner.plans import plan_for, sizes, started, told, wait_reasons
 from tests.edl.planner.states import (
     at,
     busy,
@@ -141,7 +141,7 @@ def test_what_was_given_back_is_not_asked_for_again_at_once() -> None:
     fields = {"resized_at": at(-59), "last": reasons.UNSCHEDULABLE}
     mine = worker("mnist", 1, 9, on=["a"], **fields)
     plan = plan_for(cluster(node("a", 4), mine))
-    assert held(plan) == {"mnist": reasons.BACK_OFF_GROWTH}
+    assert wait_reasons(plan) == {"mnist": reasons.BACK_OFF_GROWTH}
     assert plan.recheck_after == timedelta(seconds=1)
     assert sizes(plan_for(cluster(node("a", 4), mine, seconds=1))) == {"mnist": 4}
 
@@ -184,7 +184,7 @@ def test_a_role_does_not_grow_while_another_has_no_node_for_its_minimum() -> Non
     mine = job("tf", chief, role("worker", 1, 9, on=["a"]))
     plan = plan_for(cluster(busy(node("a", 9), room(1)), mine))
     assert sizes(plan) == {}
-    assert held(plan) == {"tf": reasons.minimum_pending(mine.key)}
+    assert wait_reasons(plan) == {"tf": reasons.minimum_pending(mine.key)}
 
 
 def test_a_raised_minimum_has_time_for_its_pods_from_its_growth_on() -> None:
@@ -224,7 +224,7 @@ def test_extras_that_are_yet_to_be_created_outlast_a_scale_down() -> None:
 def test_a_gang_that_came_to_nothing_starts_again_later() -> None:
     mine = worker("mnist", 2, 2, last=reasons.GANG_UNSCHEDULABLE, started_at=at(-239))
     plan = plan_for(cluster(node("a"), node("b"), mine))
-    assert held(plan) == {"mnist": reasons.BACK_OFF_GANG}
+    assert wait_reasons(plan) == {"mnist": reasons.BACK_OFF_GANG}
     (admission,) = plan_for(cluster(node("a"), node("b"), mine, seconds=1)).admissions
     assert admission.sizes == (("worker", 2),)
 
@@ -313,7 +313,7 @@ def test_a_gang_that_comes_to_nothing_again_waits_twice_as_long() -> None:
         plan = plan_for(state)
         assert [one.reason.code for one in plan.suspensions] == [Code.GANG_UNSCHEDULABLE]
         state = act(state, plan, after=timedelta(seconds=1))
-        (found,) = plan_for(state).held
+        (found,) = plan_for(state).waiting
         assert found.reason == reasons.BACK_OFF_GANG
         assert found.until is not None
         (mine,) = state.jobs
@@ -333,7 +333,7 @@ def test_pods_that_were_not_created_stay_the_reason_while_the_job_backs_off() ->
     state = cluster(node("a", 9), late)
     plan = plan_for(state)
     assert [one.reason for one in plan.suspensions] == [reasons.GANG_UNSCHEDULABLE_CREATION]
-    (found,) = plan_for(act(state, plan, after=timedelta(seconds=1))).held
+    (found,) = plan_for(act(state, plan, after=timedelta(seconds=1))).waiting
     assert message(found.reason) == "back-off: not all pods of its last start could be created"
 
 
@@ -366,7 +366,7 @@ def test_a_failed_start_records_what_its_scheduler_answered(
     again = part.changed(suspended=True, pods=(), last=record)
     plan = plan_for(cluster(node("a", 9), replace(mine, roles=(again,))))
     assert told(plan) == {"mnist": f"back-off: {failed} ({text})"}
-    assert remedy(TimedHold(held(plan)["mnist"], at(110))).startswith(mended)
+    assert remedy(TimedHold(wait_reasons(plan)["mnist"], at(110))).startswith(mended)
 
 
 def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
@@ -380,7 +380,7 @@ def failed_start(**fields: Any) -> ClusterState:  # noqa: ANN401 - of the role
 )
 def test_a_resumption_after_a_failed_start_ends_its_back_off(resumed: dict[str, Any]) -> None:
     """Its user has mended what made the start fail, and says so."""
-    assert held(plan_for(failed_start())) == {"mnist": reasons.BACK_OFF_GANG}
+    assert wait_reasons(plan_for(failed_start())) == {"mnist": reasons.BACK_OFF_GANG}
     assert started(plan_for(failed_start(**resumed))) == {"mnist": {"worker": 1}}
 
 
@@ -390,7 +390,7 @@ def test_a_resumption_is_one_start_and_a_failure_of_that_doubles_the_back_off() 
     state = replace(state, jobs=tuple(unbound(one) for one in state.jobs))
     state = replace(state, observed_at=state.observed_at + timedelta(seconds=121))
     state = act(state, plan_for(state), after=timedelta(seconds=1))
-    (found,) = plan_for(state).held
+    (found,) = plan_for(state).waiting
     (mine,) = state.jobs
     assert mine.started_at
     assert (found.reason, found.until) == (
@@ -401,7 +401,7 @@ def test_a_resumption_is_one_start_and_a_failure_of_that_doubles_the_back_off() 
 
 def test_a_resumption_before_a_failed_start_ends_no_back_off() -> None:
     plan = plan_for(failed_start(resumed_at=at(-131)))
-    assert held(plan) == {"mnist": reasons.BACK_OFF_GANG}
+    assert wait_reasons(plan) == {"mnist": reasons.BACK_OFF_GANG}
 
 
 def begun(started: float, *pods: Pod, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role
@@ -424,7 +424,7 @@ def test_a_gang_that_loses_its_nodes_at_its_start_goes_back_at_once(
     for _ in range(2):
         state = act(state, plan_for(state), after=timedelta(seconds=1))
         (mine,) = state.jobs
-        (found,) = plan_for(state).held
+        (found,) = plan_for(state).waiting
         assert message(found.reason) == ("back-off: its nodes were removed or taken by other pods")
         assert mine.started_at
         assert found.until
@@ -503,7 +503,7 @@ def test_the_room_of_a_start_that_is_taken_back_goes_to_the_queue() -> None:
     waiting = worker("next", 1, 1, queued=-10)
     plan = plan_for(cluster(node("a", 1), _half_started(600, shape=shape(50)), waiting))
     assert [one.job.name for one in plan.suspensions] == ["half"]
-    assert held(plan)["next"] == reasons.leaving(1)
+    assert wait_reasons(plan)["next"] == reasons.leaving(1)
 
 
 def _lacking(lost: int, **fields: Any) -> TrainingJob:  # noqa: ANN401 - of a role

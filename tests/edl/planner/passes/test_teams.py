@@ -25,7 +25,7 @@ from edl.planner.policies import POLICIES
 from edl.quantities import Resources
 from tests.edl.planner import teams
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, node, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
 from tests.reasons import invalid
@@ -53,7 +53,7 @@ def borrowing(reclaim: Reclaim = Reclaim.REPLICAS, **fields: object) -> ClusterS
 
 def test_borrowed_replicas_return_to_their_owner_within_one_decision() -> None:
     plan = plan_for(borrowing())
-    assert held(plan)["a1"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["a1"].code is Code.PODS_TERMINATING
     assert sum(sizes(plan).values()) == 5
     assert suspended(plan) == set()
 
@@ -70,7 +70,7 @@ def test_without_a_guarantee_a_higher_priority_keeps_its_replicas() -> None:
     high = [replace(job, priority=9 if job.key.namespace == "b" else 0) for job in state.jobs]
     plan = plan_for(with_teams(replace(state, jobs=tuple(high)), team("a"), team("b")))
     assert sizes(plan) == {}
-    assert held(plan)["a1"].code is Code.INSUFFICIENT_CAPACITY
+    assert wait_reasons(plan)["a1"].code is Code.INSUFFICIENT_CAPACITY
 
 
 def test_what_a_team_is_owed_is_not_taken_by_any_priority() -> None:
@@ -111,7 +111,7 @@ def test_whole_jobs_go_only_where_the_owner_says_so_and_only_as_many_as_needed()
     assert suspended(plan_for(fixed(Reclaim.REPLICAS))) == set()
     plan = plan_for(fixed(Reclaim.JOBS))
     assert suspended(plan) == {"b2"}
-    assert held(plan)["a1"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["a1"].code is Code.PODS_TERMINATING
 
 
 def test_a_job_that_a_guarantee_covers_once_a_borrower_has_gone_comes_before_borrowers() -> None:
@@ -123,7 +123,7 @@ def test_a_job_that_a_guarantee_covers_once_a_borrower_has_gone_comes_before_bor
     owners = (team("a", 2, reclaim=Reclaim.JOBS), team("b", 2), team("c"))
     plan = plan_for(with_teams(cluster(node("n1"), *jobs), *owners))
     assert suspended(plan) == {"b1"}
-    assert {name: reason.code for name, reason in held(plan).items()} == {
+    assert {name: reason.code for name, reason in wait_reasons(plan).items()} == {
         "a1": Code.PODS_TERMINATING,
         "b2": Code.PODS_TERMINATING,
         "c1": Code.INSUFFICIENT_CAPACITY,
@@ -214,7 +214,7 @@ def test_a_limit_holds_a_start_and_growth_and_says_so() -> None:
     mine = team("a", 0, limit=(("cpu", 3000),))
     plan = plan_for(with_teams(cluster(node("n1", 8), *jobs), mine))
     assert sizes(plan) == {"a1": 3}
-    reason = held(plan)["a2"]
+    reason = wait_reasons(plan)["a2"]
     assert reason.code is Code.QUOTA_EXCEEDED
     text = "exceeded limit of team a, requested: cpu=3, limited: cpu=3; used: cpu=1"
     assert message(reason) == text
@@ -376,7 +376,7 @@ def one_given() -> ClusterState:
 
 def test_growth_of_a_team_with_a_larger_share_waits_for_what_this_plan_moves_to_another() -> None:
     plan = plan_for(one_given())
-    codes = {name: reason.code for name, reason in held(plan).items()}
+    codes = {name: reason.code for name, reason in wait_reasons(plan).items()}
     assert codes == {"a1": Code.PODS_TERMINATING, "d1": Code.REBALANCING}
 
 
@@ -404,7 +404,7 @@ def test_growth_that_waits_for_another_team_names_its_job_beside_moves_inside_a_
     ]
     state = cluster(node("n1", 12, gpu=40), node("n3", 6), node("n4", 4), *jobs)
     plan = plan_for(with_teams(state, team("a"), team("b"), team("d")))
-    assert held(plan)["d1"] == reasons.moving(JobKey("a", "a1"), JobKey("d", "d1"))
+    assert wait_reasons(plan)["d1"] == reasons.moving(JobKey("a", "a1"), JobKey("d", "d1"))
 
 
 def test_moves_inside_a_team_hold_back_no_growth_of_another_team() -> None:
@@ -509,7 +509,7 @@ def test_whole_jobs_of_a_sibling_go_for_an_owner_where_the_limit_above_both_is_u
         plan = plan_for(with_teams(cluster(node("n1", 16), *jobs), *tree))
         assert suspended(plan) == gone
         code = Code.PODS_TERMINATING if gone else Code.QUOTA_EXCEEDED
-        assert held(plan)["a1"].code is code
+        assert wait_reasons(plan)["a1"].code is code
 
 
 def test_moving_a_namespace_or_lowering_a_guarantee_kills_nothing() -> None:
@@ -521,7 +521,7 @@ def test_moving_a_namespace_or_lowering_a_guarantee_kills_nothing() -> None:
 
 def test_a_guarantee_beyond_the_nodes_is_accepted() -> None:
     plan = plan_for(with_teams(borrowing(), team("a", 4000), team("b")))
-    assert held(plan)["a1"].code is Code.PODS_TERMINATING
+    assert wait_reasons(plan)["a1"].code is Code.PODS_TERMINATING
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -754,7 +754,7 @@ def test_a_team_that_does_not_lend_keeps_no_borrower_from_the_extras_of_another(
     tree = team("k", 2, lend=False), team("b"), team("c")
     state = with_teams(cluster(node("n1", 12), *jobs), *tree)
     plan = plan_for(state)
-    assert (sizes(plan), plan.held[0].reason.code) == ({"b1": 6}, Code.PODS_TERMINATING)
+    assert (sizes(plan), plan.waiting[0].reason.code) == ({"b1": 6}, Code.PODS_TERMINATING)
 
 
 def test_extras_above_a_guarantee_that_is_not_lent_yield_down_to_it() -> None:
@@ -766,7 +766,7 @@ def test_extras_above_a_guarantee_that_is_not_lent_yield_down_to_it() -> None:
     refused = with_teams(cluster(node("n1", 8), *more), team("k", 4, lend=False), team("c"))
     plan = plan_for(refused)
     assert (sizes(plan), started(plan)) == ({}, {})
-    assert message(plan.held[0].reason) == (
+    assert message(plan.waiting[0].reason) == (
         "Insufficient cpu: needs 5 x 1 CPU (worker); 4 of 5 pods fit"
     )
 
@@ -776,7 +776,7 @@ def test_idle_capacity_that_is_not_lent_keeps_a_borrower_waiting() -> None:
     state = with_teams(cluster(node("n1", 8), *jobs), team("k", 5, lend=False), team("c"))
     plan = plan_for(state)
     assert (sizes(plan), started(plan)) == ({}, {})
-    assert message(plan.held[0].reason) == (
+    assert message(plan.waiting[0].reason) == (
         "exceeded capacity beside what team k keeps, requested: cpu=4, limited: cpu=5; used: cpu=2"
     )
 
@@ -795,7 +795,7 @@ def test_a_team_that_keeps_too_little_is_not_named_for_a_full_cluster(
     plan = plan_for(with_teams(state, team("k", kept, lend=False), team("b"), team("c")))
     lent = plan_for(with_teams(state, team("k", kept), team("b"), team("c")))
     for queued in ("k2", "c1"):
-        assert held(plan)[queued] == held(lent)[queued]
+        assert wait_reasons(plan)[queued] == wait_reasons(lent)[queued]
 
 
 def test_capacity_that_a_team_needs_once_its_node_drains_is_not_lent() -> None:
@@ -810,7 +810,7 @@ def test_the_team_that_keeps_the_most_is_named() -> None:
     jobs = [*of("j", running("j1", 2, 2, ["n1"] * 2)), *of("c", worker("c1", 2, 2))]
     keepers = team("j", 2, lend=False), team("k", 5, lend=False)
     plan = plan_for(with_teams(cluster(node("n1", 8), *jobs), *keepers, team("c")))
-    assert message(plan.held[0].reason) == (
+    assert message(plan.waiting[0].reason) == (
         "exceeded capacity beside what team k keeps, requested: cpu=2, limited: cpu=3; used: cpu=2"
     )
 

@@ -16,7 +16,7 @@ from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import NodeAssignment, Plan
 from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 RACK, BLOCK = "example.com/rack", "example.com/block"
@@ -51,7 +51,7 @@ def where(plan: Plan, part: str = "worker") -> list[str]:
 
 
 def shortage(plan: Plan) -> Shortage:
-    (held,) = plan.held
+    (held,) = plan.waiting
     assert isinstance(held.reason.about, Shortage)
     return held.reason.about
 
@@ -113,14 +113,14 @@ def test_a_gang_that_no_domain_holds_waits_and_says_which_comes_nearest() -> Non
 
 def test_a_gang_that_no_empty_domain_holds_never_starts() -> None:
     plan = plan_for(cluster(*racks(4, 3), asking(in_one(), 9)))
-    (held,) = plan.held
+    (held,) = plan.waiting
     assert (held.reason.code, held.never) == (Code.NEVER_FITS, True)
     found = shortage(plan)
     assert (found.fitting, [str(one) for one in found.domains]) == (8, [f"{RACK}=r0"])
 
 
 def test_a_label_that_no_node_has_is_named() -> None:
-    (held,) = plan_for(cluster(*racks(4), asking(in_one("example.com/pod"), 2))).held
+    (held,) = plan_for(cluster(*racks(4), asking(in_one("example.com/pod"), 2))).waiting
     assert held.reason.code is Code.NO_ELIGIBLE_NODE
     assert isinstance(held.reason.about, NoEligibleNode)
     assert held.reason.about.rule is NodeRule.TOPOLOGY
@@ -314,6 +314,6 @@ def test_a_minimum_leaves_a_domain_as_far_as_its_role_runs_elsewhere(
     others: list[Node | TrainingJob] = [*LARGE_RACKS[:12], full, runs]
     state, _ = settle(cluster(*others, asking(topology, most)))
     assert {name[:2] for name in nodes(state)} == {"r0"}
-    found = held(plan_for(cluster(*others, asking(topology, most + 1))))["mnist"].about
+    found = wait_reasons(plan_for(cluster(*others, asking(topology, most + 1))))["mnist"].about
     assert isinstance(found, Shortage)
     assert (found.fitting, [one.value for one in found.domains]) == (most, ["r0"])

@@ -9,7 +9,7 @@ from edl import messages, reasons
 from edl.model import Code, JobKey, Node, TrainingJob
 from edl.model.causes.scarcity import Shortage, UnplacedMinimum
 from edl.model.nodes import Topology
-from tests.edl.planner.plans import held, plan_for, told
+from tests.edl.planner.plans import plan_for, told, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 RACK = "example.com/rack"
@@ -38,13 +38,13 @@ REQUEUED = "; it goes back to the queue once one has waited 120 s"
 def test_the_resource_that_its_rack_lacks_is_named_and_when_it_is_queued_again(most: int) -> None:
     plan = plan_for(cluster(*rack("r1", 2), *rack("r2", 2), gang(most)))
     assert told(plan) == {"t1": LACKS + REQUEUED}
-    assert held(plan)["t1"].code is Code.INSUFFICIENT_CAPACITY
+    assert wait_reasons(plan)["t1"].code is Code.INSUFFICIENT_CAPACITY
     assert not plan.suspensions
 
 
 def test_without_a_required_topology_no_domain_is_named() -> None:
     anywhere = gang(topology=Topology())
-    (reason,) = held(plan_for(cluster(*rack("r1", 2), anywhere))).values()
+    (reason,) = wait_reasons(plan_for(cluster(*rack("r1", 2), anywhere))).values()
     assert messages.message(reason) == LACKS.replace(f" in {RACK}=r1", "") + REQUEUED
 
 
@@ -69,12 +69,12 @@ def test_a_rule_that_excludes_the_nodes_of_its_rack_is_named() -> None:
 
 def test_pods_that_a_plan_finds_nodes_for_only_wait() -> None:
     plan = plan_for(cluster(*rack("r1", 3), gang(9)))
-    assert held(plan) == {"t1": reasons.minimum_pending(JobKey("ns", "t1"))}
+    assert wait_reasons(plan) == {"t1": reasons.minimum_pending(JobKey("ns", "t1"))}
 
 
 def test_a_job_that_is_not_stopped_has_no_limit() -> None:
     refused = replace(gang(), problem=reasons.quoted(Code.INVALID, "a label makes no sense"))
-    (reason,) = held(plan_for(cluster(*rack("r1", 2), refused))).values()
+    (reason,) = wait_reasons(plan_for(cluster(*rack("r1", 2), refused))).values()
     assert isinstance(reason.about, UnplacedMinimum)
     assert reason.about.seconds is None
 
@@ -83,7 +83,7 @@ def test_every_role_that_lacks_pods_is_named() -> None:
     ps = role("ps", 1, 1, suspended=False, pods=(pod(0, created_at=at(-20)),), shape=shape(1))
     (workers,) = gang().roles
     both = job("t1", workers, ps)
-    (reason,) = held(plan_for(cluster(*rack("r1", 2), both))).values()
+    (reason,) = wait_reasons(plan_for(cluster(*rack("r1", 2), both))).values()
     assert isinstance(reason.about, UnplacedMinimum)
     lacks = reason.about.lacks
     assert isinstance(lacks, Shortage)

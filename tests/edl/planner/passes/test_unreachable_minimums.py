@@ -12,7 +12,7 @@ from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
 from tests.edl.planner.acting import quiet
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, wait_reasons
 from tests.edl.planner.states import busy, cluster, job, node, role, room, shape, worker
 
 
@@ -22,7 +22,7 @@ def test_it_takes_no_extras_and_no_idle_capacity(resizing: ResizePolicy) -> None
     other = worker("other", 1, 4, on=["a"] * 4, resizing=ResizePolicy.RESTART)
     plan = plan_for(cluster(node("a", 8), raised, other))
     assert quiet(plan)
-    assert message(held(plan)["raised"]) == (
+    assert message(wait_reasons(plan)["raised"]) == (
         "Insufficient cpu, even if no training job ran: needs 9 x 1 CPU (worker); "
         "8 of 9 pods would fit"
     )
@@ -36,9 +36,9 @@ def test_a_minimum_that_others_hold_up_for_now_is_approached_as_before() -> None
 
 def test_pods_of_other_owners_count_as_they_do_for_a_queued_job() -> None:
     raised, other = worker("raised", 7, 10, on=["a"] * 2), worker("other", 1, 4, on=["a"] * 4)
-    assert held(plan_for(cluster(busy(node("a", 8), room(2)), raised, other)))["raised"].code is (
-        Code.NEVER_FITS
-    )
+    assert wait_reasons(plan_for(cluster(busy(node("a", 8), room(2)), raised, other)))[
+        "raised"
+    ].code is (Code.NEVER_FITS)
 
 
 def test_pods_on_a_cordoned_node_count_where_they_are() -> None:
@@ -51,7 +51,7 @@ def test_all_roles_of_the_job_that_are_below_their_minimum_have_to_fit() -> None
     ps, workers = role("ps", 3, 4, on=["a"], shape=shape(2)), role("worker", 3, 4, on=["a"])
     plan = plan_for(cluster(node("a", 8), job("raised", ps, workers)))
     assert quiet(plan)
-    assert held(plan)["raised"].code is Code.NEVER_FITS
+    assert wait_reasons(plan)["raised"].code is Code.NEVER_FITS
     assert sizes(plan_for(cluster(node("a", 9), job("raised", ps, workers)))) != {}
 
 

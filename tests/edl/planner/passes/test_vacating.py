@@ -22,7 +22,7 @@ from edl.model import (
 from edl.planner.decision_limits import Autoscaler, GrowthMode
 from edl.planner.passes.scale_down.needed_nodes import REMOVED_WITHIN
 from edl.planner.plan import Plan
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, busy, cluster, job, node, pod, role, room, shape, worker
 
 NEEDED = replace(ALL, growth=GrowthMode.NEEDED_NODES)
@@ -81,8 +81,8 @@ def test_ungated_roles_do_not_grow_while_a_node_for_a_gang_that_waits_for_nodes_
     state = replace(cluster(*nodes, elastic("home"), gang), autoscaled=True)
     found = plan(state, "u", after=0)
     assert sizes(found) == {}
-    assert held(found)["job"] == reasons.NEEDED_NODES_ONLY
-    assert held(found)["gang"].code is Code.WAITING_FOR_NODES
+    assert wait_reasons(found)["job"] == reasons.NEEDED_NODES_ONLY
+    assert wait_reasons(found)["gang"].code is Code.WAITING_FOR_NODES
 
 
 @pytest.mark.parametrize("growth", [GrowthMode.ANY_NODE, GrowthMode.AUTOSCALER])
@@ -156,7 +156,7 @@ def test_the_room_that_they_left_is_kept_for_those_that_are_still_there() -> Non
     again = plan(state, "b")
     assert not again.drains
     assert not again.resizes
-    assert held(again)["hungry"].code is not reasons.NODE_UNNEEDED.code
+    assert wait_reasons(again)["hungry"].code is not reasons.NODE_UNNEEDED.code
 
 
 def test_pods_that_the_plan_places_move_where_there_is_room() -> None:
@@ -208,12 +208,12 @@ def test_what_grows_no_further_is_told_why() -> None:
     state = cluster(node("home", 2), node("b", 9), placed("home", high=8))
     found = plan(state, "b", after=0)
     assert found.resizes == ()
-    assert held(found) == {"job": reasons.NEEDED_NODES_ONLY}
+    assert wait_reasons(found) == {"job": reasons.NEEDED_NODES_ONLY}
 
 
 def test_pods_that_kube_scheduler_places_wait_until_no_other_node_would_take_them() -> None:
     state = cluster(node("a", 3), node("b", 9), elastic("a", high=8))
-    assert held(plan(state, "b", after=0)) == {"job": reasons.NEEDED_NODES_ONLY}
+    assert wait_reasons(plan(state, "b", after=0)) == {"job": reasons.NEEDED_NODES_ONLY}
     assert sizes(plan(cluster(node("a", 3), elastic("a", high=8)))) == {"job": 3}
 
 
@@ -230,7 +230,7 @@ def test_extras_do_not_grow_where_only_capacity_for_lost_pods_fills_the_other_no
     state = cluster(node("a", 2), node("b", 2), elastic("a"), lost)
     found = plan(state)
     assert (found.unneeded, sizes(found)) == (("b",), {})
-    assert held(found)["job"] == reasons.NEEDED_NODES_ONLY
+    assert wait_reasons(found)["job"] == reasons.NEEDED_NODES_ONLY
     full = cluster(node("a", 2), busy(node("b", 2), room(2)), elastic("a"))
     assert sizes(plan(full)) == {"job": 2}
 
@@ -249,7 +249,9 @@ def test_a_manual_size_is_reached_on_any_node() -> None:
 
 def test_a_node_that_no_autoscaler_removes_is_used_again() -> None:
     state = cluster(node("a", 2), node("b", 2), elastic("a", "a", high=4))
-    assert held(plan(state, "b", after=LATER + GONE - 1)) == {"job": reasons.NEEDED_NODES_ONLY}
+    assert wait_reasons(plan(state, "b", after=LATER + GONE - 1)) == {
+        "job": reasons.NEEDED_NODES_ONLY
+    }
     again = plan(state, "b", after=LATER + GONE)
     assert sizes(again) == {"job": 4}
     full = cluster(node("a", 2), node("b", 2), elastic("a", "a", "b", "b"))

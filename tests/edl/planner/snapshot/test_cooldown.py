@@ -11,7 +11,7 @@ from edl.contract import PLACEMENT_GATE
 from edl.frameworks.base import Cooldown
 from edl.job_state.cooldowns import cooldown
 from edl.model import Code, JobKey, Pod, ResizePolicy, TrainingJob
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 
 TEN = timedelta(seconds=10)
@@ -28,7 +28,7 @@ def torch(name: str = "bert", **fields: Any) -> TrainingJob:  # noqa: ANN401
 def test_a_framework_that_stalls_at_each_resize_is_resized_less_often() -> None:
     """A start is no resize: soon after it there is little work to stall."""
     plan = plan_for(cluster(ROOM, torch(), seconds=58))
-    assert (sizes(plan), held(plan)) == ({}, {"bert": reasons.COOLDOWN})
+    assert (sizes(plan), wait_reasons(plan)) == ({}, {"bert": reasons.COOLDOWN})
     assert plan.recheck_after == timedelta(seconds=1)
     assert sizes(plan_for(cluster(ROOM, torch(), seconds=59))) == {"bert": 4}
     begun = job(
@@ -56,7 +56,10 @@ def grows(mine: TrainingJob, seconds: float) -> bool:
 def test_growth_that_stalls_no_replica_soon_follows_growth() -> None:
     """Else the first GPU that becomes idle keeps those after it idle for a whole cooldown."""
     plan = plan_for(cluster(ROOM, grown(), seconds=2))
-    assert (held(plan), plan.recheck_after) == ({"mnist": reasons.COOLDOWN}, timedelta(seconds=1))
+    assert (wait_reasons(plan), plan.recheck_after) == (
+        {"mnist": reasons.COOLDOWN},
+        timedelta(seconds=1),
+    )
     assert (grows(grown(), 2), grows(grown(), 3)) == (False, True)
 
 
@@ -114,7 +117,7 @@ def test_a_role_that_has_just_grown_donates_nothing_for_the_whole_cooldown() -> 
 def test_what_the_job_says_counts_more() -> None:
     assert sizes(plan_for(cluster(ROOM, torch(cooldown=TEN), seconds=9))) == {"bert": 4}
     slow = worker("mnist", 1, 4, on=["a"], resized_at=at(-1), cooldown=LONG)
-    assert held(plan_for(cluster(ROOM, slow, seconds=598))) == {"mnist": reasons.COOLDOWN}
+    assert wait_reasons(plan_for(cluster(ROOM, slow, seconds=598))) == {"mnist": reasons.COOLDOWN}
     assert sizes(plan_for(cluster(ROOM, slow, seconds=599))) == {"mnist": 4}
 
 

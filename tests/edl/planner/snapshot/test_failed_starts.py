@@ -40,7 +40,7 @@ def back_off_after_next_start(state: ClusterState) -> tuple[timedelta, set[int],
         plan, state = step(state)
         sizes |= {part.status.size for one in state.jobs for part in one.roles}
         if Code.GANG_UNSCHEDULABLE in [one.reason.code for one in plan.suspensions]:
-            (found,) = plan_for(state).held
+            (found,) = plan_for(state).waiting
             (mine,) = state.jobs
             assert (found.reason, found.until is None) == (reasons.BACK_OFF_GANG, False)
             assert found.until is not None

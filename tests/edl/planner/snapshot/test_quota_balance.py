@@ -13,7 +13,7 @@ from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import held, plan_for, sizes, told
+from tests.edl.planner.plans import plan_for, sizes, told, wait_reasons
 from tests.edl.planner.states import at, cluster, job, node, pod, role, shape, worker
 
 QUOTA = 'ResourceQuota "team"'
@@ -98,7 +98,7 @@ def test_a_started_job_grows_no_further_either() -> None:
     plan = plan_for(state)
     (admission,) = plan.admissions
     assert admission.sizes == (("worker", 4),)
-    assert not plan.held
+    assert not plan.waiting
 
 
 def test_pods_on_their_way_count_before_the_quota_knows_them() -> None:
@@ -175,7 +175,7 @@ def test_a_head_that_waits_for_nodes_keeps_what_it_needs_of_a_budget() -> None:
     large = worker("large", 4, 4, shape=needs["a"], charges=PODS, queued=-9000)
     small = worker("small", 1, 1, shape=needs["b"], charges=PODS)
     plan = plan_for(limited(*found, runs, large, small, by=quota(4)), Limits())
-    assert held(plan)["small"] == reasons.goes_first(large.key)
+    assert wait_reasons(plan)["small"] == reasons.goes_first(large.key)
     plan = plan_for(limited(*found, runs, large, small, by=quota(5)), Limits())
     assert [one.job.name for one in plan.admissions] == ["small"]
 
@@ -186,7 +186,7 @@ def test_no_job_overtakes_a_queue_head_that_waits_for_the_same_quota() -> None:
     small = worker("small", 1, 1, charges=PODS, queued=-8000)
     plan = plan_for(limited(node("a", 64), mine, large, small, by=quota(4)), Limits())
     assert not plan.admissions
-    assert held(plan)["small"] == reasons.goes_first(large.key)
+    assert wait_reasons(plan)["small"] == reasons.goes_first(large.key)
     impatient = replace(large, queued_at=at(-10))
     assert started(limited(node("a", 64), mine, impatient, small, by=quota(4))) == {"small"}
 
@@ -200,7 +200,7 @@ def test_a_gang_that_one_of_its_quotas_never_allows_is_told_so_and_holds_back_no
     state = limited(node("a", 64), runs, never, small, by=(quota(8), cores))
     plan = plan_for(state, Limits())
     assert [one.job.name for one in plan.admissions] == ["small"]
-    (found,) = (one for one in plan.held if one.job == never.key)
+    (found,) = (one for one in plan.waiting if one.job == never.key)
     assert (found.never, found.position) == (True, 0)
     assert "requested: requests.cpu=7" in message(found.reason)
     assert "never allowed" in message(found.reason)
@@ -220,7 +220,7 @@ def test_a_gang_waiting_for_new_nodes_goes_first_on_its_quota() -> None:
     small = worker("small", 1, 1, charges=PODS)
     state = limited(node("a", 5), runs, large, small, by=quota(7))
     autoscaled = plan_for(replace(state, autoscaled=True), Limits())
-    assert held(autoscaled)["small"] == reasons.goes_first(large.key)
+    assert wait_reasons(autoscaled)["small"] == reasons.goes_first(large.key)
     assert [one.job.name for one in plan_for(state, Limits()).admissions] == ["small"]
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import Code, JobKey, Reason, ResizePolicy, TrainingJob
 from edl.planner.decision_limits import GrowthMode, Limits
-from tests.edl.planner.plans import ALL, held, plan_for, sizes
+from tests.edl.planner.plans import ALL, plan_for, sizes, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 
 COOLDOWN = int(Limits().restart_cooldown.total_seconds())
@@ -44,7 +44,7 @@ def test_each_restart_without_growth_doubles_the_delay_up_to_sixteen_times(
 ) -> None:
     due = periods * PERIOD
     soon = plan_for(cluster(node("a", 9), restarted(vain(attempts), since=due - 1)))
-    assert (soon.resizes, held(soon)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
+    assert (soon.resizes, wait_reasons(soon)) == ((), {"mnist": reasons.BACK_OFF_GROWTH})
     assert soon.recheck_after == timedelta(seconds=1)
     then = plan_for(cluster(node("a", 9), restarted(vain(attempts), since=due)))
     assert sizes(then) == {"mnist": 3}
@@ -72,7 +72,7 @@ def test_restarts_soon_after_another_double_the_cooldown_up_to_four_times(
 ) -> None:
     due = cooldowns * COOLDOWN
     soon = plan_for(cluster(node("a", 9), restarted(grew(before), since=due - 1)))
-    assert (soon.resizes, held(soon)) == ((), {"mnist": reasons.COOLDOWN})
+    assert (soon.resizes, wait_reasons(soon)) == ((), {"mnist": reasons.COOLDOWN})
     then = plan_for(cluster(node("a", 9), restarted(grew(before), since=due)))
     assert sizes(then) == {"mnist": 3}
 

@@ -137,7 +137,7 @@ def key(level: str) -> str:
 
 def nearest(plan: Plan) -> str:
     """The domains that a training job waits for, and how many of its pods fit: `b1-r2:3`."""
-    (found,) = plan.held
+    (found,) = plan.waiting
     blocker = found.reason.about
     if not (isinstance(blocker, Shortage) and blocker.domains):
         return ""

@@ -12,7 +12,7 @@ from edl.contract import PLACEMENT_GATE
 from edl.model import ClusterState, Node, Taint, Topology, TrainingJob
 from edl.model.nodes import CORDONED
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.plans import ALL, held, plan_for
+from tests.edl.planner.plans import ALL, plan_for, wait_reasons
 from tests.edl.planner.states import cluster, job, node, pod, role, room, shape
 from tests.edl.planner.topology.cases import key
 
@@ -68,7 +68,7 @@ def test_gangs_come_one_after_another_to_the_racks_that_are_left() -> None:
     state = settled(cluster(*racks(), *jobs))
     assert sorted(where(state, "a")) == ["b1-r1", "b1-r2"]
     assert {*where(state, "b"), *where(state, "c")} == {"b2-r1", "b2-r2"}
-    assert list(held(plan_for(state))) == ["d"]
+    assert list(wait_reasons(plan_for(state))) == ["d"]
     left = where(state, "c")
     kept = [one for one in state.jobs if one.key.name != "c"]
     emptied = [
@@ -102,7 +102,7 @@ def test_no_job_is_preempted_for_a_host_that_would_not_do() -> None:
     hosts, low = full_hosts()
     plan = plan_for(cluster(*hosts, *low, urgent(Topology((("", key("host")),)))), PREEMPT)
     assert quiet(plan)
-    assert list(held(plan)) == ["urgent"]
+    assert list(wait_reasons(plan)) == ["urgent"]
 
 
 def test_jobs_are_preempted_for_pods_that_would_be_on_few_hosts() -> None:
@@ -163,7 +163,7 @@ def test_no_pod_leaves_a_cordoned_node_where_its_rack_has_no_other() -> None:
 def test_a_gang_starts_once_nodes_have_the_label_of_its_level() -> None:
     bare = tuple(replace(one, labels={}) for one in racks(2))
     state = cluster(*bare, asks("a", 2, -10, required="rack"))
-    assert list(held(plan_for(state))) == ["a"]
+    assert list(wait_reasons(plan_for(state))) == ["a"]
     state = settled(replace(state, nodes=racks(2)))
     assert len({*where(state, "a")}) == 1
     assert len(where(state, "a")) == 2

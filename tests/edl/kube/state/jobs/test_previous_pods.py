@@ -124,8 +124,8 @@ def test_a_job_may_start_once_a_finalizer_lets_a_deleted_job_go() -> None:
     state = look(snapshot([held, sized("next")], pods, nodes=nodes))
     assert [job.key.name for job in state.jobs] == ["next"]
     assert [job.key.name for job in state.deleted_jobs] == ["held"]
-    (waits,) = plan_for(state).held
+    (waits,) = plan_for(state).waiting
     assert message(waits.reason).startswith("Insufficient cpu: needs 3 x 1 CPU")
     alone = look(snapshot([sized("next")], pods, nodes=nodes))
-    (others,) = plan_for(alone).held
+    (others,) = plan_for(alone).waiting
     assert message(others.reason).startswith("Insufficient cpu, even if no training job ran")
