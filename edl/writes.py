@@ -34,8 +34,10 @@ class Patch(msgspec.Struct, frozen=True):
     to it are left out, not the rest of the step."""
     delay: float = 0.0
     """Seconds to wait before it, until controllers have seen the writes before it."""
-    condition: Mapping[str, str] | None = None
-    """A condition of a pod, which the patch sets in its status instead of the fields of `body`."""
+
+
+class ConditionPatch(Patch, frozen=True):
+    """Set one condition in the status of a pod: `body` is the condition."""
 
 
 class Create(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from edl.model.pods import DisruptionMark
 from edl.spec.failure_policy import FAILS
 from edl.spec.job_spec import DISRUPTION_TARGET
 from edl.steps.pod_removal import pods_to_remove
-from edl.writes import Patch
+from edl.writes import ConditionPatch, Patch
 
 _RUNS_ON: Final = "the pod is not ended after all"
 _SETTLED_AFTER: Final = timedelta(seconds=30)
@@ -114,4 +114,4 @@ def _condition(key: JobKey, pod: Pod, status: str, why: tuple[Code, str], now: d
         "lastTransitionTime": timestamp(now),
     }
     target = ObjectRef("Pod", key.namespace, pod.name)
-    return Patch(target, pod.version, {}, condition=condition, optional=True)
+    return ConditionPatch(target, pod.version, condition, optional=True)

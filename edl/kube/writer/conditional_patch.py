@@ -9,7 +9,7 @@ from edl.kube.cluster import Cluster
 from edl.kube.decode.job_status import fingerprint
 from edl.model import ObjectRef
 from edl.patches.merge_patch import merged
-from edl.writes import Delete, Json, Patch, Write
+from edl.writes import ConditionPatch, Delete, Json, Patch, Write
 
 _TRIES: Final = 5
 """Attempts at one patch while other clients write fields that it does not depend on."""
@@ -31,7 +31,7 @@ def patched(cluster: Cluster, write: Patch) -> Json:
             return _sent(cluster, write, version)
         except Conflict:
             tries -= 1
-            if write.condition and write.unless_changed is None:
+            if isinstance(write, ConditionPatch) and write.unless_changed is None:
                 raise NotFound(f"{write.target.name} has changed since it was marked") from None
             if not (write.fingerprint or write.unless_changed is not None) or not tries:
                 raise
@@ -92,7 +92,7 @@ def ends(current: Json) -> bool:
 
 
 def _sent(cluster: Cluster, patch: Patch, version: str) -> Json:
-    if patch.condition:
-        return cluster.add_condition(patch.target, patch.condition, version)
+    if isinstance(patch, ConditionPatch):
+        return cluster.add_condition(patch.target, patch.body, version)
     metadata = patch.body.get("metadata", {}) | {"resourceVersion": version}
     return cluster.patch(patch.target, {**patch.body, "metadata": metadata}, dry_run=patch.dry_run)

@@ -21,7 +21,7 @@ from edl.steps.plan_steps import Steps, steps
 from edl.steps.running_jobs import upkeep
 from edl.steps.sizes.start import stop
 from edl.steps.step_collector import DueSteps
-from edl.writes import Patch, Step
+from edl.writes import ConditionPatch, Patch, Step
 from tests.edl.trainings import KEY, LONG_AGO, NOW, pod, pods, role, seconds, training
 from tests.reasons import because
 
@@ -41,8 +41,8 @@ def smaller(job: TrainingJob, after: int) -> Step:
 
 def conditions(step: Step, status: str) -> list[Patch]:
     """The patches that write this status of the condition DisruptionTarget."""
-    patches = [write for write in step.writes if isinstance(write, Patch) and write.condition]
-    return [one for one in patches if one.condition and one.condition["status"] == status]
+    patches = (write for write in step.writes if isinstance(write, ConditionPatch))
+    return [patch for patch in patches if patch.body["status"] == status]
 
 
 def marked(step: Step) -> list[str]:
@@ -59,7 +59,7 @@ def names(*indexes: int) -> list[str]:
 def test_the_pods_above_a_smaller_size_are_marked_first() -> None:
     step = smaller(training(worker(FAILS)), 1)
     assert sorted(marked(step)) == names(1, 2)
-    condition = conditions(step, "True")[0].condition or {}
+    condition = conditions(step, "True")[0].body
     assert (condition["type"], condition["reason"]) == ("DisruptionTarget", WHY.code)
     assert condition["lastTransitionTime"] == "2026-01-01T12:00:00Z"
 

@@ -622,7 +622,7 @@ def test_a_pod_is_marked_before_it_is_ended_and_its_later_writes_follow_the_mark
     step = Step(KEY, (mark, gone, label, resize(fake, 3)))
     assert ClusterWriter(cluster).act([step]).done == (step,)
     found = fake.get(mark.target)
-    assert found["status"]["conditions"] == [mark.condition]
+    assert found["status"]["conditions"] == [mark.body]
     assert found["metadata"]["labels"] == {"seen": "yes"}
     assert fake.get(JOB)["spec"]["parallelism"] == 3
 
