@@ -20,9 +20,9 @@ from sandbox.objects.nodes import NodeGroup
 from sandbox.paths import places
 from sandbox.processes import components, ownership, startup
 from sandbox.processes.components import ComponentInputs
-from sandbox.real import missing
 from sandbox.real.network import Network
 from sandbox.real.node import HOLDER, PARTS, Node
+from sandbox.real.requirements import missing
 
 RETRIES = 2  # of creating a sandbox whose component dies
 

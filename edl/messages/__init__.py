@@ -4,17 +4,15 @@ They contain no current time: the same situation always reads the same.
 """
 
 from edl.messages.blocker_messages import blocker_text, remedy
-from edl.messages.code_texts import QUEUE_CLOSED, QUEUE_ENDS, UNNAMED_POD, unnamed_jobs
+from edl.messages.code_texts import QUEUE_CLOSED, QUEUE_ENDS
 from edl.messages.reason_messages import lasting, message, messages
 
 __all__ = [
     "QUEUE_CLOSED",
     "QUEUE_ENDS",
-    "UNNAMED_POD",
     "blocker_text",
     "lasting",
     "message",
     "messages",
     "remedy",
-    "unnamed_jobs",
 ]

@@ -1,3 +1,1 @@
 """A real node for a sandbox, whose pods run in the sandbox's own namespaces and cgroup."""
-
-from sandbox.real.requirements import missing

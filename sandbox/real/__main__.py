@@ -3,7 +3,7 @@
 import os
 import sys
 
-from sandbox.real import missing
+from sandbox.real.requirements import missing
 
 if __name__ == "__main__":
     sys.exit(missing(os.environ) or 0)

@@ -15,7 +15,7 @@ import pytest
 
 from dev import in_cluster
 from sandbox import Sandbox
-from sandbox.real import missing
+from sandbox.real.requirements import missing
 from sandbox.temporary import ended_with_process, of_test_run
 from tests.e2e.support.install import install
 from tests.e2e.support.stalls import Stalls

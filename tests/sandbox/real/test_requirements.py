@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.real import missing
 from sandbox.real.cgroups import lacking
-from sandbox.real.requirements import PROGRAMS
+from sandbox.real.requirements import PROGRAMS, missing
 
 if TYPE_CHECKING:
     from pathlib import Path
