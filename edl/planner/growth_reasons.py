@@ -6,10 +6,11 @@ from edl import reasons
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import Reason
 from edl.planner.fit_errors.fit_error import one_pod_error
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 @dataclass(slots=True)

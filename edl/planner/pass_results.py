@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import JobKey, Pod, Reason, ResizePolicy, TrainingJob
 from edl.model.causes.reason_subjects import Minimum, Other
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import WaitingJob, is_never
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _SHOWN_AHEAD = 8
 

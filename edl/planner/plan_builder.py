@@ -14,6 +14,7 @@ from edl.model.causes.reason_subjects import Size
 from edl.planner.decision import Decision
 from edl.planner.decision_limits import ATOMIC_CLASS, Limits, Provisioner
 from edl.planner.growth_reasons import GrowthReasons
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import DONE, Placement
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.drain import drains
@@ -39,7 +40,7 @@ from edl.planner.snapshot.restart_backoff import (
     with_failed_starts,
 )
 from edl.planner.snapshot.restarts.job_restart import lacking
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import in_domain_order
 from edl.spec.allowed_sizes import manual_size, with_work
 

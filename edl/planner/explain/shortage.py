@@ -24,6 +24,7 @@ from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.explain.sufficient_ceiling import CEILING_PRECISION
 from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
 from edl.planner.gangs.gang import Gang
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
@@ -32,7 +33,7 @@ from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import Resources
 from edl.spec.allowed_sizes import manual_size
 

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from edl.model import TrainingJob
 from edl.planner.gangs.gang import Gang, gang_to_start
 from edl.planner.gangs.topology_placement import fits_empty_cluster, place_gang
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.take_snapshot import take_snapshot
 
 

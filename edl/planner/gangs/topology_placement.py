@@ -17,10 +17,10 @@ from edl.model import Domain
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.domain_ranking import DomainRanking, TopologyDomains
 from edl.planner.packing.missing_pods import still_missing
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.started_domains import domain_of
 
 _COMBINED: Final = 32

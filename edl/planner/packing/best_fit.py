@@ -7,12 +7,11 @@ import numpy as np
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import IDLE, Horizon
-from edl.planner.packing.node_capacity import ALL_NODES, NodeCapacity, ResourceAmounts
+from edl.planner.packing.node_capacity import ALL_NODES, NO_NODE, NodeCapacity, ResourceAmounts
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass
 
-NO_NODE: Final = -1
 _BATCH_SIZE: Final = 256
 """How many nodes are read in one batch."""
 

@@ -9,7 +9,8 @@ import numpy as np
 from edl.feasibility.constraints import AffinityConstraint, ConstraintState
 from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import IDLE
-from edl.planner.packing.best_fit import NO_NODE, CapacityView, CursorPosition, nodes_that_fit
+from edl.planner.packing.best_fit import CapacityView, CursorPosition, nodes_that_fit
+from edl.planner.packing.node_capacity import NO_NODE
 
 _FEW: Final = 16
 """Nodes are grouped by the labels that have at most this many values (zones)."""

@@ -8,9 +8,8 @@ from typing import Final
 from edl.feasibility.eligibility import Eligibility, Mask
 from edl.feasibility.horizon import Horizon
 from edl.model import Domain
-from edl.planner.packing.best_fit import NO_NODE
 from edl.planner.packing.domain_ranking import DomainRanking, TopologyDomains, topology_domains
-from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 
 _RANKED: Final = 2**20

@@ -31,6 +31,7 @@ ResourceCells = tuple["memoryview[int]", "memoryview[int]", int, int]
 """Future idle and idle capacity of one resource by node, its row in the arrays, and an amount."""
 
 ALL_NODES: Final = slice(None)
+NO_NODE: Final = -1
 _MOST: Final = 2**48
 """Amounts are capped at 2^48 (256 TiB of memory per node), so that sums over nodes fit in int64."""
 

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Pod
-from edl.planner.packing.best_fit import NO_NODE
-from edl.planner.packing.node_capacity import ResourceAmounts
+from edl.planner.packing.node_capacity import NO_NODE, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
 
 _node: Final = attrgetter("node")

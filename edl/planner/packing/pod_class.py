@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from edl.feasibility.eligibility import EligibleNodes, Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import Shape
-from edl.planner.packing.best_fit import NO_NODE, CapacityView, nodes_that_fit
+from edl.planner.packing.best_fit import CapacityView, nodes_that_fit
 from edl.planner.packing.constrained_fit import ConstrainedView
 from edl.planner.packing.node_capacity import (
     ALL_NODES,
+    NO_NODE,
     Counts,
     NodeCapacity,
     ResourceAmounts,

@@ -9,13 +9,13 @@ from itertools import filterfalse
 
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
-from edl.planner.packing.node_capacity import ResourceAmounts
+from edl.planner.packing.node_capacity import NO_NODE, ResourceAmounts
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.passes.team_growth import growth_order
 from edl.planner.passes.whole_restarts import grow_whole
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.colocation import AnchorNodes
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import PreferredDomains
 
 

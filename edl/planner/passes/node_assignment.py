@@ -12,12 +12,13 @@ from edl.annotations import cleared_nodes
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import TrainingJob
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement, Unscheduled, first_placement
 from edl.planner.passes.admission.node_requests import is_provisionable
 from edl.planner.plan import NodeAssignment
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import PreferredDomains
 
 _Search: TypeAlias = Callable[[Snapshot, RoleAllocation, Unscheduled], Placement | None]

@@ -16,6 +16,7 @@ from edl.annotations import cleared_nodes
 from edl.feasibility.eligibility import Mask
 from edl.feasibility.horizon import FUTURE_IDLE
 from edl.model import JobKey, Reason
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement, first_placement
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import ReplicaMove
@@ -26,7 +27,7 @@ from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.node_search import clearing, lacking_least
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 

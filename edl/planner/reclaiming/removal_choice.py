@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from edl.model import Pod
-from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
+from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity, ResourceAmounts
 from edl.planner.packing.placement import Placement, taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.plan import Drain
@@ -22,7 +22,7 @@ from edl.planner.snapshot.existing_placements import retention_order
 from edl.planner.snapshot.extras.minimum_nodes import leaves_by_name
 from edl.planner.snapshot.extras.node_search import lacking_least
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:

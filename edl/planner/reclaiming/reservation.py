@@ -16,7 +16,7 @@ import numpy as np
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
 from edl.planner.packing.missing_pods import still_missing
-from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity
 from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.reclaiming.removal_choice import RemovalChoice, TakenNodes
@@ -24,7 +24,7 @@ from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import NodeSearch
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.kept_capacity import LendingBound
 from edl.planner.teams.reclaim_priority import ReclaimScope, TeamRight
 from edl.planner.teams.team_charge import TeamCharge

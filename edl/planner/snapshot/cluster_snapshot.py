@@ -25,14 +25,14 @@ from edl.model.jobs import queue_order
 from edl.planner.decision_limits import Limits, Provisioner
 from edl.planner.packing.domain_capacity import NodeDomains
 from edl.planner.packing.missing_pods import lacking_resources
-from edl.planner.packing.node_capacity import NodeCapacity, ResourceAmounts
+from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity, ResourceAmounts
 from edl.planner.packing.placement import Placement, release_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.policies import Policy
 from edl.planner.snapshot.decision_clock import DecisionClock
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.feasibility.horizon import Horizon
-from edl.planner.packing.node_capacity import by_scarcest_resource
+from edl.planner.packing.node_capacity import NO_NODE, by_scarcest_resource
 from edl.planner.packing.pack_order import reserve_nodes
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:
     from edl.model import JobKey

@@ -11,11 +11,11 @@ from edl.contract import HOSTS_GATE
 from edl.job_state import last_changes
 from edl.job_state.lost_pods import recreation_delay
 from edl.model import Pod, PodPhase, Role, TrainingJob
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import DONE, Placement, Unscheduled
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decision_clock import DecisionClock
-from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.spec.allowed_sizes import with_work
 
 _UNBOUND: Final = Placement(NO_NODE, holds_idle=False, is_new=False)

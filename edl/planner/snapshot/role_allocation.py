@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Reason, ResizePolicy, Role, TrainingJob
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement, Unscheduled, on_idle, pipelined
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
@@ -20,7 +21,6 @@ from edl.spec.allowed_sizes import RESIZABLE
 if TYPE_CHECKING:
     from edl.planner.snapshot.restarts.job_restart import JobRestart
 
-NO_NODE = -1
 ROLES_PER_JOB: Final = 1000
 """More than any job's roles: a role's rank is its job's queue rank times this, plus its index."""
 

@@ -10,9 +10,10 @@ from edl import reasons
 from edl.feasibility.horizon import IDLE, Horizon
 from edl.model import Reason, Role, TrainingJob
 from edl.model.nodes import SplitDomains
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 def domain_of(snapshot: Snapshot, job: TrainingJob, role_name: str, label: str) -> int:

@@ -7,7 +7,7 @@ from edl.feasibility.topology_state import topology_state_of
 from edl.job_state import phases
 from edl.model import ClusterState, TrainingJob
 from edl.planner.decision_limits import Limits
-from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity
 from edl.planner.packing.placement import by_class
 from edl.planner.policies import Policy
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -15,7 +15,7 @@ from edl.planner.snapshot.existing_placements import LeavingPods
 from edl.planner.snapshot.growth_gates import hold_incomplete_gang, started_role
 from edl.planner.snapshot.restarts.job_restart import set_restarts
 from edl.planner.snapshot.restarts.restraints import NO_RESTRAINTS, Restraints
-from edl.planner.snapshot.role_allocation import NO_NODE, ROLES_PER_JOB, RoleAllocation
+from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation
 from edl.spec.allowed_sizes import most_replicas
 
 

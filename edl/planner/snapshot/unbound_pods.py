@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from edl.job_state.lost_pods import has_lost_any
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Unscheduled
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 def pending_ungated_pods(

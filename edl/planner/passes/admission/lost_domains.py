@@ -13,12 +13,13 @@ from edl.feasibility.eligibility import EligibleNodes
 from edl.feasibility.horizon import Horizon
 from edl.job_state.lost_pods import why_returns
 from edl.planner.gangs.gang import gang_to_start
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.placement import reserve_in
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation, by_job
+from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
 
 
 def leave_lost_domains(sources: ClaimSources) -> None:

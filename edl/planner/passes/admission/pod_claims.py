@@ -11,6 +11,7 @@ from edl.job_state.lost_pods import has_lost_any, why_any_missing
 from edl.model import Demand, Pod, Reason
 from edl.model.causes.scarcity import UnplacedMinimum
 from edl.planner.fit_errors.fit_error import minimum_fit_error, one_pod_error
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement, Unscheduled
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.admission.claim_sources import ClaimSources
@@ -31,7 +32,7 @@ from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restart_backoff import with_failed_starts
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _STARTS: Final = timedelta(seconds=30)

@@ -19,10 +19,11 @@ import numpy as np
 
 from edl.feasibility.horizon import Horizon
 from edl.planner.packing.gated_nodes import GatedNodes, excludes
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.pass_results import PipelinedPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:
     from edl.feasibility.eligibility import Ints, Mask

@@ -27,11 +27,11 @@ from edl.model import JobKey, ProvisionalPod, RequestState, Role
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest, kept_at
 from edl.planner.packing.missing_pods import still_missing
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import reserve_idle, reserve_nodes
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.spec.allowed_sizes import RESIZABLE
 
 MOST_PODS: Final = 1000

@@ -9,6 +9,7 @@ import numpy as np
 from edl import reasons
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling
@@ -17,7 +18,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import clearing
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import TeamRight
 
 if TYPE_CHECKING:

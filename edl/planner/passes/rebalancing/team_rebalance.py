@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edl.feasibility.horizon import FUTURE_IDLE
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.passes.growth import GrowthCeiling, RoleGrowth
 from edl.planner.passes.rebalancing.donors import (
@@ -27,7 +28,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ALL_RECLAIMABLE, TeamRight
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge

@@ -16,9 +16,10 @@ from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Ints, Mask
 from edl.model import JobKey, Node
 from edl.planner.decision_limits import GrowthMode
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import manual_size
 
 REMOVED_WITHIN: Final = timedelta(minutes=20)

@@ -14,6 +14,7 @@ import numpy as np
 from edl import reasons
 from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement, first_placement
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, ReplicaMove, record_eviction
@@ -27,7 +28,7 @@ from edl.planner.passes.scale_down.needed_nodes import (
 )
 from edl.planner.reclaiming.removal_choice import move_last
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 
 @dataclass(slots=True)

@@ -17,10 +17,11 @@ from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.model import ResizePolicy
 from edl.planner.packing.domain_ranking import TopologyDomains
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.placement import Placement, release_in
 from edl.planner.packing.pod_class import PodSetRequest, pack
 from edl.planner.snapshot.extras.reclaimable_capacity import ReclaimableCapacity
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _FAILURES: Final = 8

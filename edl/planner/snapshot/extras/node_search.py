@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edl.feasibility.eligibility import Ints, Mask
-from edl.planner.packing.node_capacity import NodeCapacity
+from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity
 from edl.planner.packing.placement import taken_by
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.extras.yield_queue import YieldQueue
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 _NODES_COMPARED: Final = 32

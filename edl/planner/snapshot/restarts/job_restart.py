@@ -20,13 +20,14 @@ from edl import reasons
 from edl.feasibility.horizon import IDLE
 from edl.model import Reason, TrainingJob
 from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import pack_in_best_order
 from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaLine
 from edl.planner.snapshot.restarts.restraints import Restraints
 from edl.planner.snapshot.restarts.stranded_replicas import StrandedSearch
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.spec.allowed_sizes import most_replicas, with_work
 
 

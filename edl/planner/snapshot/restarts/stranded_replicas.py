@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edl.model import ResizePolicy
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE, RoleAllocation
+from edl.planner.snapshot.role_allocation import RoleAllocation
 
 if TYPE_CHECKING:
     from edl.planner.packing.pod_class import PodClass

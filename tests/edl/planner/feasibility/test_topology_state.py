@@ -34,12 +34,12 @@ from edl.model import (
 from edl.planner.decide import allocate
 from edl.planner.decision_limits import Limits
 from edl.planner.gangs.gang import gang_to_start
+from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import reserve_idle
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.growth import GrowthCeiling
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.cluster_snapshot import Snapshot
-from edl.planner.snapshot.role_allocation import NO_NODE
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.bytecode_count import instructions
