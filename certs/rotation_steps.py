@@ -31,7 +31,7 @@ from certs.verify import (
     trusted_of,
 )
 
-MOST_PREDECESSORS: Final = 7
+MAX_PREDECESSORS: Final = 7
 """Predecessors in a configuration, however often the Secret is emptied."""
 
 
@@ -83,7 +83,7 @@ def succeeded(issuer: Issuer | None, order: CertificateRequest, belief: bytes = 
     """A new authority; what clients trust already stays trusted."""
     fresh = issue_authority(order.names, order.now, order.lifetimes.authority)
     held = issuer.trust if issuer else b""
-    before = trusted_of(held + belief, order.now)[:MOST_PREDECESSORS]
+    before = trusted_of(held + belief, order.now)[:MAX_PREDECESSORS]
     return Issuer(fresh, fresh.certificate + b"".join(before))
 
 

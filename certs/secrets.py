@@ -24,7 +24,7 @@ from certs.bundle import (
 from certs.ca_bundle import publish, trusted
 from certs.issue import LIFETIMES, Lifetimes, issue_pair
 from certs.rotation_steps import (
-    MOST_PREDECESSORS,
+    MAX_PREDECESSORS,
     NO_PROGRESS,
     CertificateRequest,
     TrustProgress,
@@ -143,9 +143,9 @@ def rotate(cluster: Cluster, installation: Installation, now: datetime) -> Insta
     order = CertificateRequest(installation.names, now)
 
     def issuer(stored: Issuer | None, believed: bytes) -> Issuer:
-        if stored and len(trusted_of(stored.trust, now)) > MOST_PREDECESSORS:
+        if stored and len(trusted_of(stored.trust, now)) > MAX_PREDECESSORS:
             raise CertificateError(
-                f"the authority was replaced {MOST_PREDECESSORS} times already, and all of them "
+                f"the authority was replaced {MAX_PREDECESSORS} times already, and all of them "
                 "are trusted: wait until the leading reconciler has dropped them, an hour after "
                 "the last one"
             )

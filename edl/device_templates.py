@@ -9,7 +9,7 @@ from edl.parsing.yaml_values import whole
 from edl.spec.job_spec import Gpu
 from edl.writes import Json
 
-MOST: Final = 32
+MAX_DEVICES: Final = 32
 """Devices that one ResourceClaim can hold (resource.k8s.io/v1, AllocationResultsMaxSize)."""
 LONGEST: Final = 160
 """Characters of a DeviceClass's name, which becomes a part of the template's name."""

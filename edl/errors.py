@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-MOST_FINDINGS: Final = 100
+MAX_FINDINGS: Final = 100
 """Findings per manifest or document: each new one is compared with all before it."""
 
 
@@ -42,7 +42,7 @@ class Finding:
 
 
 class Findings(list[Finding]):
-    """Findings, each of them once; it stops growing at `MOST_FINDINGS`."""
+    """Findings, each of them once; it stops growing at `MAX_FINDINGS`."""
 
     def found(self, path: str, what: str, allowed: str = "") -> None:
         finding = Finding(path, what, allowed)
@@ -52,7 +52,7 @@ class Findings(list[Finding]):
     @property
     def full(self) -> bool:
         """Whether further findings would be dropped, so that checks may stop."""
-        return len(self) >= MOST_FINDINGS
+        return len(self) >= MAX_FINDINGS
 
 
 class EdlError(Exception):

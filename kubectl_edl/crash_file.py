@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-_MOST_FILES: Final = 10
+_MAX_FILES: Final = 10
 """Files that are kept: each further one replaces the oldest."""
 _WORD: Final = r"[\w-]{0,40}(?:token|passw(?:or)?d|pwd|passphrase|(?:api|access)[_-]?key)"
 _MEMBER_NAME: Final = rf"(?i:{_WORD}|[\w-]{{0,40}}(?:secret|key-?data))"
@@ -94,6 +94,6 @@ def _folder(environ: Mapping[str, str]) -> Path | None:
 
 def _remove_oldest(folder: Path) -> None:
     """The names begin with their time."""
-    for path in sorted(folder.glob("*.txt"))[:-_MOST_FILES]:
+    for path in sorted(folder.glob("*.txt"))[:-_MAX_FILES]:
         with suppress(OSError):  # another command was faster
             path.unlink()

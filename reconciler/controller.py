@@ -40,7 +40,7 @@ FOLLOWING: Final = 1.0
 AFTER_ERROR: Final = Backoff(1.0, 60.0)
 LONGEST_ACT: Final = 1.0
 """Seconds of writing; the rest of a long plan is decided again from fresh state."""
-MOST_DECIDING: Final = 0.02
+MAX_DECIDING_FRACTION: Final = 0.02
 """The largest fraction of time for decisions: writing lasts longer where deciding is slow."""
 LONGEST_WRITING: Final = 10.0
 """Seconds of writing at most, however slow decisions are: preconditions refuse what is outdated."""
@@ -249,4 +249,4 @@ def _without_lost_lead(report: StepReport) -> StepReport:
 
 def _acting(decided: float) -> float:
     """Seconds of writing for a plan that took `decided` seconds to decide."""
-    return min(max(LONGEST_ACT, decided / MOST_DECIDING), LONGEST_WRITING)
+    return min(max(LONGEST_ACT, decided / MAX_DECIDING_FRACTION), LONGEST_WRITING)

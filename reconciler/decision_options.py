@@ -13,7 +13,7 @@ from edl.kube.duration_range import DurationRange
 from edl.kube.option_group import Decorator, collect_options
 from edl.planner.published_settings import (
     LONGEST,
-    MOST_WEIGHT,
+    MAX_WEIGHT,
     OPTIONS,
     Setting,
     Settings,
@@ -35,9 +35,9 @@ def _weight(text: str) -> tuple[str, float]:
     """A weight, also in the chart's notation: 1000=0.3333333333333333, 1000=1e-07."""
     with suppress(ValueError):
         match = _WEIGHT.fullmatch(text)
-        if match and 0 < (weight := float(match["weight"])) <= MOST_WEIGHT:
+        if match and 0 < (weight := float(match["weight"])) <= MAX_WEIGHT:
             return match["priority"], weight
-    allowed = f"a PriorityClass's value and a number above 0, at most {MOST_WEIGHT:.0f}"
+    allowed = f"a PriorityClass's value and a number above 0, at most {MAX_WEIGHT:.0f}"
     raise click.BadParameter(f'"{text}"; {allowed}, such as 1000=2')
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-MOST: Final = 3
+MAX_RETRIED: Final = 3
 """Failures that run once more. More failures have another cause than a lack of processor time."""
 
 
@@ -35,7 +35,7 @@ class Outcomes:
     @property
     def few_failed(self) -> bool:
         """Whether few tests failed, and no other one was lost."""
-        few = 0 < len(self.failed) <= MOST
+        few = 0 < len(self.failed) <= MAX_RETRIED
         return few and len(self.passed.union(self.failed)) >= self.least
 
 

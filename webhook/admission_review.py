@@ -19,7 +19,7 @@ DEEPEST: Final = 100
 """Levels of objects and lists in a review: Kubernetes' own objects have about twenty."""
 
 
-_MOST: Final = 50
+_MAX_FINDINGS: Final = 50
 """Findings in one message."""
 _LONGEST: Final = 2_000
 """Characters of one finding: its path is at the start, what is allowed at the end."""
@@ -77,19 +77,19 @@ class DenialStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def denial_details(review: Review, findings: Sequence[Finding]) -> DenialDetails:
     """The first findings as causes, each of a bounded length."""
-    causes = [DenialCause(_cut(one.path), _cut(one.problem)) for one in findings[:_MOST]]
-    if (more := len(findings) - _MOST) > 0:
+    causes = [DenialCause(_cut(one.path), _cut(one.problem)) for one in findings[:_MAX_FINDINGS]]
+    if (more := len(findings) - _MAX_FINDINGS) > 0:
         causes.append(DenialCause("…", f"{more} more problems"))
     return DenialDetails(review.kind, review.name, tuple(causes))
 
 
 def denial_message(review: Review, findings: Sequence[Finding]) -> str:
     """The message of a refusal, with the first findings, each of a bounded length."""
-    texts = [_cut(str(finding)) for finding in findings[:_MOST]]
+    texts = [_cut(str(finding)) for finding in findings[:_MAX_FINDINGS]]
     if len(findings) == 1:
         return f"{review}: {texts[0]}"
     shown = [f"{number}. {text}" for number, text in enumerate(texts, 1)]
-    lines = shown if len(findings) <= _MOST else [*shown, "…"]
+    lines = shown if len(findings) <= _MAX_FINDINGS else [*shown, "…"]
     return "\n  ".join((f"{len(findings)} problems in {review}:", *lines))
 
 

@@ -19,7 +19,7 @@ from edl.model import ObjectRef
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy, read
 
 NAMESPACES: Final = ListOptions("Namespace")
-MOST_FAILURES: Final = 64
+MAX_FAILURES: Final = 64
 _FAILED_SECONDS: Final = 3.0
 
 
@@ -119,7 +119,7 @@ class FetchFailures:
             _, error = self._errors.get(namespace, (0.0, None))
             if error is not None:
                 raise type(error)(str(error), error.status)
-            if len(self._errors) >= MOST_FAILURES:
+            if len(self._errors) >= MAX_FAILURES:
                 raise Unreachable("too many namespaces could not be read a moment ago")
 
     def add(self, namespace: str, error: ClusterError) -> None:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-_MOST: Final = 20
+_MAX_CLIENT_LINES: Final = 20
 """Lines per client and minute, so that one client does not hide the others."""
-_MOST_IN_ALL: Final = 400
+_MAX_LINES: Final = 400
 _SECONDS: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class RateLimitedLog:
                 _log.warning("rejected %d more requests", self._left_out)
             self._begun, self._left_out = self._clock(), 0
             self._lines.clear()
-        if self._lines[client] >= _MOST or self._lines.total() >= _MOST_IN_ALL:
+        if self._lines[client] >= _MAX_CLIENT_LINES or self._lines.total() >= _MAX_LINES:
             self._left_out += 1
             return
         self._lines[client] += 1

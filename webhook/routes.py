@@ -18,7 +18,7 @@ from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from webhook import handler
 from webhook.admission_review import BadReview, Review, decode, encode
 from webhook.handler import AdmissionCore, AdmissionDecision, ReviewResult
-from webhook.http.body_budget import MOST_VALUES, values
+from webhook.http.body_budget import MAX_VALUES, values
 from webhook.http.connection_limits import LIMIT
 from webhook.http.deferred_calls import MAY_WAIT
 from webhook.namespace_policies import NamespacePolicies, NoPolicies
@@ -100,8 +100,8 @@ def _review(routes: RouteContext, decide: AdmissionDecision) -> Response:
 def _decoded() -> Review:
     """The review in the body. Its values are counted before it is decoded, to bound the memory."""
     body = request.get_data(cache=False)
-    if (count := values(body)) > MOST_VALUES:
-        what = f"the body has {count} values, more than {MOST_VALUES}"
+    if (count := values(body)) > MAX_VALUES:
+        what = f"the body has {count} values, more than {MAX_VALUES}"
         raise BadReview(what, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     return decode(body)
 

@@ -22,7 +22,7 @@ from sandbox.errors import SandboxError
 from sandbox.paths import places
 
 JOB: Final = "digits"
-MOST: Final = 3
+MAX_WORKERS: Final = 3
 UNTOUCHED: Final = (f"{JOB}-chief", f"{JOB}-ps")
 _EXAMPLE: Final = Path("examples/tensorflow/job.yaml")
 _CLAIM: Final = "tensorflow-data"
@@ -81,7 +81,7 @@ class Training:
         self._begun = time.monotonic()
 
     def _train(self) -> list[str]:
-        self._until(lambda: self._running() == MOST, f"{MOST} workers run")
+        self._until(lambda: self._running() == MAX_WORKERS, f"{MAX_WORKERS} workers run")
         self._until(lambda: self._progress() is not None, "the first step is made")
         first, pods = self._watch(), self._lasting()
         self.screen.scene("Two workers are removed during training; chief and ps continue")
@@ -90,7 +90,7 @@ class Training:
         self._watch()
         self.screen.scene("Two workers are added again")
         self._scale("--auto")
-        self._until(lambda: self._running() == MOST, f"{MOST} workers run")
+        self._until(lambda: self._running() == MAX_WORKERS, f"{MAX_WORKERS} workers run")
         self._watch()
         touched = self._lasting() != pods
         self.screen.scene(

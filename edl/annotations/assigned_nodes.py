@@ -11,7 +11,7 @@ from edl.model import Assignment
 
 LONGEST: Final = 64 * 1024
 """Characters; a longer assignment is not kept, and the next plan assigns nodes again."""
-_MOST: Final = 100_000
+_MAX_REPLICAS: Final = 100_000
 """Replicas; an annotation can be edited by hand."""
 _DIGITS: Final = 9
 
@@ -33,7 +33,7 @@ def read(annotation: str) -> Assignment:
     for part in rest.split(","):
         node, _, count = part.partition("*")
         pods = int(count) if _is_number(count) else not count
-        if not node or not 0 < pods <= _MOST - len(nodes):
+        if not node or not 0 < pods <= _MAX_REPLICAS - len(nodes):
             return Assignment()
         nodes += [node] * pods
     return Assignment(int(first), tuple(nodes))

@@ -19,9 +19,9 @@ REMEMBERED: Final = timedelta(minutes=10)
 _TRIES: Final = 3
 """Moves per node. A replacement may get there before the pod that it was moved for, once or
 twice."""
-_MOST: Final = 32
+_MAX_NODES: Final = 32
 """The most recent nodes that are remembered."""
-_MOST_TIMES: Final = 10**6
+_MAX_TIMES: Final = 10**6
 """A larger count was not written by the reconciler."""
 _decoder: Final = msgspec.json.Decoder(tuple[Clearing, ...])
 
@@ -35,7 +35,7 @@ def cleared(role: Role, nodes: Sequence[str], now: datetime) -> tuple[Clearing, 
         old.node: old.times for old in role.record.cleared if _counts(old, now) and _back(role, old)
     }
     added = [Clearing(node, again.get(node, 0) + 1, now) for node in dict.fromkeys(nodes)]
-    return tuple([*before.values(), *added][-_MOST:])
+    return tuple([*before.values(), *added][-_MAX_NODES:])
 
 
 def exhausted(role: Role) -> Iterator[Clearing]:
@@ -58,5 +58,5 @@ def _back(role: Role, clearing: Clearing) -> bool:
 
 def read(annotation: str) -> tuple[Clearing, ...]:
     """The record in an annotation; empty if it is missing or invalid."""
-    record = read_json(annotation, _decoder) or ()
-    return tuple(one for one in record[-_MOST:] if one.at.tzinfo and 0 < one.times <= _MOST_TIMES)
+    record = (read_json(annotation, _decoder) or ())[-_MAX_NODES:]
+    return tuple(one for one in record if one.at.tzinfo and 0 < one.times <= _MAX_TIMES)

@@ -14,15 +14,15 @@ from edl.annotations.json_text import read_json
 from edl.backoff import Backoff
 from edl.model import FailedAttempt, WriteRefusal
 from edl.model.causes.reason_subjects import Usage
-from edl.model.quotas import MOST_EXCEEDED, Excess
+from edl.model.quotas import MAX_EXCEEDED_RESOURCES, Excess
 
-MOST_ATTEMPTS: Final = 10**6
+MAX_ATTEMPTS: Final = 10**6
 """The largest count of attempts that is accepted."""
 _LONGEST: Final = 65_536
 """Characters of refused writes that are read; longer annotations are invalid."""
 _LONGEST_NAME: Final = 512
 """Characters of a quota's source or resource: `requests.`, a domain of 253, and a name of 63."""
-MOST: Final = 1024
+MAX_MESSAGE_CHARACTERS: Final = 1024
 """Characters of a quoted message that are kept: as many as an Event holds."""
 _failures: Final = msgspec.json.Decoder(FailedAttempt)
 _refusals: Final = msgspec.json.Decoder(tuple[WriteRefusal, ...])
@@ -43,10 +43,10 @@ def failed(before: FailedAttempt | None, message: str, now: datetime) -> FailedA
 
 
 def quoted(message: str) -> str:
-    """A foreign message on one line, cut to `MOST` characters."""
-    shown = (char if char.isprintable() else " " for char in message[: 4 * MOST])
+    """A foreign message on one line, cut to `MAX_MESSAGE_CHARACTERS` characters."""
+    shown = (char if char.isprintable() else " " for char in message[: 4 * MAX_MESSAGE_CHARACTERS])
     line = " ".join("".join(shown).split())
-    return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
+    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[: MAX_MESSAGE_CHARACTERS - 1]}…"
 
 
 def read_failure(annotation: str) -> FailedAttempt | None:
@@ -71,7 +71,7 @@ def _bounded(entry: WriteRefusal) -> WriteRefusal:
 
 def _is_valid(usage: Usage) -> bool:
     places = {(excess.budget.namespace, excess.budget.source) for excess in (usage, *usage.more)}
-    few = len(usage.more) < MOST_EXCEEDED and len(places) == 1
+    few = len(usage.more) < MAX_EXCEEDED_RESOURCES and len(places) == 1
     return few and all(map(_has_names_and_amounts, (usage, *usage.more)))
 
 
@@ -82,6 +82,6 @@ def _has_names_and_amounts(excess: Excess) -> bool:
 
 
 def _checked(attempt: _Attempt) -> _Attempt | None:
-    if not attempt.at.tzinfo or not 0 < attempt.attempts <= MOST_ATTEMPTS:
+    if not attempt.at.tzinfo or not 0 < attempt.attempts <= MAX_ATTEMPTS:
         return None
     return replace(attempt, message=quoted(attempt.message))

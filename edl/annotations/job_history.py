@@ -16,7 +16,7 @@ from edl.model import Code, Role
 from edl.model.causes.reason_codes import code_of
 from edl.parsing.yaml_values import timestamp, whole
 
-MOST: Final = 50
+MAX_LINES: Final = 50
 LONGEST: Final = 4096
 """Characters of a Job's whole history; the oldest entries are dropped first."""
 _LONGEST_MESSAGE: Final = 200
@@ -73,7 +73,7 @@ def annotation(role: Role, entries: Sequence[HistoryEntry]) -> dict[str, str | N
     """The annotation with the role's history and these new entries; empty without new entries."""
     if not entries:
         return {}
-    lines = [*role.record.history.splitlines(), *map(_line, entries)][-MOST:]
+    lines = [*role.record.history.splitlines(), *map(_line, entries)][-MAX_LINES:]
     while len(lines) > 1 and sum(len(line) + 1 for line in lines) > LONGEST:
         del lines[0]
     return recorded(history="\n".join(lines))

@@ -15,7 +15,7 @@ from edl.annotations.json_text import json_text, read_json
 Since: TypeAlias = tuple[tuple[str, datetime], ...]
 """(node's name, time) sorted by name; in the annotation (node's uid, time)."""
 
-_MOST: Final = 1000
+_MAX_NODES: Final = 1000
 """Nodes that the Lease records, in 64 KiB; those that are unneeded longest come first."""
 _AHEAD: Final = timedelta(minutes=1)
 """The clocks of two leaders may differ by this much."""
@@ -30,7 +30,7 @@ def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
 
 def text(since: Since) -> str:
     """The annotation's text, in whole seconds."""
-    longest = sorted(since, key=lambda pair: (pair[1], pair[0]))[:_MOST]
+    longest = sorted(since, key=lambda pair: (pair[1], pair[0]))[:_MAX_NODES]
     rounded = {uid: moment.replace(microsecond=0) for uid, moment in sorted(longest)}
     return json_text(rounded)
 
@@ -43,4 +43,4 @@ def read(annotation: str, now: datetime) -> Since:
     record = read_json(annotation, _decoder) or {}
     times = {uid: moment for uid, moment in record.items() if moment.tzinfo}
     pairs = sorted((uid, moment) for uid, moment in times.items() if moment - now < _AHEAD)
-    return tuple(pairs) if len(pairs) <= _MOST else ()
+    return tuple(pairs) if len(pairs) <= _MAX_NODES else ()

@@ -6,7 +6,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from edl.annotations.failed_attempts import MOST_ATTEMPTS, WRITES, quoted
+from edl.annotations.failed_attempts import MAX_ATTEMPTS, WRITES, quoted
 from edl.model import RefusedSize, RequestedSize, Role, TrainingJob, WriteRefusal
 
 
@@ -37,7 +37,7 @@ def refused(
     resized = (_refused(job, running[name], size) for name, size in sizes if name in running)
     for size in (*((None,) if starts else ()), *resized):
         refusal = WriteRefusal(now, 1, quoted(message), size)
-        count = min(attempts.get(refusal.kind, 0) + 1, MOST_ATTEMPTS)  # more are not read back
+        count = min(attempts.get(refusal.kind, 0) + 1, MAX_ATTEMPTS)  # more are not read back
         refusal = replace(refusal, attempts=count)
         if _concerns(job, refusal):
             yield refusal

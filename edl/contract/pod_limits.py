@@ -11,32 +11,32 @@ from typing import Any, Final, NamedTuple
 
 from edl import contract
 
-MOST_RULES: Final = 128
+MAX_RULES: Final = 128
 """Tolerations; also terms and expressions of one sort of affinity, and of spread constraints."""
-MOST_ABROAD: Final = 16
+MAX_FOREIGN_TERMS: Final = 16
 """Terms of one sort of affinity about pods of other namespaces, which all of them may match."""
-MOST_VALUES: Final = 4096
+MAX_VALUES: Final = 4096
 """Values in expressions of one sort of affinity: a list may name all nodes of a large cluster."""
-MOST_LABELS: Final = 256
+MAX_LABELS: Final = 256
 """Labels of the pod."""
-MOST_NAMES: Final = 64
+MAX_NAMES: Final = 64
 """Resources; also ResourceClaims, and labels in nodeSelector."""
-MOST_PORTS: Final = 512
+MAX_PORTS: Final = 512
 """Ports of the node."""
-MOST_VOLUMES: Final = 256
+MAX_VOLUMES: Final = 256
 """PersistentVolumeClaims."""
 ADDED: Final = 16
 """What the webhook may add to each kind: the limits of completed pods and Jobs are so much higher.
 """
 FREE_OF_COST: Final = 32
-"""Rules of a pod that do not count in MOST_OF_ALL."""
+"""Rules of a pod that do not count in MAX_RULES_OF_ALL."""
 COST_ABROAD: Final = 8
 """What a term about pods of other namespaces counts there, as it concerns the pods of all."""
 VALUES_PER_COST: Final = 32
 """Values in expressions that count there as one rule."""
-MOST_OF_ALL: Final = 2048
+MAX_RULES_OF_ALL: Final = 2048
 """Rules of all pending pods of other owners, each shape once, beyond FREE_OF_COST."""
-MOST_COMPARED: Final = 2048
+MAX_COMPARED_SELECTORS: Final = 2048
 """Selectors of all pods with which one pod is compared, for one namespace and one label."""
 _NODE_TERMS: Final = "nodeSelectorTerms"
 _WITHIN_NODES: Final = ("matchExpressions", "matchFields")
@@ -62,10 +62,10 @@ def excess(labels: object, spec: object, added: int = 0) -> Iterator[PodCount]:
 
 
 def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:
-    yield PodCount("metadata.labels", "labels", len(_map(labels)), MOST_LABELS)
-    yield PodCount("spec.nodeSelector", "labels", len(_map(spec.get("nodeSelector"))), MOST_NAMES)
+    yield PodCount("metadata.labels", "labels", len(_map(labels)), MAX_LABELS)
+    yield PodCount("spec.nodeSelector", "labels", len(_map(spec.get("nodeSelector"))), MAX_NAMES)
     yield PodCount(
-        "spec.tolerations", "tolerations", len(_list(spec.get("tolerations"))), MOST_RULES
+        "spec.tolerations", "tolerations", len(_list(spec.get("tolerations"))), MAX_RULES
     )
     affinity = _map(spec.get("affinity"))
     nodes = _map(_map(affinity.get("nodeAffinity")).get(contract.REQUIRED_AFFINITY))
@@ -77,13 +77,13 @@ def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:
     spread = map(_map, _list(spec.get("topologySpreadConstraints")))
     followed = (one for one in spread if one.get("whenUnsatisfiable") != "ScheduleAnyway")
     yield from _rules("spec.topologySpreadConstraints", "constraints", map(_of_pods, followed))
-    yield PodCount("spec.containers", "resource names", len(_resource_names(spec)), MOST_NAMES)
-    yield PodCount("spec.containers", "host ports", _host_ports(spec), MOST_PORTS)
+    yield PodCount("spec.containers", "resource names", len(_resource_names(spec)), MAX_NAMES)
+    yield PodCount("spec.containers", "host ports", _host_ports(spec), MAX_PORTS)
     volumes = map(_map, _list(spec.get("volumes")))
     claims = sum("persistentVolumeClaim" in one for one in volumes)
-    yield PodCount("spec.volumes", "PersistentVolumeClaims", claims, MOST_VOLUMES)
+    yield PodCount("spec.volumes", "PersistentVolumeClaims", claims, MAX_VOLUMES)
     devices = len(_list(spec.get("resourceClaims")))
-    yield PodCount("spec.resourceClaims", "ResourceClaims", devices, MOST_NAMES)
+    yield PodCount("spec.resourceClaims", "ResourceClaims", devices, MAX_NAMES)
 
 
 class _Term(NamedTuple):
@@ -100,10 +100,10 @@ class _Term(NamedTuple):
 def _rules(path: str, name: str, terms: Iterable[_Term]) -> Iterator[PodCount]:
     all_terms = [*terms]
     rules = len(all_terms) + sum(term.expressions for term in all_terms)
-    yield PodCount(path, f"{name} and expressions", rules, MOST_RULES)
-    yield PodCount(path, "values", sum(term.values for term in all_terms), MOST_VALUES)
+    yield PodCount(path, f"{name} and expressions", rules, MAX_RULES)
+    yield PodCount(path, "values", sum(term.values for term in all_terms), MAX_VALUES)
     abroad = sum(term.abroad for term in all_terms)
-    yield PodCount(path, "terms about other namespaces", abroad, MOST_ABROAD)
+    yield PodCount(path, "terms about other namespaces", abroad, MAX_FOREIGN_TERMS)
 
 
 def _of_nodes(term: Mapping[str, Any]) -> _Term:

@@ -90,8 +90,8 @@ class Needs(msgspec.Struct, frozen=True):
 
 
 LEAST_COOLDOWN: Final = "10s"
-"""The smallest `edl.dev/cooldown` that a job may set; the largest is `MOST_COOLDOWN`."""
-MOST_COOLDOWN: Final = "1d"
+"""The smallest `edl.dev/cooldown` that a job may set; the largest is `MAX_COOLDOWN`."""
+MAX_COOLDOWN: Final = "1d"
 
 
 class Cooldown(msgspec.Struct, frozen=True):

@@ -14,11 +14,11 @@ from edl.frameworks.base import Companion, Env, FrameworkOption, Needs
 from edl.spec.job_spec import JobSpec, ResourceSpec
 
 _LAST_PORT: Final = 65535
-_MOST_PORTS: Final = 1000
+_MAX_PORTS: Final = 1000
 """Each port is listed in the container."""
 SETTINGS: Final = (
-    FrameworkOption(contract.PORTS_NUM, "1", whole=True, most=_MOST_PORTS),
-    FrameworkOption(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True, most=_MOST_PORTS),
+    FrameworkOption(contract.PORTS_NUM, "1", whole=True, most=_MAX_PORTS),
+    FrameworkOption(contract.PORTS_NUM_FOR_SPARSE, "1", whole=True, most=_MAX_PORTS),
     FrameworkOption(contract.PASSES, "1", whole=True),
     FrameworkOption(contract.ENTRYPOINT),
     FrameworkOption(contract.WORKSPACE),

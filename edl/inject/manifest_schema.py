@@ -28,7 +28,7 @@ _LABELS: Final[dict[str, _Shape]] = {}
 """Labels: an object of short strings. Recognized by identity."""
 _LONGEST: Final = 63
 """Characters of a label's value. The API server validates the length only after its webhooks."""
-_MOST: Final = 100
+_MAX_FINDINGS: Final = 100
 _META: Final[_Shape] = {
     **dict.fromkeys(("name", "generateName", "namespace"), str),
     "labels": _LABELS,
@@ -129,7 +129,7 @@ def check(manifest: Json) -> None:
     try:
         msgspec.convert(manifest, _COMPILED[kind])
     except msgspec.ValidationError:
-        if findings := list(islice(_misfits("", manifest, _whole(_SPECS[kind])), _MOST)):
+        if findings := list(islice(_misfits("", manifest, _whole(_SPECS[kind])), _MAX_FINDINGS)):
             raise Denied(findings) from None
 
 

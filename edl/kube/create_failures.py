@@ -12,7 +12,7 @@ from typing import Final
 from edl.kube.decode.namespace_quotas import base
 from edl.model import Quota
 from edl.model.causes.reason_subjects import Usage
-from edl.model.quotas import MOST_EXCEEDED, Excess
+from edl.model.quotas import MAX_EXCEEDED_RESOURCES, Excess
 from edl.quantities import Resources
 
 
@@ -94,7 +94,7 @@ def exceeded_quota(message: str, namespace: str) -> Usage | None:
         for name in ("requested", "used", "limited")
     )
     source, excesses = f'ResourceQuota "{match["name"]}"', []
-    for resource in [*requested][:MOST_EXCEEDED]:
+    for resource in [*requested][:MAX_EXCEEDED_RESOURCES]:
         with suppress(KeyError, ValueError):
             needs, uses, hard = (
                 _amount(listed[resource], resource) for listed in (requested, used, limited)

@@ -4,7 +4,7 @@ import logging
 from collections import deque
 from typing import Final
 
-_MOST: Final = 8
+_MAX_PROBLEMS: Final = 8
 """Problems that are remembered: those of an outage take turns."""
 
 
@@ -13,7 +13,7 @@ class ProblemLog:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._logged = deque[str](maxlen=_MOST)
+        self._logged = deque[str](maxlen=_MAX_PROBLEMS)
 
     def report(self, message: str, *values: object, bug: Exception | None = None) -> None:
         """Logs a warning, or an error with the traceback of a `bug`, once for each text."""

@@ -175,7 +175,7 @@ class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 """The label by which each node is a domain of its own."""
-MOST_TOPOLOGY_LABELS: Final = 8
+MAX_TOPOLOGY_LABELS: Final = 8
 """Labels per annotation: clusters have a handful of topology levels."""
 
 

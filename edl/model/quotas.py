@@ -72,5 +72,5 @@ class Excess(msgspec.Struct, frozen=True):
     used: Amount
 
 
-MOST_EXCEEDED: Final = 16
+MAX_EXCEEDED_RESOURCES: Final = 16
 """Resources of a quota that one refused write names."""

@@ -93,9 +93,9 @@ class OwnedSelector(NamedTuple):
 class Selectors:
     """An index of many selectors by the namespace and a label that a matching pod must have.
 
-    So selectors about pods of one namespace cost the others nothing. Those beyond MOST_COMPARED in
-    one place match nothing: other namespaces leave the selectors of this one in, and share what is
-    left in turn, each beginning with those of pods that are `planned`.
+    So selectors about pods of one namespace cost the others nothing. Those beyond
+    MAX_COMPARED_SELECTORS in one place match nothing: other namespaces leave the selectors of this
+    one in, and share what is left in turn, each beginning with those of pods that are `planned`.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Selectors:
         """Whether any were left out, so that it matters which of them are planned."""
         order = [*sorted(first, key=_text), *sorted(owned, key=_text)] if large else ()
         for place, group in large:
-            group[:] = islice(_in_turn(place, group, order), pod_limits.MOST_COMPARED)
+            group[:] = islice(_in_turn(place, group, order), pod_limits.MAX_COMPARED_SELECTORS)
 
     def _groups(self) -> Iterator[tuple[str | None, list[Selector]]]:
         yield from self._others.items()
@@ -144,7 +144,7 @@ class Selectors:
 
 
 def _is_large(entry: tuple[str | None, list[Selector]]) -> bool:
-    return len(entry[1]) > pod_limits.MOST_COMPARED
+    return len(entry[1]) > pod_limits.MAX_COMPARED_SELECTORS
 
 
 def _text(owned: OwnedSelector) -> str:

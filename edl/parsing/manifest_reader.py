@@ -21,7 +21,7 @@ from edl.writes import Json
 
 _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
-MOST_REPLICAS: Final = 100_000
+MAX_REPLICAS: Final = 100_000
 """The most that the API server accepts in an Indexed Job (maxParallelismForIndexedJob)."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -80,7 +80,7 @@ class ManifestReader:
     def parallelism(self) -> int:
         """`spec.parallelism`; for a bare pod, the number of pods of its role."""
         if self.is_pod:
-            return self.count(contract.SIZE, most=MOST_REPLICAS) or 1
+            return self.count(contract.SIZE, most=MAX_REPLICAS) or 1
         given = self.whole("parallelism")
         return 1 if given is None else given
 
@@ -234,9 +234,9 @@ class ManifestReader:
         if not is_dns_subdomain(text) or len(text) > device_templates.LONGEST:
             allowed = f"the name of a DeviceClass, of at most {device_templates.LONGEST} characters"
             self.found(path, f'"{text}"', allowed)
-        if gpus > device_templates.MOST:
-            what = f"{gpus} devices, and a ResourceClaim holds no more than {device_templates.MOST}"
-            self.found(self.label_path(contract.GPU), what, f"at most {device_templates.MOST}")
+        if gpus > (most := device_templates.MAX_DEVICES):
+            what = f"{gpus} devices, and a ResourceClaim holds no more than {most}"
+            self.found(self.label_path(contract.GPU), what, f"at most {most}")
         if self.is_pod:
             allowed = "leave it out, and name a ResourceClaimTemplate in spec.resourceClaims"
             self.found(path, "a bare pod has no template made for it", allowed)

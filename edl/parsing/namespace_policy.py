@@ -15,7 +15,7 @@ from edl.contract.registry import EntryKind
 from edl.dns_names import is_dns_subdomain
 from edl.errors import Finding, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
+from edl.parsing.manifest_reader import MAX_REPLICAS, ManifestReader
 from edl.similar_names import did_you_mean
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
@@ -23,7 +23,7 @@ from edl.writes import Json
 _GPUS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _CLOSE: Final = 0.85
 """The least similarity of a near miss; below it the common prefix alone would match."""
-_MOST: Final = 10
+_MAX_UNKNOWN_NAMES: Final = 10
 """Unknown names that are reported: each is compared with all known names."""
 _LONGEST: Final = 63
 """Characters of a name that are compared, or quoted."""
@@ -113,8 +113,8 @@ def _read(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) 
         kubexec=labels.get(contract.KUBEXEC) == contract.ENABLED,
         adopts=labels.get(contract.INJECTION) == contract.ENABLED,
         framework=_choice(form, contract.DEFAULT_FRAMEWORK, FRAMEWORKS) or SILENT.framework,
-        default_min=form.count(contract.DEFAULT_MIN, most=MOST_REPLICAS),
-        default_max=form.count(contract.DEFAULT_MAX, most=MOST_REPLICAS),
+        default_min=form.count(contract.DEFAULT_MIN, most=MAX_REPLICAS),
+        default_max=form.count(contract.DEFAULT_MAX, most=MAX_REPLICAS),
         default_priority=_text(
             form, contract.DEFAULT_PRIORITY, is_dns_subdomain, "the name of a PriorityClass"
         ),
@@ -122,7 +122,7 @@ def _read(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) 
             form, contract.DEFAULT_GPU_CLASS, is_dns_subdomain, "the name of a DeviceClass"
         ),
         default_provision=_choice(form, contract.DEFAULT_PROVISION, tuple(contract.Provision)),
-        largest_max=form.count(contract.LARGEST_MAX, most=MOST_REPLICAS),
+        largest_max=form.count(contract.LARGEST_MAX, most=MAX_REPLICAS),
         gpu_budget=Decimal(gpus) if gpus else None,
     )
     return replace(policy, findings=(*form.findings, *_contradictions(policy)))
@@ -226,7 +226,7 @@ def _unknown(metadata: Json) -> set[tuple[str, str]]:
 
 
 def _no_settings(unknown: Iterable[tuple[str, str]]) -> Iterator[Finding]:
-    for part, name in sorted(unknown)[:_MOST]:
+    for part, name in sorted(unknown)[:_MAX_UNKNOWN_NAMES]:
         shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
         place = f"metadata.{part}[{shown}]"
         yield Finding(place, "a namespace has no such setting", _meant(shown))

@@ -6,7 +6,7 @@ from edl import contract
 from edl.contract import CleanUp, KubeShare, Provision, RestartPolicy
 from edl.errors import Denied, refuse
 from edl.frameworks import FRAMEWORKS
-from edl.frameworks.base import LEAST_COOLDOWN, MOST_COOLDOWN, Framework, Mode, PeerAccess
+from edl.frameworks.base import LEAST_COOLDOWN, MAX_COOLDOWN, Framework, Mode, PeerAccess
 from edl.model import ResizePolicy
 from edl.parsing import name_checks, role_bounds, topology_labels
 from edl.parsing.manifest_reader import ManifestReader
@@ -49,7 +49,7 @@ def _read_apart(form: ManifestReader) -> None:
     read_bounds(form, form.labels.get(contract.ROLE, ""), ())
     for annotation in (contract.SCALE_TIMEOUT, contract.DURATION):
         form.duration(annotation)
-    form.duration(contract.COOLDOWN, least=LEAST_COOLDOWN, most=MOST_COOLDOWN)
+    form.duration(contract.COOLDOWN, least=LEAST_COOLDOWN, most=MAX_COOLDOWN)
     form.count(contract.SCALE_FALLBACK)
     form.choice(contract.PROVISION, Provision, Provision.MINIMUM)
     form.count(contract.PORT, most=65535)
@@ -97,7 +97,7 @@ def _scaling(
         replicas=_manual_size(form, framework, bounds),
         timeout=form.duration(contract.SCALE_TIMEOUT),
         fallback=form.count(contract.SCALE_FALLBACK),
-        cooldown=form.duration(contract.COOLDOWN, least=LEAST_COOLDOWN, most=MOST_COOLDOWN),
+        cooldown=form.duration(contract.COOLDOWN, least=LEAST_COOLDOWN, most=MAX_COOLDOWN),
         removing=form.names(contract.REMOVE),
         paused=_paused(form),
     )

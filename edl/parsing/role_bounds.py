@@ -6,7 +6,7 @@ from typing import Final
 
 from edl import contract
 from edl.frameworks.base import Framework
-from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
+from edl.parsing.manifest_reader import MAX_REPLICAS, ManifestReader
 from edl.spec.job_spec import RoleBounds
 
 _ROLES: Final = re.compile(
@@ -42,8 +42,8 @@ def _bounds_of(form: ManifestReader, framework: Framework, part: str) -> RoleBou
     if kind is None:
         form.unknown(path, role, f'"{role}" is not a role of {framework.name}', framework.kinds)
         return None
-    if not 1 <= low <= high <= MOST_REPLICAS:
-        form.found(path, f'"{part}" is not a range', f"1 ≤ min ≤ max ≤ {MOST_REPLICAS}")
+    if not 1 <= low <= high <= MAX_REPLICAS:
+        form.found(path, f'"{part}" is not a range', f"1 ≤ min ≤ max ≤ {MAX_REPLICAS}")
         return None
     return RoleBounds(role, low, high)
 
@@ -64,8 +64,8 @@ def read_bounds(form: ManifestReader, role: str, all_roles: Sequence[RoleBounds]
     if all_roles and listed is None and not unread(form):
         form.found(path, f'no role "{role}"', f"add {role}=…")
     usual = listed or RoleBounds(role, form.parallelism, form.parallelism)
-    low = form.count(contract.MIN, label=True, most=MOST_REPLICAS)
-    high = form.count(contract.MAX, label=True, most=MOST_REPLICAS)
+    low = form.count(contract.MIN, label=True, most=MAX_REPLICAS)
+    high = form.count(contract.MAX, label=True, most=MAX_REPLICAS)
     bounds = RoleBounds(
         role, low or min(usual.min, high or usual.min), high or max(usual.max, low or 0)
     )
@@ -75,8 +75,8 @@ def read_bounds(form: ManifestReader, role: str, all_roles: Sequence[RoleBounds]
     if bounds.min < 1:
         later = "at least 1; suspend: true keeps the Job from starting"
         form.found("spec.parallelism", f"{bounds.min} asks for no pod", later)
-    if bounds.max > MOST_REPLICAS:
-        form.found("spec.parallelism", f"{bounds.max}", f"at most {MOST_REPLICAS}")
+    if bounds.max > MAX_REPLICAS:
+        form.found("spec.parallelism", f"{bounds.max}", f"at most {MAX_REPLICAS}")
     if listed and not form.created and (bounds.min, bounds.max) != (listed.min, listed.max):
         _found_disagreement(form, bounds, listed)
     return bounds

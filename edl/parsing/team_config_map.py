@@ -11,9 +11,9 @@ from edl.parsing.team_document import parse_teams
 
 PATH: Final = f"data[{contract.TEAMS_KEY}]"
 _LONGEST: Final = 63
-_MOST_COMPARED: Final = 200_000
+_MAX_COMPARED_PAIRS: Final = 200_000
 """Pairs of patterns, as a review has to be answered within seconds: all pairs of 600 patterns."""
-_MOST_WARNINGS: Final = 8
+_MAX_WARNINGS: Final = 8
 
 
 def teams_of(data: Mapping[str, str]) -> Teams:
@@ -60,7 +60,7 @@ def overlaps(teams: Teams) -> tuple[str, ...]:
     warnings = (
         f'the teams "{team}" and "{other}" both claim namespaces that match "{first.text}" and '
         f'"{second.text}": of these teams, each belongs to "{team}", the first by name'
-        for team, first, other, second in islice(pairs, _MOST_COMPARED)
+        for team, first, other, second in islice(pairs, _MAX_COMPARED_PAIRS)
         if first.overlaps(second)
     )
-    return tuple(islice(warnings, _MOST_WARNINGS))
+    return tuple(islice(warnings, _MAX_WARNINGS))

@@ -17,11 +17,11 @@ from edl.parsing.team_fields import TeamReader, quoted, resource_name
 from edl.quantities import CPU, MEMORY, SHARED_GPU, amount_text, number_text
 
 BOUNDS: Final = YamlBounds(size=512 * 1024, depth=7)
-MOST_TEAMS: Final = 2000
-MOST_LEVELS: Final = 32
-MOST_PATTERNS: Final = 2000
+MAX_TEAMS: Final = 2000
+MAX_LEVELS: Final = 32
+MAX_PATTERNS: Final = 2000
 """Patterns of all teams together: each new namespace is matched against each of them."""
-MOST_RESOURCES: Final = 256
+MAX_RESOURCES: Final = 256
 """Resources that all teams name together: each level of the tree sums up those below it."""
 _SHOWN: Final = 8
 _THOUSAND: Final = 1000
@@ -45,8 +45,8 @@ def parse_teams(text: str) -> Teams:
     if listed is not None and not isinstance(listed, list):
         findings.found("teams", quoted(listed), "a list")
     entries = listed if isinstance(listed, list) else []
-    if len(entries) > MOST_TEAMS:
-        findings.found("teams", f"it has {len(entries)} entries", f"at most {MOST_TEAMS}")
+    if len(entries) > MAX_TEAMS:
+        findings.found("teams", f"it has {len(entries)} entries", f"at most {MAX_TEAMS}")
         entries = []
     teams: list[tuple[int, Team]] = []
     for place, entry in enumerate(entries):
@@ -119,13 +119,13 @@ def _check_namespaces(teams: _Placed, findings: Findings) -> None:
     Overlapping patterns are allowed: `team_config_map.overlaps` warns of them.
     """
     first: dict[object, Team] = {}
-    left = MOST_PATTERNS
+    left = MAX_PATTERNS
     for place, team in teams:
         path = f"{_path(place, team.name)}.namespaces"
         patterns = sum(not pattern.is_name for pattern in team.namespace_patterns)
         if left >= 0 > left - patterns:
-            what = f"with these, teams have more than {MOST_PATTERNS} patterns"
-            allowed = f"at most {MOST_PATTERNS} in all: name namespaces, or select them by labels"
+            what = f"with these, teams have more than {MAX_PATTERNS} patterns"
+            allowed = f"at most {MAX_PATTERNS} in all: name namespaces, or select them by labels"
             findings.found(path, what, allowed)
         left -= patterns
         for namespace in team.namespaces:
@@ -143,10 +143,10 @@ def _check_resources(teams: _Placed, findings: Findings) -> bool:
     for place, team in teams:
         for field, amounts in (("guaranteed", team.guaranteed.items), ("limit", team.limit)):
             named.update(name for name, _ in amounts)
-            if len(named) > MOST_RESOURCES:
-                what = f"with these, teams name more than {MOST_RESOURCES} resources"
+            if len(named) > MAX_RESOURCES:
+                what = f"with these, teams name more than {MAX_RESOURCES} resources"
                 findings.found(
-                    f"{_path(place, team.name)}.{field}", what, f"at most {MOST_RESOURCES} in all"
+                    f"{_path(place, team.name)}.{field}", what, f"at most {MAX_RESOURCES} in all"
                 )
                 return False
     return True
@@ -160,7 +160,7 @@ def _check_levels(teams: _Placed, findings: Findings) -> bool:
     for place, team in teams:
         path: list[str] = []
         name = team.name
-        while name not in levels and name not in path and len(path) <= MOST_LEVELS:
+        while name not in levels and name not in path and len(path) <= MAX_LEVELS:
             path.append(name)
             name = parents[name]
         if name in path:
@@ -169,12 +169,12 @@ def _check_levels(teams: _Placed, findings: Findings) -> bool:
                 f"{_path(place, team.name)}.parent", f"a circle: {circle}", "leave one of them out"
             )
             continue
-        above = levels.get(name, MOST_LEVELS)
+        above = levels.get(name, MAX_LEVELS)
         levels |= {ancestor: above + depth for depth, ancestor in enumerate(reversed(path), 1)}
-        if levels[team.name] > MOST_LEVELS:
+        if levels[team.name] > MAX_LEVELS:
             what = f"it has {levels[team.name] - 1} teams above it, or more"
             findings.found(
-                f"{_path(place, team.name)}.parent", what, f"at most {MOST_LEVELS} levels"
+                f"{_path(place, team.name)}.parent", what, f"at most {MAX_LEVELS} levels"
             )
             few = False
     return few

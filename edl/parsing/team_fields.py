@@ -8,7 +8,7 @@ from typing import Final
 
 from edl import contract
 from edl.dns_names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
-from edl.errors import MOST_FINDINGS, Findings
+from edl.errors import MAX_FINDINGS, Findings
 from edl.model import Requirement
 from edl.model.teams import DEFAULT_TEAM, Reclaim, Team
 from edl.parsing.strict_yaml import YamlValue
@@ -18,9 +18,9 @@ SHARES: Final = contract.SHARED_GPU_REQUEST
 """The name in documents for GPUs that KubeShare shares; the amount may be a fraction, such as
 2.5."""
 LARGEST: Final = 2**60
-_MOST_ENTRIES: Final = 1000
+_MAX_ENTRIES: Final = 1000
 """Entries of one list or mapping of a team."""
-_MOST_RESOURCES: Final = 64
+_MAX_RESOURCES: Final = 64
 _LONGEST: Final = 63
 _LONGEST_NAME: Final = 512
 """Characters; a qualified name has at most 317, after the prefix of a DeviceClass too."""
@@ -65,7 +65,7 @@ class TeamReader:
 
     def team(self) -> Team:
         """The team as far as it could be read; the rest became findings."""
-        for name in list(self._fields)[:_MOST_ENTRIES]:
+        for name in list(self._fields)[:_MAX_ENTRIES]:
             if name not in FIELDS:
                 self._found(name[:_LONGEST], "unknown field", f"one of {', '.join(FIELDS)}")
         name = self._text("name", "", is_dns_label, _NAME)
@@ -110,9 +110,9 @@ class TeamReader:
 
     def _list(self, field: str, value: YamlValue) -> list[YamlValue]:
         if isinstance(value, list):
-            if len(value) <= _MOST_ENTRIES:
+            if len(value) <= _MAX_ENTRIES:
                 return value
-            self._found(field, f"it has {len(value)} entries", f"at most {_MOST_ENTRIES}")
+            self._found(field, f"it has {len(value)} entries", f"at most {_MAX_ENTRIES}")
         elif value is not None:
             self._found(field, quoted(value), "a list")
         return []
@@ -133,7 +133,7 @@ class TeamReader:
 
     def _selector(self, chosen: dict[str, YamlValue]) -> tuple[Requirement, ...]:
         names = ("matchLabels", "matchExpressions")
-        for name in [field for field in chosen if field not in names][:MOST_FINDINGS]:
+        for name in [field for field in chosen if field not in names][:MAX_FINDINGS]:
             self._found(f"namespaces.{name[:_LONGEST]}", "unknown field", " or ".join(names))
         before = len(self._findings)
         requirements = {*self._match_labels(chosen.get("matchLabels"))}
@@ -149,7 +149,7 @@ class TeamReader:
         if value is not None and not isinstance(value, dict):
             self._found("namespaces.matchLabels", quoted(value), "a mapping of labels")
             return
-        for key, text in list((value or {}).items())[:_MOST_ENTRIES]:
+        for key, text in list((value or {}).items())[:_MAX_ENTRIES]:
             path = f"namespaces.matchLabels[{key[:_LONGEST]}]"
             if not is_label_key(key):
                 self._found(path, "is not a label", "such as team or example.com/team")
@@ -179,8 +179,8 @@ class TeamReader:
         value = self._fields.get(field)
         if value is None:
             return ()
-        if not isinstance(value, dict) or len(value) > _MOST_RESOURCES:
-            allowed = f"amounts by resource, at most {_MOST_RESOURCES}: {{nvidia.com/gpu: 8}}"
+        if not isinstance(value, dict) or len(value) > _MAX_RESOURCES:
+            allowed = f"amounts by resource, at most {_MAX_RESOURCES}: {{nvidia.com/gpu: 8}}"
             self._found(field, quoted(value), allowed)
             return ()
         amounts = {}

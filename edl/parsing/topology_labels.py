@@ -4,7 +4,7 @@ from typing import Final
 
 from edl import contract
 from edl.dns_names import is_label_key
-from edl.model.nodes import MOST_TOPOLOGY_LABELS, Topology
+from edl.model.nodes import MAX_TOPOLOGY_LABELS, Topology
 from edl.parsing.manifest_reader import ManifestReader
 
 _EXAMPLE: Final = "the key of a node label, such as topology.kubernetes.io/zone"
@@ -28,9 +28,9 @@ def read(form: ManifestReader, roles: frozenset[str]) -> Topology:
 
 def _parts(form: ManifestReader, name: str) -> list[str]:
     text = form.annotations.get(name)
-    parts = [] if text is None else [part.strip() for part in text.split(",", MOST_TOPOLOGY_LABELS)]
-    if len(parts) > MOST_TOPOLOGY_LABELS:
-        form.found(form.annotation_path(name), "too many labels", f"at most {MOST_TOPOLOGY_LABELS}")
+    parts = [] if text is None else [part.strip() for part in text.split(",", MAX_TOPOLOGY_LABELS)]
+    if len(parts) > MAX_TOPOLOGY_LABELS:
+        form.found(form.annotation_path(name), "too many labels", f"at most {MAX_TOPOLOGY_LABELS}")
         return []
     return parts
 

@@ -29,7 +29,7 @@ from edl.planner.snapshot.restarts.restraints import NO_RESTRAINTS, Restraints, 
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.planner.teams.team_guarantees import NO_TEAM
 
-_MOST_ATTEMPTS: Final = 5
+_MAX_ATTEMPTS: Final = 5
 """How many attempts a decision has at most (`run_passes`)."""
 
 
@@ -57,8 +57,8 @@ def run_passes(state: ClusterState, policy: Policy, limits: Limits) -> Decision:
     restart these. The last one restarts no job that it could stop for good.
     """
     restraints = NO_RESTRAINTS
-    for attempt in range(1, _MOST_ATTEMPTS + 1):
-        restraints = restraints._replace(strict=attempt == _MOST_ATTEMPTS)
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
+        restraints = restraints._replace(strict=attempt == _MAX_ATTEMPTS)
         snapshot = observed_snapshot(state, policy, limits, restraints)
         results, ceiling = PassResults(), GrowthCeiling(snapshot)
         stopped = allocate(snapshot, results, ceiling)

@@ -15,10 +15,10 @@ from edl.planner.policies import POLICIES, Policy, weighted
 
 LONGEST: Final = 3650 * 24 * 3600
 """In seconds, ten years: adding it to a date stays within what datetime represents."""
-MOST_WEIGHT: Final = 1e6
+MAX_WEIGHT: Final = 1e6
 Priority: TypeAlias = Annotated[str, Meta(pattern=r"^-?[0-9]{1,10}\Z")]
 """The value of a PriorityClass, as the name of a member in JSON."""
-Weight: TypeAlias = Annotated[float, Meta(gt=0, le=MOST_WEIGHT)]
+Weight: TypeAlias = Annotated[float, Meta(gt=0, le=MAX_WEIGHT)]
 _Name: TypeAlias = Annotated[str, Meta(max_length=63)]
 _Group = TypeVar("_Group", bound=Struct)
 

@@ -31,7 +31,7 @@ from edl.steps.step_collector import DueSteps, StepCollector, StepError
 from edl.steps.unchanged_jobs import UnchangedJobs
 from edl.writes import Action, Step
 
-MOST_EXPLAINED: Final = 50
+MAX_EXPLAINED_JOBS: Final = 50
 """Waiting jobs whose reason is written per round, so that a long queue does not flood the API."""
 
 _Entry = TypeVar("_Entry", Resize, NodeAssignment)
@@ -212,7 +212,7 @@ def _add_waiting_reasons(collector: StepCollector, plan: Plan, state: ClusterSta
         and not _has_reason(waiting[entry.job].roles[0], entry.reason)
         and not collector.backs_off(entry.job)
     ]
-    for entry in _in_turn(due)[:MOST_EXPLAINED]:
+    for entry in _in_turn(due)[:MAX_EXPLAINED_JOBS]:
         collector.add(entry.job, _waiting_reason, waiting[entry.job], entry, state.observed_at)
 
 
@@ -240,7 +240,7 @@ def _has_reason(role: Role, reason: Reason) -> bool:
 
 def _add_conflict_reasons(collector: StepCollector, state: ClusterState) -> None:
     """Writes to Jobs that are left out of their training job why they are."""
-    most = len(collector.steps) + MOST_EXPLAINED
+    most = len(collector.steps) + MAX_EXPLAINED_JOBS
     for job in state.jobs:
         for conflict in job.conflicting if len(collector.steps) < most else ():
             collector.add(conflict.key, _conflict_reason, job, conflict)

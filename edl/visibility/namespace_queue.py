@@ -15,13 +15,13 @@ CONFIG_MAP: Final = "edl-queue"
 KEY: Final = "queue"
 """The only key of its data."""
 API_VERSION: Final = "edl.dev/v1alpha1"
-MOST_JOBS: Final = 100
+MAX_JOBS: Final = 100
 """Most jobs listed per namespace, by position; the total number counts all."""
-MOST_TEAMS: Final = 8
+MAX_TEAMS: Final = 8
 """Most teams that are counted separately among the jobs ahead of one."""
-MOST_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 """Most bytes of all listed jobs of one document; the last ones are left out beyond that."""
-_MOST_BLOCKERS: Final = 16
+_MAX_BLOCKERS: Final = 16
 _LONGEST: Final = 1024 * 1024
 """Most characters of a document to parse: no ConfigMap is larger."""
 
@@ -56,7 +56,7 @@ class PublishedBlockers(msgspec.Struct, frozen=True):
     """The blockers of a start; `complete` is False if there may be more."""
 
     complete: bool
-    blockers: Annotated[tuple[PublishedBlocker, ...], msgspec.Meta(max_length=_MOST_BLOCKERS)]
+    blockers: Annotated[tuple[PublishedBlocker, ...], msgspec.Meta(max_length=_MAX_BLOCKERS)]
 
 
 class PublishedEstimate(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,7 +73,7 @@ class PublishedJob(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_default
     reason: _Name
     message: _Text
     position: Annotated[int, msgspec.Meta(ge=1, le=10**9)] | None = None
-    ahead: Annotated[tuple[TeamCount, ...], msgspec.Meta(max_length=MOST_TEAMS + 1)] = ()
+    ahead: Annotated[tuple[TeamCount, ...], msgspec.Meta(max_length=MAX_TEAMS + 1)] = ()
     estimate: PublishedEstimate | None = None
     """None if it was not computed."""
     start: PublishedBlockers | None = None
@@ -88,7 +88,7 @@ class NamespaceQueue(msgspec.Struct, frozen=True, rename=_JSON_NAMES, omit_defau
     changed_at: _Moment
     """When the content last changed; it may be correct for much longer."""
     jobs: _Count
-    items: Annotated[tuple[PublishedJob, ...], msgspec.Meta(max_length=10 * MOST_JOBS)]
+    items: Annotated[tuple[PublishedJob, ...], msgspec.Meta(max_length=10 * MAX_JOBS)]
     team: _Name = ""
     """The namespace's team; "" if no teams are configured."""
     share: Annotated[float, msgspec.Meta(ge=0, le=10**9)] | None = None

@@ -15,9 +15,9 @@ from edl.model.causes.blockers import Blocker
 from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.plan import Plan, WaitingJob
 from edl.visibility.namespace_queue import (
-    MOST_BYTES,
-    MOST_JOBS,
-    MOST_TEAMS,
+    MAX_BYTES,
+    MAX_JOBS,
+    MAX_TEAMS,
     NamespaceQueue,
     PublishedBlocker,
     PublishedBlockers,
@@ -28,7 +28,7 @@ from edl.visibility.namespace_queue import (
 from edl.visibility.queue_order import waiting
 from edl.visibility.usage_by_team import weighted_shares
 
-_MOST_BLOCKERS: Final = 8
+_MAX_BLOCKERS: Final = 8
 _LONGEST_TEXT: Final = 512
 _SHARE_DIGITS: Final = 3
 """Digits of shares, as in tables; smaller changes do not rewrite a document."""
@@ -49,7 +49,7 @@ def documents(
     ahead: dict[JobKey, tuple[TeamCount, ...]] = {}
     teams: Counter[str] = Counter()
     for entry in waiting(state, plan):
-        if len(queued[entry.job.namespace]) < MOST_JOBS:
+        if len(queued[entry.job.namespace]) < MAX_JOBS:
             ahead[entry.job] = _counted(teams) if entry.position else ()
         queued[entry.job.namespace].append(entry)
         teams[state.team_of(entry.job.namespace)] += bool(entry.position)
@@ -60,7 +60,7 @@ def documents(
         reader = NameRedaction(namespace, state.team_of)
         jobs = (
             _job(entry, priorities.get(entry.job), ahead[entry.job], insights, reader)
-            for entry in entries[:MOST_JOBS]
+            for entry in entries[:MAX_JOBS]
         )
         items, team = tuple(_bounded(jobs)), state.team_of(namespace)
         share = round(shares[team], _SHARE_DIGITS) if team in shares else None
@@ -71,15 +71,15 @@ def documents(
 def _counted(teams: Counter[str]) -> tuple[TeamCount, ...]:
     """The teams with most jobs ahead, and the number of all other teams' jobs."""
     named = ((jobs, team) for team, jobs in teams.items() if team)
-    first = heapq.nsmallest(MOST_TEAMS, named, key=lambda pair: (-pair[0], pair[1]))
+    first = heapq.nsmallest(MAX_TEAMS, named, key=lambda pair: (-pair[0], pair[1]))
     rest = teams.total() - sum(jobs for jobs, _ in first)
     counts = tuple(TeamCount(jobs, team) for jobs, team in first)
     return (*counts, TeamCount(rest)) if rest else counts
 
 
 def _bounded(jobs: Iterator[PublishedJob]) -> Iterator[PublishedJob]:
-    """The first jobs whose documents together stay within `MOST_BYTES`."""
-    left = MOST_BYTES
+    """The first jobs whose documents together stay within `MAX_BYTES`."""
+    left = MAX_BYTES
     for job in jobs:
         left -= len(msgspec.json.encode(job))
         if left < 0:
@@ -120,12 +120,12 @@ def published_blockers(
 ) -> PublishedBlockers:
     """The blockers as published; `allowed` leaves out what their reader may not see."""
     return PublishedBlockers(
-        search.complete and len(search.found) <= _MOST_BLOCKERS,
+        search.complete and len(search.found) <= _MAX_BLOCKERS,
         tuple(
             PublishedBlocker(
                 type(blocker).__name__, _text(blocker_text(blocker)), _text(remedy(blocker))
             )
-            for blocker in map(allowed, search.found[:_MOST_BLOCKERS])
+            for blocker in map(allowed, search.found[:_MAX_BLOCKERS])
         ),
     )
 

@@ -10,7 +10,7 @@ from edl.kube.option_group import Decorator, click_options
 from edl.similar_names import nearest
 from kubectl_edl.cli.command_errors import EXIT_CODES_HELP
 
-_MOST_NAMES: Final = 12
+_MAX_NAMES: Final = 12
 """The most names that an error lists; `--help` lists more of them better."""
 
 
@@ -88,7 +88,7 @@ class Listed(click.Group):
             args = [name, *args[1:]]
         if args and args[0] not in self._lines:
             close = self.meant.get(args[0]) or nearest(args[0], self._lines)
-            few = f"; one of {', '.join(self._lines)}" if len(self._lines) <= _MOST_NAMES else ""
+            few = f"; one of {', '.join(self._lines)}" if len(self._lines) <= _MAX_NAMES else ""
             meant = f"; did you mean {close}?" if close else few
             ctx.fail(f'unknown {self._noun} "{args[0]}" for "{ctx.command_path}"{meant}')
         return super().resolve_command(ctx, args)

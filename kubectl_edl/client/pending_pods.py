@@ -21,7 +21,7 @@ from edl.writes import Json
 
 _AFTER_THE_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
 """Event reasons of claims that are bound after the pod is scheduled: they block no node."""
-_MOST_WITH_EVENTS: Final = 10
+_MAX_PODS_WITH_EVENTS: Final = 10
 """Pods, and claims, whose Events are read."""
 
 
@@ -78,7 +78,7 @@ class PodCauses:
     def _event(self, kind: str, name: str) -> EventFacts | None:
         """The last Event about one of the kind's first objects; None without one, or a right."""
         read = self._last.setdefault(kind, {})
-        if name not in read and len(read) < _MOST_WITH_EVENTS:
+        if name not in read and len(read) < _MAX_PODS_WITH_EVENTS:
             read[name] = self._last_event(kind, name)
         return read.get(name)
 

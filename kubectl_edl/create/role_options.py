@@ -9,7 +9,7 @@ from typing import Final
 from edl.errors import Finding
 from edl.frameworks import FRAMEWORKS
 from edl.frameworks.base import Framework, RoleKind
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.spec.job_spec import RoleBounds
 from kubectl_edl.output.cell_quantities import bounds_text
 
@@ -90,8 +90,8 @@ def _problem(text: str) -> str:
     low, high = int(match["min"]), int(match["max"] or match["min"])
     if low > high:
         return f"min {low} is above max {high}"
-    if high > MOST_REPLICAS:
-        return f"{MOST_REPLICAS:,} at most: the API server takes no more of one Job"
+    if high > MAX_REPLICAS:
+        return f"{MAX_REPLICAS:,} at most: the API server takes no more of one Job"
     return "" if low else "from 1: a role of 0 ends at once"
 
 

@@ -32,14 +32,14 @@ from kubectl_edl.cli.command_errors import Missing, Refused
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.options import WriteOptions
 from kubectl_edl.dashboard import what_if_job
-from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS, JobPages
+from kubectl_edl.dashboard.job_page import MAX_PODS_WITH_EVENTS, JobPages
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast, stream
 from kubectl_edl.dashboard.request_auth import PAGE_HEADER, RequestAuth, token_in_query
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.scale.resize import ResizeTask, carry_out
 from kubectl_edl.scale.resize_target import SizeRequest
 
-MOST_STREAMS: Final = 64
+MAX_STREAMS: Final = 64
 _LIMIT: Final = 4096
 """The largest request body in bytes: enough for names and a number."""
 _POLICY: Final = (
@@ -100,7 +100,7 @@ def create_app(context: DashboardContext) -> Flask:
     app.add_url_rule("/", "page", partial(_page, context))
     app.add_url_rule("/jobs/<namespace>/<name>", "job", partial(_job, context))
     app.add_url_rule("/jobs/<namespace>/<name>/state", "job-state", partial(_job_state, context))
-    app.add_url_rule("/events", "events", partial(_events, context, BoundedSemaphore(MOST_STREAMS)))
+    app.add_url_rule("/events", "events", partial(_events, context, BoundedSemaphore(MAX_STREAMS)))
     app.add_url_rule("/what-if", "what-if", partial(_what_if, context), methods=["POST"])
     app.add_url_rule("/scale", "scale", partial(_scale, context), methods=["POST"])
     app.register_error_handler(EdlError, _failed)
@@ -138,7 +138,7 @@ def _page(context: DashboardContext) -> AnyResponse:
 def _job(context: DashboardContext, namespace: str, name: str) -> Response:
     context.jobs.check(JobKey(namespace, name))
     title = harmless(f"{namespace}/{name}")
-    return _html("job.html", about=context.about, title=title, most=MOST_PODS_WITH_EVENTS)
+    return _html("job.html", about=context.about, title=title, most=MAX_PODS_WITH_EVENTS)
 
 
 def _job_state(context: DashboardContext, namespace: str, name: str) -> Response:
@@ -152,7 +152,7 @@ def _html(template: str, status: int = HTTPStatus.OK, **values: object) -> Respo
 
 def _events(context: DashboardContext, streams: BoundedSemaphore) -> Response:
     if not streams.acquire(blocking=False):
-        text = f"{MOST_STREAMS} dashboard pages are open already: close some"
+        text = f"{MAX_STREAMS} dashboard pages are open already: close some"
         return _error(text, HTTPStatus.SERVICE_UNAVAILABLE)
     answer = Response(stream(context.broadcast), content_type="text/event-stream")
     answer.call_on_close(streams.release)

@@ -21,7 +21,7 @@ from kubectl_edl.cli.command_errors import Refused
 
 _SILENCE: Final = 10.0
 """Seconds within which a peer must send or read."""
-_MOST_CONNECTIONS: Final = 200
+_MAX_CONNECTIONS: Final = 200
 _LOOK: Final = 0.1
 """Seconds between checks whether the server is to stop."""
 _log: Final = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class _Server(ThreadedWSGIServer):
 
     def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - werkzeug's
         super().__init__(*args, **named)
-        self._seats = BoundedSemaphore(_MOST_CONNECTIONS)
+        self._seats = BoundedSemaphore(_MAX_CONNECTIONS)
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         if self._seats.acquire(blocking=False):

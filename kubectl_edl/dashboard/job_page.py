@@ -40,8 +40,8 @@ from kubectl_edl.output.age import age
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.output.table import Column, Table
 
-MOST_ROWS: Final = 200
-MOST_PODS_WITH_EVENTS: Final = 10
+MAX_ROWS: Final = 200
+MAX_PODS_WITH_EVENTS: Final = 10
 _IN_HEADING: Final = frozenset({"Name", "Namespace", "Phase"})
 _FRESH: Final = 2.0
 """Seconds for which an answer is kept."""
@@ -115,7 +115,7 @@ class JobPages:
         explained, hints = read_explanation(self.cli, self.connection, given)
         why = {pod.name: pod.why for pod in explained.waiting_pods}
         why |= {pod.name: pod.why for pod in failed_pods(pods)}
-        about = list(why)[:MOST_PODS_WITH_EVENTS]
+        about = list(why)[:MAX_PODS_WITH_EVENTS]
         events, no_events = read_if_allowed(
             lambda: events_about(cluster, job, about), "Events are missing"
         )
@@ -175,7 +175,7 @@ def _chart(job: TrainingJob) -> Json:
 
 def _table(table: Table) -> Json:
     narrow = table.narrow()
-    shown = narrow.only(range(min(MOST_ROWS, len(narrow.items))))
+    shown = narrow.only(range(min(MAX_ROWS, len(narrow.items))))
     return {
         "columns": [column.title.capitalize() for column in narrow.columns],
         "rows": [[harmless(cell) for cell in row] for row in shown.rows],

@@ -7,9 +7,9 @@ from edl.model import Node
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.writes import Json
 
-MOST_NODES: Final = 200
+MAX_NODES: Final = 200
 _FIRST: Final = (CPU, MEMORY)
-_MOST_RESOURCES: Final = 4
+_MAX_RESOURCES: Final = 4
 _STEPS: Final = (25, 50, 75, 95)
 _GIB: Final = 2**30
 _LARGE: Final = 100 * _GIB
@@ -20,7 +20,7 @@ def names(nodes: Iterable[Node]) -> tuple[str, ...]:
     """The resources to show: CPU, memory, then devices (`nvidia.com/gpu`) by name."""
     offered = {name for node in nodes for name, _ in node.allocatable}
     devices = sorted(name for name in offered if "/" in name or name.startswith("shared"))
-    return (*(name for name in _FIRST if name in offered), *devices)[:_MOST_RESOURCES]
+    return (*(name for name in _FIRST if name in offered), *devices)[:_MAX_RESOURCES]
 
 
 def title(name: str) -> str:
@@ -52,9 +52,9 @@ def totals(nodes: Sequence[Node]) -> list[Json]:
 
 
 def each(nodes: Sequence[Node]) -> list[Json]:
-    """The first `MOST_NODES` nodes by name, one entry per node."""
+    """The first `MAX_NODES` nodes by name, one entry per node."""
     shown = names(nodes)
-    first = sorted(nodes, key=lambda node: node.name)[:MOST_NODES]
+    first = sorted(nodes, key=lambda node: node.name)[:MAX_NODES]
     return [
         {
             "name": node.name,

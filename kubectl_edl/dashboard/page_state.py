@@ -36,11 +36,11 @@ from kubectl_edl.top.cluster_costs import (
 )
 from kubectl_edl.top.options import NO_PRICES, CostOptions
 
-MOST_JOBS: Final = 200
-MOST_WAITING: Final = 100
-MOST_TEAMS: Final = 100
+MAX_JOBS: Final = 200
+MAX_WAITING_JOBS: Final = 100
+MAX_TEAMS: Final = 100
 """The most teams that are shown, from the top of the tree."""
-_MOST_RESOURCES: Final = 4
+_MAX_RESOURCES: Final = 4
 _RESTS: Final = frozenset({Phase.QUEUED, Phase.INCOMPLETE, Phase.PAUSED})
 _UNPRICED: Final = "To see what they cost, start the dashboard with --price TYPE=AMOUNT."
 _NO_COSTS: Final = "hint: --price shows no costs: they need the nodes and pods of the whole cluster"
@@ -48,7 +48,7 @@ _NO_COSTS: Final = "hint: --price shows no costs: they need the nodes and pods o
 
 SPACING: Final = 10
 """Seconds between two samples, at least."""
-MOST_SAMPLES: Final = 360
+MAX_SAMPLES: Final = 360
 
 
 def sample(snapshot: DashboardSnapshot) -> Json:
@@ -66,7 +66,7 @@ def recorded(samples: tuple[Json, ...], newest: Json) -> tuple[Json, ...]:
     """The latest samples with a new one, unless it is within `SPACING` of the last one."""
     if samples and newest["at"] - samples[-1]["at"] < SPACING:
         return samples
-    return (*samples, newest)[-MOST_SAMPLES:]
+    return (*samples, newest)[-MAX_SAMPLES:]
 
 
 def page(
@@ -82,7 +82,7 @@ def page(
     jobs = sorted(snapshot.jobs, key=lambda job: (phase(job) in ENDED, job.key))
     labels = labels_of(nodes)
     rows = [
-        job_row(job) | {"domains": _domains(job, labels)} for job in jobs[:MOST_JOBS] if job.roles
+        job_row(job) | {"domains": _domains(job, labels)} for job in jobs[:MAX_JOBS] if job.roles
     ]
     return {
         "cluster": _cluster(snapshot, samples),
@@ -97,7 +97,7 @@ def page(
         "jobs": {"all": len(jobs), "rows": rows},
         "queue": {
             "all": len(snapshot.waiting),
-            "rows": [_waiting(entry, snapshot.at) for entry in snapshot.waiting[:MOST_WAITING]],
+            "rows": [_waiting(entry, snapshot.at) for entry in snapshot.waiting[:MAX_WAITING_JOBS]],
         },
         "teams": {
             "all": len(snapshot.teams),
@@ -187,9 +187,9 @@ def _amounts(amounts: Resources) -> str:
 
 
 def _first_teams(teams: Sequence[TeamFigures]) -> tuple[TeamFigures, ...]:
-    """The topmost `MOST_TEAMS` teams, in their order."""
+    """The topmost `MAX_TEAMS` teams, in their order."""
     first = sorted(range(len(teams)), key=lambda place: (teams[place].level, place))
-    shown = set(first[:MOST_TEAMS])
+    shown = set(first[:MAX_TEAMS])
     return tuple(team for place, team in enumerate(teams) if place in shown)
 
 
@@ -197,7 +197,7 @@ def _bars(figures: TeamFigures) -> list[Json]:
     """Bars of the resources that the team is guaranteed, then of others that it uses."""
     owed = [name for name, _ in figures.guaranteed]
     others = [name for name, _ in figures.used if name not in owed]
-    return [_bar(figures, name) for name in (*owed, *others)[:_MOST_RESOURCES]]
+    return [_bar(figures, name) for name in (*owed, *others)[:_MAX_RESOURCES]]
 
 
 def _bar(figures: TeamFigures, name: str) -> Json:

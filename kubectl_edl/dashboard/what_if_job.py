@@ -22,7 +22,7 @@ from kubectl_edl.simulate import what_if
 HORIZON: Final = 600.0
 """Seconds to simulate, as in `kubectl edl simulate --live`."""
 _PATIENCE: Final = 10.0
-_MOST_OTHERS: Final = 50
+_MAX_OTHER_ROWS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ def _answer(rows: list[Json], request: WhatIfRequest, by: EffectiveSettings) -> 
         "max": request.max,
         "minutes": HORIZON / 60,
         "deciding": by.text,
-        "rows": [*changed, *others[:_MOST_OTHERS]],
+        "rows": [*changed, *others[:_MAX_OTHER_ROWS]],
         "untouched": len(rows) - len(changed) - len(others),
-        "more": len(others[_MOST_OTHERS:]),
+        "more": len(others[_MAX_OTHER_ROWS:]),
     }
 
 

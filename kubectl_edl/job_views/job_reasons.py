@@ -50,7 +50,7 @@ _BEFORE_MANUAL: Final = frozenset(
     }
 )
 """Reasons of changes to a size that is manual since: a removal by name makes its size manual."""
-_MOST_CONFLICTS: Final = 3
+_MAX_CONFLICTS: Final = 3
 _ENDS: Final = {JobEnd.COMPLETE: Code.COMPLETE, JobEnd.FAILED: Code.FAILED}
 
 
@@ -101,9 +101,9 @@ def conflicts(job: TrainingJob, named: ConflictingJob | None = None) -> Iterator
 
     `named`: a Job that the reader has read of already.
     """
-    first = job.conflicting[:_MOST_CONFLICTS]
+    first = job.conflicting[:_MAX_CONFLICTS]
     yield from (message(other.reason) for other in first if other is not named)
-    if (more := len(job.conflicting) - _MOST_CONFLICTS) > 0:
+    if (more := len(job.conflicting) - _MAX_CONFLICTS) > 0:
         yield f"{more} more with {contract.JOB}={job.key.name} {'is' if more == 1 else 'are'}, too"
 
 

@@ -18,7 +18,7 @@ UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _SILENT: Final = (UNREACHABLE, "node.kubernetes.io/not-ready")
 _DEFAULT_SECONDS: Final = 300
 """What the admission plugin DefaultTolerationSeconds adds to pods without such a toleration."""
-_MOST_SECONDS: Final = 100 * 365 * 86_400
+_MAX_SECONDS: Final = 100 * 365 * 86_400
 """A hundred years: tolerationSeconds may be any int64, and a timedelta holds fewer days."""
 _OUT_OF_SERVICE: Final = Taint("node.kubernetes.io/out-of-service", "nodeshutdown", "NoExecute")
 AGAIN: Final = "only when the node is ready again, deleted or tainted out-of-service"
@@ -141,7 +141,7 @@ def _tolerated(role: Role, node: Node) -> timedelta | None:
     if None in matches:
         return timedelta()
     times = [match.seconds for match in matches if match and match.seconds is not None]
-    return timedelta(seconds=min(max(min(times), 0), _MOST_SECONDS)) if times else None
+    return timedelta(seconds=min(max(min(times), 0), _MAX_SECONDS)) if times else None
 
 
 def awaited_pods(job: TrainingJob, nodes: Iterable[Node]) -> Iterator[str]:

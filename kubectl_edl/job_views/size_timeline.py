@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from edl.annotations.job_history import MOST, Operation
+from edl.annotations.job_history import MAX_LINES, Operation
 from edl.model import Role, TrainingJob
 from kubectl_edl.job_views.role_history import cached_entries
 
@@ -42,7 +42,7 @@ def steps(job: TrainingJob, role: Role) -> SizeSteps:
     """A role's sizes: 0 while it is suspended, and after its end."""
     history = cached_entries(role.record.history)
     points = [(entry.at, 0 if entry.operation in _GONE else entry.after) for entry in history]
-    whole = len(history) < MOST and (not history or history[0].operation is Operation.STARTED)
+    whole = len(history) < MAX_LINES and (not history or history[0].operation is Operation.STARTED)
     now = role.status.desired
     if end := role.status.end_condition:
         before = points or _since(job, role.status.size)

@@ -22,7 +22,7 @@ from kubectl_edl.logs.read_logs import time_of
 if TYPE_CHECKING:
     from edl.kube.cluster import Log
 
-MOST_LOGS: Final = 100
+MAX_LOGS: Final = 100
 """The most logs followed at once: each is a connection through the API server to a kubelet."""
 _WAITING: Final = 10_000
 """Lines that readers may be ahead of the printer."""
@@ -118,7 +118,7 @@ class Follower:
         self._inbox: Queue[Callable[[], None]] = Queue(_WAITING)
         self._tracks: dict[_Run, _Track] = {}
         self._unread: deque[_Track] = deque()
-        """Logs to read as soon as fewer than MOST_LOGS are being read."""
+        """Logs to read as soon as fewer than MAX_LOGS are being read."""
         self._readers = 0
         self._unbegun = False
         self._last_message = ""
@@ -172,7 +172,7 @@ class Follower:
         self._start_readers()
         if self._unread:
             self._print_message(
-                f"hint: follows {MOST_LOGS} logs at once, the others as these end; choose with "
+                f"hint: follows {MAX_LOGS} logs at once, the others as these end; choose with "
                 "--role or --index"
             )
         elif not begun and not pods.over:
@@ -188,7 +188,7 @@ class Follower:
         return track
 
     def _start_readers(self) -> None:
-        while self._unread and self._readers < MOST_LOGS:
+        while self._unread and self._readers < MAX_LOGS:
             track = self._unread.popleft()
             track.reader = Reader(self._cluster, _request(track))
             track.reader.start(

@@ -10,7 +10,7 @@ from difflib import Match, SequenceMatcher
 from typing import Final, TypeAlias
 
 _Lines: TypeAlias = Sequence[str]
-_MOST_PAIRS: Final = 5_000_000
+_MAX_PAIRS: Final = 5_000_000
 """The most pairs of equal lines that difflib looks at: about a second."""
 
 
@@ -45,7 +45,7 @@ class _Matcher(SequenceMatcher[str]):
         unique = {line: places for line, places in self.b2j.items() if len(places) == 1}
         self._places = self.b2j, unique
         self._texts = before, after
-        self._left = _MOST_PAIRS
+        self._left = _MAX_PAIRS
 
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None

@@ -7,9 +7,9 @@ from yaml.constructor import ConstructorError
 
 DEEPEST: Final = 100
 """The deepest nesting: more than any Kubernetes object has, and within Python's recursion limit."""
-_MOST_VALUES: Final = 1_000_000
+_MAX_VALUES: Final = 1_000_000
 """The most values of a document with its aliases expanded: a few aliases can yield billions."""
-_MOST_CHARACTERS: Final = 64 * 2**20
+_MAX_CHARACTERS: Final = 64 * 2**20
 """The most characters of their keys and values."""
 
 
@@ -25,8 +25,8 @@ class BoundedLoader(yaml.SafeLoader):
     anchor and a value that does not fit its tag.
     """
 
-    most_values = _MOST_VALUES
-    most_characters = _MOST_CHARACTERS
+    most_values = _MAX_VALUES
+    most_characters = _MAX_CHARACTERS
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:

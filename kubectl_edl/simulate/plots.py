@@ -21,7 +21,7 @@ _MISSING: Final = (
     "plots need matplotlib in the plugin's environment: pipx inject kubectl-edl matplotlib,"
     " or pip install matplotlib in its environment"
 )
-_MOST_BARS: Final = 60
+_MAX_BARS: Final = 60
 """The most jobs in a Gantt chart; more bars would be too thin to read."""
 _COLOURS: Final = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb")
 """Paul Tol's bright scheme, which is distinguishable for colour-blind readers."""
@@ -145,7 +145,7 @@ class _Panels:
 
     def gantt(self, axis: Any) -> None:  # noqa: ANN401
         """One bar per job, in the legend's colours."""
-        jobs = self._result.jobs[:_MOST_BARS]
+        jobs = self._result.jobs[:_MAX_BARS]
         for number, job in enumerate(jobs):
             self._bar(axis, number, job)
         axis.set_ylim(len(jobs) - 0.5, -0.5)

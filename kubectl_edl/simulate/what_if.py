@@ -22,7 +22,7 @@ from kubectl_edl.simulate.scenario.field_reader import amount
 
 _COMMON: Final = (CPU, MEMORY, "ephemeral-storage")
 """Resources that every node has."""
-_MOST_PODS: Final = 110
+_MAX_PODS: Final = 110
 """The kubelet's default."""
 _SHOWN: Final = 63
 """The most characters of a resource's name in a message."""
@@ -73,7 +73,7 @@ def _node_of(text: str, state: ClusterState) -> Node:
         capacity = sum((amount(*pair) for pair in amounts.items()), Resources())
     except ValueError as error:
         raise Misused(f"--like {text}: {error}; such as cpu=16,memory=64Gi") from error
-    usual = {PODS: _MOST_PODS} if PODS not in amounts else {}
+    usual = {PODS: _MAX_PODS} if PODS not in amounts else {}
     capacity += Resources.of({**usual, **_largest(amounts, state)})
     return Node("what-if", capacity, Resources(), Resources(), labels={})
 

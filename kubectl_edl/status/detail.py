@@ -47,7 +47,7 @@ from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
 
 _CHANGES_SHOWN: Final = 10
-_MOST_PLANNED: Final = 1000
+_MAX_PLANNED_NODES: Final = 1000
 """The most nodes of a cluster that is read and planned whole for one job: about a second."""
 _SHORT: Final = 100
 """The most characters of a published remedy that fits beside a command."""
@@ -194,7 +194,7 @@ def _plannable(
         state, _ = survey_cluster(connection.cluster, now, settings)
     except Forbidden:
         return None
-    return state if len(state.nodes) <= _MOST_PLANNED else None
+    return state if len(state.nodes) <= _MAX_PLANNED_NODES else None
 
 
 def _place(job: PublishedJob, now: datetime) -> str:
@@ -231,7 +231,7 @@ def _staying(
     staying, complete = staying_anyway(shown.job, cordons)
     if complete:
         return staying, ()
-    if len(nodes) > _MOST_PLANNED:
+    if len(nodes) > _MAX_PLANNED_NODES:
         hint = (
             "hint: whether its pods can leave cordoned nodes takes a plan of all "
             f"{len(nodes)} nodes: kubectl edl doctor{connection.scope.edl_flags}"

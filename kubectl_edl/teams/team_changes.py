@@ -31,7 +31,7 @@ from kubectl_edl.client.patcher import REMARKS, Patcher, with_fresh_state
 from kubectl_edl.output.line_diff import line_diff
 from kubectl_edl.resources.source_manifest import as_applied
 
-_MOST_LOSSES: Final = 5
+_MAX_LOSSES: Final = 5
 _SIMILAR: Final = 0.8
 """The least similarity (difflib) of a misspelt resource."""
 
@@ -172,7 +172,7 @@ def _agreed(
     """Ask for confirmation of losses, once for the same ones; a dry run needs none."""
     if not lost or how.yes or how.dry_run != "none" or lost in agreed:
         return True
-    if not confirmed(cli, f"{listed(lost, '; ', _MOST_LOSSES)}. Continue?"):
+    if not confirmed(cli, f"{listed(lost, '; ', _MAX_LOSSES)}. Continue?"):
         return False
     agreed.append(lost)
     return True

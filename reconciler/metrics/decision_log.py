@@ -21,7 +21,7 @@ from reconciler.metrics.state_metrics import LastDecision
 
 _log: Final = logging.getLogger("reconciler")
 
-_MOST_DEFECTS: Final = 100
+_MAX_JOBS_WITH_DEFECTS: Final = 100
 """Jobs whose last defect is remembered; those in excess are logged with their traceback again."""
 _ACTIONS: Final = {
     "admitted": Action.STARTED,
@@ -121,7 +121,7 @@ class DecisionLog:
         """Whether this job's last write did not meet the same defect; remembers it."""
         job, text = failure.step.job, str(failure.error)
         is_new = self._defects.pop(job, "") != text
-        if len(self._defects) >= _MOST_DEFECTS:
+        if len(self._defects) >= _MAX_JOBS_WITH_DEFECTS:
             del self._defects[next(iter(self._defects))]
         self._defects[job] = text
         return is_new

@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily
 from edl.model import ClusterState, JobKey
 from edl.visibility.team_figures import TeamFigures, team_figures
 
-MOST: Final = 100
+MAX_TEAMS: Final = 100
 """Teams with gauges, from the top of the tree: their names are label values."""
 
 
@@ -25,7 +25,7 @@ def team_gauges(
     queued = GaugeMetricFamily(
         "edl_team_queued_jobs", "Queued training jobs of a team.", labels=["team"]
     )
-    for team in figures[:MOST]:
+    for team in figures[:MAX_TEAMS]:
         queued.add_metric([team.team.name], team.waiting)
         for labels, value in _amounts(team, resources):
             amounts.add_metric([team.team.name, *labels], value)

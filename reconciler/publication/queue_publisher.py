@@ -25,14 +25,14 @@ _log: Final = logging.getLogger(__name__)
 
 PERIOD: Final = 10.0
 """Seconds between two turns: no ConfigMap is written more often."""
-MOST_WRITES: Final = 50
+MAX_WRITES: Final = 50
 """Writes per run; the documents that were written longest ago come first."""
 RELIST: Final = 300.0
 """Seconds until the ConfigMaps are listed again: other clients may have changed them."""
 AFTER_REFUSAL: Final = 120.0
 """Seconds until a namespace is tried again after a refusal, such as by a quota, or a write without
 an answer. Until then its document stays, and confirmations are about the others."""
-MOST_ERRORS: Final = 5
+MAX_ERRORS: Final = 5
 """Namespaces per run in which a write may fail with an error of the API server, or get no answer.
 A ConfigMap that users made too large for etcd fails every time, and an admission webhook of a
 namespace may hang; more errors mean that the API server is unavailable."""
@@ -98,7 +98,7 @@ class QueuePublisher:
         writable = {name: one for name, one in published.items() if name not in self._unanswered}
         due = queue_writes(writable, allowed)
         self._errors = 0
-        done = [write for write in due[:MOST_WRITES] if self._write(write, wanted)]
+        done = [write for write in due[:MAX_WRITES] if self._write(write, wanted)]
         # If only creations failed, no published document that could be written is out of date.
         if all(isinstance(write, Create) for write in due if write not in done):
             self._confirm(decided.state.observed_at)
@@ -139,7 +139,7 @@ class QueuePublisher:
             if isinstance(error, Unreachable):
                 self._unanswered.add(namespace)
                 self._errors += 1
-            if self._errors > MOST_ERRORS:
+            if self._errors > MAX_ERRORS:
                 raise
             _log.debug("cannot publish the queue of %s: %s", namespace, error)
             self._refused[namespace] = self._monotonic() + AFTER_REFUSAL

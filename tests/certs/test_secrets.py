@@ -9,7 +9,7 @@ import pytest
 
 from certs.bundle import Bundle, CertificateError, each_certificate
 from certs.rotation_steps import (
-    MOST_PREDECESSORS,
+    MAX_PREDECESSORS,
     CertificateRequest,
     TrustProgress,
     is_good,
@@ -247,7 +247,7 @@ def test_rotating_again_and_again_never_drops_the_authority_of_the_served_pair(
     cluster: FakeCluster,
 ) -> None:
     served = ensure(cluster, INSTALLATION, NOW).issuer.authority.certificate
-    for _ in range(MOST_PREDECESSORS):
+    for _ in range(MAX_PREDECESSORS):
         rotate(cluster, INSTALLATION, NOW)
     with pytest.raises(CertificateError, match="was replaced 7 times already"):
         rotate(cluster, INSTALLATION, NOW)

@@ -1,6 +1,6 @@
 """Findings about one manifest or document."""
 
-from edl.errors import MOST_FINDINGS, Finding, Findings
+from edl.errors import MAX_FINDINGS, Finding, Findings
 
 
 def test_a_finding_that_is_made_again_is_listed_once() -> None:
@@ -14,10 +14,10 @@ def test_a_finding_that_is_made_again_is_listed_once() -> None:
 
 def test_findings_are_bounded_and_say_when_they_are_full() -> None:
     findings = Findings()
-    for place in range(MOST_FINDINGS):
+    for place in range(MAX_FINDINGS):
         assert not findings.full
         findings.found(f"spec[{place}]", "wrong")
     findings.found("spec", "wrong")
 
     assert findings.full
-    assert len(findings) == MOST_FINDINGS
+    assert len(findings) == MAX_FINDINGS

@@ -51,7 +51,7 @@ _SAMPLE_SECONDS: Final = 0.0025
 BYTES_AT_ALL: Final = 4 << 20
 _ATTEMPTS: Final = 4
 """The least of them counts: another process, or a collection, costs time as well."""
-_MOST_SHOWN: Final = 20
+_MAX_SHOWN: Final = 20
 
 
 def namespaces() -> WatchedPolicies:
@@ -212,7 +212,7 @@ class Trial:
 
     def _found(self, case: Case, what: str) -> None:
         self.tally.counted["defects"] += 1
-        if len(self.tally.defects) < _MOST_SHOWN:
+        if len(self.tally.defects) < _MAX_SHOWN:
             self.tally.defects.append(f"case {case.number}, {case.method} {case.path}: {what}")
 
 

@@ -62,7 +62,7 @@ def test_the_newest_of_the_autoscalers_words_are_quoted_and_no_others() -> None:
 def test_long_words_are_cut() -> None:
     world = World()
     world.event("karpenter", "x" * 100_000)
-    assert len(world.said(state(POD))) == failed_attempts.MOST
+    assert len(world.said(state(POD))) == failed_attempts.MAX_MESSAGE_CHARACTERS
 
 
 def test_without_pods_that_wait_nothing_is_read_and_the_state_is_the_same() -> None:

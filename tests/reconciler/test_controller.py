@@ -33,7 +33,7 @@ from reconciler.controller import (
     LONGEST_ACT,
     LONGEST_REST,
     LONGEST_WRITING,
-    MOST_DECIDING,
+    MAX_DECIDING_FRACTION,
     RESYNC,
     SOONEST,
     Controller,
@@ -611,7 +611,7 @@ def test_a_long_plan_is_cut_and_decided_again(world: World) -> None:
 def test_where_deciding_takes_long_more_of_its_plan_is_carried_out(world: World) -> None:
     world.jobs = [JobKey("web", f"{number:03}") for number in range(100)]
     world.executor.seconds = LONGEST_ACT / 10
-    world.deciding = 3 * LONGEST_ACT * MOST_DECIDING
+    world.deciding = 3 * LONGEST_ACT * MAX_DECIDING_FRACTION
     assert world.round() == 0.0
     assert 30 <= len(world.executor.rounds[0]) < 35
 
@@ -943,7 +943,7 @@ def test_the_back_off_of_a_failed_write_does_not_shorten_the_rest(world: World) 
 
 
 def test_a_plan_that_was_cut_goes_on_without_a_rest(world: World) -> None:
-    world.deciding = LONGEST_ACT * MOST_DECIDING
+    world.deciding = LONGEST_ACT * MAX_DECIDING_FRACTION
     world.executor.seconds = 2 * LONGEST_ACT
     bell = Bell()
     world.loop.run(bell, AlwaysLeader())

@@ -21,7 +21,7 @@ INSISTS: Final = 180.0
 """Seconds for which a user asks again; a cluster that is away for longer has lost his job."""
 _AGAIN: Final = 0.4
 _TICK: Final = 0.1
-_MOST_AT_ONCE: Final = 24
+_MAX_AT_ONCE: Final = 24
 _SERVICE_EVERY: Final = 9.0
 _SERVICE_MOST: Final = 16
 _READY: Final = 0.97
@@ -76,7 +76,7 @@ class Users:
         waiting = list(reversed(self.commissions))
         while not self._stopped.is_set() and (waiting or self._due):
             share = 1 - len(waiting) / len(self.commissions)
-            if waiting and share <= progress() / _READY and living() < _MOST_AT_ONCE:
+            if waiting and share <= progress() / _READY and living() < _MAX_AT_ONCE:
                 self._create(waiting.pop())
             self._grant()
             self._serve()

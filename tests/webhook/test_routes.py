@@ -8,7 +8,7 @@ from edl.inject.handlers import Context
 from tests.webhook import reviews
 from tests.webhook.cores import failing
 from webhook.handler import AdmissionCore
-from webhook.http.body_budget import MOST_VALUES, values
+from webhook.http.body_budget import MAX_VALUES, values
 from webhook.http.connection_limits import LIMIT
 from webhook.routes import RouteContext, add_probe_routes, add_review_routes, create_app
 
@@ -177,10 +177,10 @@ def test_a_body_of_more_values_than_any_job_has_is_not_decoded() -> None:
 @pytest.mark.parametrize(("further", "status"), [(0, 200), (1, 413)])
 def test_a_body_of_just_as_many_values_as_are_allowed_is_decoded(further: int, status: int) -> None:
     plain = reviews.review(reviews.job() | {"junk": ""})
-    marks = "," * (MOST_VALUES - values(plain) + further)
+    marks = "," * (MAX_VALUES - values(plain) + further)
     body = plain.replace(b'"junk":""', b'"junk":"' + marks.encode() + b'"')
     body = body.replace(b'"junk": ""', b'"junk": "' + marks.encode() + b'"')
-    assert values(body) == MOST_VALUES + further
+    assert values(body) == MAX_VALUES + further
     assert (
         client().post("/mutate", data=body, content_type="application/json").status_code == status
     )

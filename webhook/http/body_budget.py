@@ -6,7 +6,7 @@ SMALL: Final = 64 * 1024
 """Bytes that every request may use. Memory beyond that is shared by all requests, so it is bounded
 however many clients send, wait or read at once; few reviews need any."""
 SHARED: Final = 64 * 1024 * 1024
-MOST_VALUES: Final = 400_000
+MAX_VALUES: Final = 400_000
 """Values (objects, lists, members) in one body; two Jobs of etcd's 1.5 MiB have fewer."""
 _BYTES_A_VALUE: Final = 100
 """Bytes of a decoded object, list or member of one; the largest that was measured is 77."""

@@ -11,7 +11,7 @@ MAY_WAIT: Final = "edl.may-wait"
 """Environ key, which the app sets if it has to wait: it is called again with it, on a thread."""
 THREADS: Final = 4
 """Namespaces that are read at the same time."""
-MOST: Final = 32
+MAX_CALLS: Final = 32
 """Deferred calls at a time; each reads a namespace, which takes two seconds at most."""
 _T = TypeVar("_T")
 
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 class DeferredCalls:
     """Threads for deferred calls, and a limit on the calls that run or wait."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_CALLS) -> None:
         self._most = most
         self._running = 0
         self._pool = ThreadPoolExecutor(THREADS, "deferred-call")

@@ -8,7 +8,7 @@ from string import Template
 from typing import Final
 
 from benchmarks.scheduling import kueue
-from benchmarks.scheduling.autoscaled.trace import CPU, LEAST, MOST, NAMESPACE, QUOTA
+from benchmarks.scheduling.autoscaled.trace import CPU, LEAST, MAX_PODS, NAMESPACE, QUOTA
 from dev.installation import install
 from edl import contract
 from edl.writes import Json
@@ -38,13 +38,17 @@ def _install_ours(sandbox: Sandbox, *, growth: str) -> None:
 
 def _restarting(name: str) -> Sequence[Json]:
     """TensorFlow without parameter servers restarts as a whole for a new size."""
-    labels = {contract.FRAMEWORK: "tensorflow", contract.MIN: str(LEAST), contract.MAX: str(MOST)}
+    labels = {
+        contract.FRAMEWORK: "tensorflow",
+        contract.MIN: str(LEAST),
+        contract.MAX: str(MAX_PODS),
+    }
     return (_job(name, LEAST, labels),)
 
 
 def _live(name: str, *, least: int) -> Sequence[Json]:
     """Horovod is resized while it trains; its launcher asks for next to nothing."""
-    roles = {contract.ROLES: f"launcher=1,worker={least}..{MOST}"}
+    roles = {contract.ROLES: f"launcher=1,worker={least}..{MAX_PODS}"}
     labels = {contract.FRAMEWORK: "horovod", contract.JOB: name}
     launcher = _job(f"{name}-launcher", 1, labels | {contract.ROLE: "launcher"}, "30m")
     workers = _job(f"{name}{_WORKER}", least, labels | {contract.ROLE: "worker"})
@@ -79,7 +83,7 @@ def _job(name: str, pods: int, labels: dict[str, str], cpu: str = CPU) -> Json:
 _NEEDED: Final = partial(_install_ours, growth="needed-nodes")
 _ANY: Final = partial(_install_ours, growth="any-node")
 _MEDIUM: Final = 5
-"""Between `LEAST` and `MOST`."""
+"""Between `LEAST` and `MAX_PODS`."""
 
 CONTESTANTS: Final = {
     "kubectl-edl, live, 2 to 8": Contestant(_NEEDED, partial(_live, least=LEAST), _WORKER),
@@ -88,6 +92,6 @@ CONTESTANTS: Final = {
     "kubectl-edl, restarts, 2 to 8": Contestant(_NEEDED, _restarting),
     **{
         f"Kueue, {pods} pods a job": Contestant(_install_kueue, partial(_fixed, pods=pods))
-        for pods in (LEAST, _MEDIUM, MOST)
+        for pods in (LEAST, _MEDIUM, MAX_PODS)
     },
 }

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.scheduling.autoscaled.trace import (
     LEAST,
-    MOST,
+    MAX_PODS,
     NODES,
     PODS,
     SERIAL,
@@ -96,7 +96,7 @@ def scenario(framework: str, least: int, seed: int) -> Scenario:
 
 
 def _training(framework: str, least: int, one: Submission) -> Training:
-    roles = [WorkloadRole("worker", least, MOST, POD)]
+    roles = [WorkloadRole("worker", least, MAX_PODS, POD)]
     if framework == "horovod":
         roles.insert(0, WorkloadRole("launcher", 1, 1, LAUNCHER))
     job = queued(one.name, Workload(framework), roles)

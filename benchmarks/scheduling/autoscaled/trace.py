@@ -11,7 +11,7 @@ WITHIN: Final = 360.0
 """The seconds in which all jobs are submitted, half of them in two bursts."""
 BURSTS: Final = (30.0, 200.0)
 LEAST: Final = 2
-MOST: Final = 8
+MAX_PODS: Final = 8
 """The maximum pods of a job; it makes progress with `LEAST` or more."""
 WORK: Final = 300.0
 """The mean of the seconds that one pod needs for a job's work; exponentially distributed."""

@@ -29,7 +29,7 @@ from edl.convert.tracked_object import ConversionReport, Fields
 from edl.errors import Denied, Finding, Findings, findings_of
 from edl.model import Reclaim, Team, Teams
 from edl.parsing.strict_yaml import load
-from edl.parsing.team_document import BOUNDS, MOST_TEAMS, parse_teams, render_teams
+from edl.parsing.team_document import BOUNDS, MAX_TEAMS, parse_teams, render_teams
 from edl.parsing.team_fields import TeamReader
 from edl.quantities import Resources
 from edl.writes import Json
@@ -104,9 +104,9 @@ def _text(
 ) -> str:
     """The teams document; empty if there are no queues or the conversion fails."""
     every = with_named_cohorts(queues)
-    if len(every) > MOST_TEAMS:
+    if len(every) > MAX_TEAMS:
         what = f"with it there are {len(every)} queues and cohorts"
-        every[-1].fields.wrong("", what, f"at most {MOST_TEAMS} become teams")
+        every[-1].fields.wrong("", what, f"at most {MAX_TEAMS} become teams")
         return ""
     names = named_teams(every)
     report_circles(every)

@@ -19,14 +19,14 @@ from edl.spec import addresses
 from edl.spec.job_spec import JobSpec
 from edl.writes import Json
 
-MOST_CONTAINERS: Final = 1_000
+MAX_CONTAINERS: Final = 1_000
 """Containers per pod: each gets all variables, however short it is in the manifest."""
 _LARGEST: Final = 1_572_864
 """Bytes of the largest object that etcd stores by default (--max-request-bytes)."""
-MOST_WRITTEN: Final = 128 * 1024**2
+MAX_WRITTEN_CHARACTERS: Final = 128 * 1024**2
 """Characters of what is written into all pods of a training job at max: etcd has 2 GiB by default,
 which all users share (--quota-backend-bytes), and keeps earlier versions for some minutes."""
-MOST_ANNOTATED: Final = 224 * 1024
+MAX_HOST_LIST_CHARACTERS: Final = 224 * 1024
 """Characters of all host lists on one pod: its annotations may have 256 KiB, also with others."""
 _BESIDE_HOST: Final = 19
 """Characters beside a host in all lists, which are `HOST:8`, `HOST slots=8` and `HOST`, with slots
@@ -54,9 +54,9 @@ def _written(spec: JobSpec, needs: Needs, containers: int) -> Iterator[Finding]:
     for bounds in others:
         other = msgspec.structs.replace(spec, role=bounds.role)
         written += bounds.max * _characters(other, describe(other), containers)
-    if written > MOST_WRITTEN:
+    if written > MAX_WRITTEN_CHARACTERS:
         pods = own_pods + sum(bounds.max for bounds in others)
-        total, most = written // 1024**2, MOST_WRITTEN // 1024**2
+        total, most = written // 1024**2, MAX_WRITTEN_CHARACTERS // 1024**2
         each = written // pods
         what = f"{pods} pods with {each} characters of addresses each are {total} MiB in etcd"
         allowed = f"at most {most} MiB: a smaller max, or shorter names"
@@ -86,9 +86,9 @@ def _host_lists(spec: JobSpec) -> Iterator[Finding]:
     lists = 2 if framework.publishes else 3
     hosts = addresses.length(spec, {listed: counts[listed]})
     characters = lists * hosts + _BESIDE_HOST * counts[listed]
-    if characters > MOST_ANNOTATED:
+    if characters > MAX_HOST_LIST_CHARACTERS:
         what = f"the lists of hosts on the leader's pod would have {characters} characters"
-        yield addresses.too_many_hosts(what, MOST_ANNOTATED)
+        yield addresses.too_many_hosts(what, MAX_HOST_LIST_CHARACTERS)
 
 
 def _check_containers(pod: Json, needs: Needs) -> int:
@@ -101,9 +101,9 @@ def _check_containers(pod: Json, needs: Needs) -> int:
     ours = [contract.KUBECTL_CONTAINER, *([needs.companion.name] if needs.companion else ())]
     # A completed pod has our containers once; a hostile one may repeat their names.
     containers = len(names) - sum(name in names for name in ours)
-    if containers > MOST_CONTAINERS:
+    if containers > MAX_CONTAINERS:
         raise Denied(
-            [Finding("spec.containers", f"{containers} containers", f"at most {MOST_CONTAINERS}")]
+            [Finding("spec.containers", f"{containers} containers", f"at most {MAX_CONTAINERS}")]
         )
     characters = sum(len(env.name) + len(env.value) for env in needs.env)
     if characters * containers > _LARGEST:

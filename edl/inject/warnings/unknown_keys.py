@@ -35,7 +35,7 @@ _PRIORITY: Final = frozenset(
 )
 """Names of a setting that Kubernetes already has."""
 
-_MOST: Final = 10
+_MAX_REPORTED: Final = 10
 """Names that are reported: each unknown name is compared with all known ones."""
 _CLOSE: Final = 0.75
 """Similarity from which a name of the same kind is preferred to a more similar one of the other
@@ -53,7 +53,7 @@ def warnings(manifest: Json, old: Json | None = None) -> tuple[str, ...]:
     """
     before = _misplaced(old or {})
     places = [place for place, text in _misplaced(manifest).items() if before.get(place) != text]
-    texts = [_text_of(name, kind) for name, kind in sorted(places)[:_MOST]]
+    texts = [_text_of(name, kind) for name, kind in sorted(places)[:_MAX_REPORTED]]
     left = len(places) - len(texts)
     more = "1 more name" if left == 1 else f"{left} more names"
     does = "does" if left == 1 else "do"
@@ -99,7 +99,7 @@ def corrected(manifest: Json) -> Json:
     """The manifest with each of the first unknown names replaced by the name that was meant."""
     places = {place: dict(metadata(manifest).get(place) or {}) for place in _PLACES}
     of_kind = {kind: places[place] for place, kind in _PLACES.items()}
-    for name, kind in sorted(_misplaced(manifest))[:_MOST]:
+    for name, kind in sorted(_misplaced(manifest))[:_MAX_REPORTED]:
         if (meant := _meant(name, kind)) is not None:
             other, its_kind = meant
             of_kind[its_kind][other] = of_kind[kind].pop(name)

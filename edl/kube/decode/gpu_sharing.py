@@ -23,7 +23,7 @@ GPU_COUNT_LABEL: Final = "nvidia.com/gpu.count"
 _MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 """MiB of one GPU, set by GPU feature discovery as well."""
 _WHOLE: Final = 1000
-_MOST_DEVICES: Final = 64
+_MAX_DEVICES: Final = 64
 """GPUs of a node that are tracked one by one; for a node with more only the sum counts."""
 UNCOUNTED: Final = 2**40
 """The capacity of a node whose number of GPUs only KubeShare knows."""
@@ -89,7 +89,7 @@ def hold(asked: Share | None, uuids: str, memory: str) -> GpuAllocation | None:
     if asked is None:
         return None
     names = dict.fromkeys(name for name in map(str.strip, uuids.split(",")) if name)
-    named = tuple(islice(names, min(asked.gpus, _MOST_DEVICES)))
+    named = tuple(islice(names, min(asked.gpus, _MAX_DEVICES)))
     return GpuAllocation(named, asked.compute, whole(memory) or asked.memory)
 
 
@@ -98,7 +98,7 @@ def devices(labels: Mapping[str, str], allocatable: Resources) -> tuple[Device, 
     count = offered(labels, allocatable).get(SHARED_GPU) // _WHOLE
     label = labels.get(_MEMORY_LABEL, "")
     memory = int(label) * 2**20 if _COUNT.fullmatch(label) else 0
-    return (Device(memory=memory),) * count if count <= _MOST_DEVICES else ()
+    return (Device(memory=memory),) * count if count <= _MAX_DEVICES else ()
 
 
 def occupied(

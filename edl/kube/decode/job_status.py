@@ -12,7 +12,7 @@ from edl import contract
 from edl.contract.manifest_parts import annotations as annotations_of
 from edl.contract.manifest_parts import has_our_prefix, labels
 from edl.model import EndCondition, JobEnd
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import RETRIES
 
@@ -60,7 +60,7 @@ def failed_indexes(manifest: Mapping[str, Any]) -> frozenset[int]:
 
 def _indexes(manifest: Mapping[str, Any], field: str) -> Iterator[int]:
     for first, last in _intervals(manifest.get("status", {}).get(field)):
-        yield from range(first, min(last + 1, MOST_REPLICAS))
+        yield from range(first, min(last + 1, MAX_REPLICAS))
 
 
 def ignores(manifest: Mapping[str, Any]) -> bool:

@@ -51,7 +51,7 @@ NO_IDENTITY: Final = PodIdentity("")
 
 def identity(namespace: str, labels: Mapping[str, str]) -> PodIdentity:
     """Labels of a pod with too many count as absent."""
-    if len(labels) > pod_limits.MOST_LABELS + pod_limits.ADDED:
+    if len(labels) > pod_limits.MAX_LABELS + pod_limits.ADDED:
         labels = {}
     pairs = ((intern(name), text) for name, text in labels.items() if name not in _NUMBERS)
     return PodIdentity(intern(namespace), tuple(sorted(pairs)))
@@ -74,12 +74,12 @@ def asks_for_little(spec: PodSpec, labels: Mapping[str, str]) -> bool:
     containers = (*spec.containers, *(spec.init_containers or ()))
     names = (spec.node_selector, spec.overhead, spec.resources)
     return (
-        len(labels) <= pod_limits.MOST_LABELS
-        and len(spec.resource_claims or ()) <= pod_limits.MOST_NAMES
-        and _entries(rules) <= pod_limits.MOST_RULES
-        and _entries((*names, *(one.resources for one in containers))) <= pod_limits.MOST_NAMES
-        and _entries(one.ports for one in containers) <= pod_limits.MOST_PORTS
-        and bytes(spec.volumes).count(_CLAIM) <= pod_limits.MOST_VOLUMES
+        len(labels) <= pod_limits.MAX_LABELS
+        and len(spec.resource_claims or ()) <= pod_limits.MAX_NAMES
+        and _entries(rules) <= pod_limits.MAX_RULES
+        and _entries((*names, *(one.resources for one in containers))) <= pod_limits.MAX_NAMES
+        and _entries(one.ports for one in containers) <= pod_limits.MAX_PORTS
+        and bytes(spec.volumes).count(_CLAIM) <= pod_limits.MAX_VOLUMES
     )
 
 

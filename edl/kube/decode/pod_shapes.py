@@ -26,9 +26,9 @@ from edl.model.nodes import CORDONED
 from edl.quantities import SHARED_GPU, Resources, pod_requests, quantity
 from edl.writes import Json
 
-_MOST_KEPT: Final = 8192
-_MOST_KNOWN: Final = 65536
-_MOST_LABELS: Final = 64
+_MAX_SHAPES: Final = 8192
+_MAX_IDENTITIES: Final = 65536
+_MAX_LABELS: Final = 64
 """Labels of a pod; the identity of a pod with more is not cached."""
 _LONGEST: Final = 16 * 1024
 """Bytes of a shape's source that are kept as a cache key: users may write a megabyte."""
@@ -51,7 +51,7 @@ class ShapeInterner:
     Beyond `most` entries the cache is cleared; shapes in use stay valid.
     """
 
-    def __init__(self, most: int = _MOST_KEPT) -> None:
+    def __init__(self, most: int = _MAX_SHAPES) -> None:
         self._most = most
         self._by_json: dict[_Key, Shape] = {}
         self._interned: dict[Shape, Shape] = {}
@@ -64,10 +64,10 @@ class ShapeInterner:
 
     def identity(self, namespace: str, labels: Mapping[str, str]) -> PodIdentity:
         """A pod as selectors see it: one object for all pods of a template."""
-        if len(self._identities) >= _MOST_KNOWN:
+        if len(self._identities) >= _MAX_IDENTITIES:
             self._identities.clear()
         identity = pod_affinity.identity(namespace, labels)
-        if len(labels) > _MOST_LABELS:
+        if len(labels) > _MAX_LABELS:
             return identity
         return self._identities.setdefault(identity, identity)
 

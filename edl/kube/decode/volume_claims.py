@@ -46,7 +46,7 @@ def of_template(namespace: str, pod_spec: Json) -> tuple[ObjectKey, ...]:
 def _named(namespace: str, volumes: Iterable[Volume]) -> tuple[ObjectKey, ...]:
     sources = (volume.persistent_volume_claim for volume in volumes)
     claims = (ObjectKey(namespace, source.claim_name) for source in sources if source)
-    return tuple(islice(claims, pod_limits.MOST_VOLUMES + pod_limits.ADDED))
+    return tuple(islice(claims, pod_limits.MAX_VOLUMES + pod_limits.ADDED))
 
 
 def refusals(missing: Iterable[ObjectKey]) -> Iterator[str]:

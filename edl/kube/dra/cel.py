@@ -37,7 +37,7 @@ _TOKEN: Final = re.compile(
 )
 _DEEPEST: Final = 32
 """The deepest nesting of parentheses and calls that is parsed."""
-_MOST_TOKENS: Final = 400
+_MAX_TOKENS: Final = 400
 """Tokens per expression: each may be a call within a call."""
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _WORDS: Final = {"true": True, "false": False}
@@ -82,7 +82,7 @@ class _Parser:
     """Recursive descent: `||`, `&&`, comparisons, then names and constants with suffixes."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        if len(tokens) > _MOST_TOKENS:
+        if len(tokens) > _MAX_TOKENS:
             raise _Unreadable
         self._tokens = tokens
         self._at = 0

@@ -19,7 +19,7 @@ from edl.quantities import DEVICE_CLASS, Resources
 if TYPE_CHECKING:
     from edl.kube.dra.dra_facts import Affinity
 
-MOST_CAVEATS: Final = 32
+MAX_CAVEATS: Final = 32
 """Caveats, and problems, of one shape: a template may have thousands of selectors."""
 
 
@@ -116,8 +116,8 @@ def resolve(shape: Shape, view: DeviceView | None, pods: int) -> ResolvedShape:
     )
     for nodes in resolution.nodes:
         resolved = replace(resolved, affinity=both(resolved.affinity, nodes))
-    caveats = nsmallest(MOST_CAVEATS, set(resolution.caveats))
-    return ResolvedShape(resolved, tuple(resolution.problems[:MOST_CAVEATS]), tuple(caveats))
+    caveats = nsmallest(MAX_CAVEATS, set(resolution.caveats))
+    return ResolvedShape(resolved, tuple(resolution.problems[:MAX_CAVEATS]), tuple(caveats))
 
 
 class _Resolution:

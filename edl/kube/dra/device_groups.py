@@ -16,9 +16,9 @@ from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceCapacity, DeviceObject
 from edl.model import Taint
 
-MOST_VALUES: Final = 1000
+MAX_VALUES: Final = 1000
 """Values of one attribute that may distinguish groups; a large cluster has more serial numbers."""
-MOST_WORK: Final = 4_000_000
+MAX_GROUPING_WORK: Final = 4_000_000
 """Groups of devices times characters of the requests' selectors: about 0.4 s of evaluation."""
 _WORD: Final = re.compile(r"\w+")
 _Value = TypeVar("_Value")
@@ -147,7 +147,7 @@ class DeviceGroups:
         return bool(names)
 
     def _is_various(self, name: str) -> bool:
-        return len(self._values[name]) > MOST_VALUES and _bare(name) not in self._class_words
+        return len(self._values[name]) > MAX_VALUES and _bare(name) not in self._class_words
 
     def settle(self) -> bool:
         """Evaluates new groups, or all if the counted kinds changed; whether they did."""
@@ -172,7 +172,7 @@ class DeviceGroups:
 
     def _affordable(self) -> Iterator[DeviceKind]:
         """The requests' kinds, in order, while the work of evaluation stays within its bound."""
-        left = MOST_WORK // max(len(self._groups), 1)
+        left = MAX_GROUPING_WORK // max(len(self._groups), 1)
         various = {_bare(name) for name in self._various}
         for kind in self._wanted.asked:
             if length(kind) <= left and various.isdisjoint(_words(kind.selectors)):

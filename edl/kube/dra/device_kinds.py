@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 from edl.kube.dra.dra_facts import DeviceClassFacts, DeviceKind, RequestedDevices
 from edl.quantities import DEVICE_CLASS
 
-MOST_KINDS: Final = 64
+MAX_KINDS: Final = 64
 """Kinds besides the classes; requests of any further kind are counted by their class alone."""
 LONGEST_SELECTORS: Final = 1000
 """Characters of the selectors of one request; a longer one is counted by its class alone."""
@@ -43,7 +43,7 @@ class DeviceKinds(msgspec.Struct, frozen=True):
         for namespace, devices in requested:
             wanted = (wanted.kind for wants in devices.requests for wanted in wants)
             asked[namespace].update(filter(_countable, wanted))
-        ordered = tuple(islice(_in_turn(asked), MOST_KINDS))
+        ordered = tuple(islice(_in_turn(asked), MAX_KINDS))
         return cls(tuple(sorted(classes, key=lambda entry: entry.name)), ordered)
 
     def resource(self, kind: DeviceKind) -> str:

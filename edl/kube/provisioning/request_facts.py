@@ -12,7 +12,7 @@ from edl.model import CapacityRequest, RequestState
 from edl.model.object_refs import JOB_TYPE
 
 _TRUE: Final = "True"
-_MOST_POD_SETS: Final = 32
+_MAX_POD_SETS: Final = 32
 """The most that the API server accepts."""
 _ENDS: Final = ("Failed", "CapacityRevoked", "BookingExpired")
 """Conditions after which no nodes come, or nodes that came are no longer reserved."""
@@ -77,7 +77,7 @@ def capacity_request(raw: bytes) -> CapacityRequestFacts:
         uid=metadata.uid,
         provisioning_class=obj.spec.provisioning_class_name,
         created_at=metadata.creation_timestamp,
-        pod_sets=min(len(obj.spec.pod_sets or ()), _MOST_POD_SETS),
+        pod_sets=min(len(obj.spec.pod_sets or ()), _MAX_POD_SETS),
         state=_state({one.type for one in conditions.values() if one.status == _TRUE}),
         message=_message([conditions[name] for name in _SAY if name in conditions]),
     )

@@ -15,7 +15,7 @@ from edl.kube.decode.namespace_quotas import QuotaFacts
 from edl.kube.decode.object_facts import NamespaceFacts, PodFacts
 from edl.kube.tally import Tally
 from edl.model import Code, Quota, QuotaCharge, Role, TrainingJob
-from edl.model.quotas import GPUS, MOST_EXCEEDED, Excess
+from edl.model.quotas import GPUS, MAX_EXCEEDED_RESOURCES, Excess
 from edl.quantities import SHARED_GPU
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _refused(
         return job
     # A refusal names one quota, as the API server's does.
     named = [usage for usage in exceeded if usage.budget.source == exceeded[0].budget.source]
-    first, *more = named[:MOST_EXCEEDED]
+    first, *more = named[:MAX_EXCEEDED_RESOURCES]
     why = reasons.insufficient_quota(first.budget, first.needs, first.used, *more)
     refused = {
         role.name

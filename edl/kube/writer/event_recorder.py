@@ -18,7 +18,7 @@ from edl.model import ObjectRef
 from edl.writes import JobEvent, Json
 
 _log: Final = logging.getLogger(__name__)
-_MOST_WAITING: Final = 10_000
+_MAX_WAITING_EVENTS: Final = 10_000
 _SHARE: Final = 0.25
 """The largest fraction of one thread's time spent on Events, but for slow writes: the writes that
 they report come first, and have many threads."""
@@ -48,7 +48,7 @@ class EventRecorder:
         self._clock = clock
         self._monotonic = monotonic
         self._closing = Event()
-        self._waiting: Queue[tuple[JobEvent, datetime] | None] = Queue(_MOST_WAITING)
+        self._waiting: Queue[tuple[JobEvent, datetime] | None] = Queue(_MAX_WAITING_EVENTS)
         self._problems = ProblemLog(_log)
         self._thread = Thread(target=self._run, name="event-recorder", daemon=True)
         self._thread.start()

@@ -10,7 +10,7 @@ from edl.frameworks import resizes
 from edl.model import Domain, Role, Topology, TrainingJob
 from edl.model.causes.reason_subjects import Usage
 from edl.model.causes.scarcity import NodePoolLimit, NodeRule, NoEligibleNode, Shortage
-from edl.model.nodes import MOST_TOPOLOGY_LABELS
+from edl.model.nodes import MAX_TOPOLOGY_LABELS
 from edl.planner.decision import Decision
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.similar_names import similar_key
@@ -99,7 +99,7 @@ def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:
     for _, label in job.topology.required:
         if label not in labels:
             labels.insert(_position(given, label, labels), label)
-    if len(labels) > MOST_TOPOLOGY_LABELS:
+    if len(labels) > MAX_TOPOLOGY_LABELS:
         return ()
     return tuple(labels) if _suffices(given, job, Topology(preferred=tuple(labels))) else ()
 

@@ -16,7 +16,7 @@ from edl.planner.decision import Decision
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.passes.drain import INTERRUPTED
 
-_MOST: Final = 3
+_MAX_TOLERATIONS: Final = 3
 """Tolerations that users write; more would open one node after the other."""
 _STATES: Final = frozenset(
     {
@@ -111,7 +111,7 @@ def _fitting(node: Node, shape: Shape) -> int:
 
 
 def _least(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) -> tuple[Taint, ...]:
-    """A set of tolerations that suffices, none of which can be left out; empty beyond `_MOST`.
+    """A minimal set of tolerations that suffices; empty if it has more than `_MAX_TOLERATIONS`.
 
     The last taint of the shortest sequence that suffices is needed: the others are sought before
     it. So each taint of the set costs a binary search.
@@ -125,7 +125,7 @@ def _least(given: DecisionInput, job: TrainingJob, taints: Sequence[Taint]) -> t
     if not taints or not suffices(len(taints)):
         return ()
     while not needed or not suffices(0):
-        if len(needed) == _MOST:
+        if len(needed) == _MAX_TOLERATIONS:
             return ()
         last = bisect_left(range(1, len(taints)), x=True, key=suffices)
         needed, taints = (*needed, taints[last]), taints[:last]

@@ -23,7 +23,7 @@ _FEW: Final = 8
 _TIGHTEST: Final = 12
 _ROOMIEST: Final = 4
 """How many domains to try, from each end of the order, of those whose sums suffice."""
-_MOST: Final = 2.0**62
+_ABOVE_ALL_SUMS: Final = 2.0**62
 """More than any sum of pods that fit."""
 
 
@@ -211,7 +211,7 @@ class _Fit:
 
     def _read(self, domains: slice | list[int]) -> None:
         there, kinds = self._sums[:, domains], len(self._pods)
-        spare: NDArray[np.float64] = np.full(there.shape[1], _MOST)
+        spare: NDArray[np.float64] = np.full(there.shape[1], _ABOVE_ALL_SUMS)
         dispersion: Ints = np.zeros(there.shape[1], dtype=np.int64)
         for pods, fitting, squares in zip(self._pods, there, there[kinds:], strict=False):
             if pods:
@@ -226,7 +226,7 @@ class _Fit:
     def _read_one(self, domain: int) -> None:
         """The same for one domain, without numpy, which takes longer for few domains."""
         there, kinds = self._sums[:, domain].tolist(), len(self._pods)
-        spare, dispersion = _MOST, 0
+        spare, dispersion = _ABOVE_ALL_SUMS, 0
         for pods, fitting, squares in zip(self._pods, there, there[kinds:], strict=False):
             if pods:
                 spare = min(spare, fitting / pods)

@@ -32,7 +32,7 @@ ResourceCells = tuple["memoryview[int]", "memoryview[int]", int, int]
 
 ALL_NODES: Final = slice(None)
 NO_NODE: Final = -1
-_MOST: Final = 2**48
+_MAX_AMOUNT: Final = 2**48
 """Amounts are capped at 2^48 (256 TiB of memory per node), so that sums over nodes fit in int64."""
 
 
@@ -54,7 +54,7 @@ class NodeCapacity:
         allocatable, used, releasing = self._read(nodes)
         requested = slice(len(self.resources))
         self.allocatable = allocatable[requested]
-        self._least: list[int] = self.allocatable.min(axis=1, initial=_MOST).tolist()
+        self._least: list[int] = self.allocatable.min(axis=1, initial=_MAX_AMOUNT).tolist()
         """By resource, what every node has at least."""
         self.totals: list[int] = self.allocatable[:, self.schedulable].sum(axis=1).tolist()
         """Capacity of all schedulable nodes together, by resource."""
@@ -125,7 +125,7 @@ class NodeCapacity:
     def amounts(self, requests: Resources) -> ResourceAmounts:
         requested = dict(requests.items)
         return tuple(
-            (row, min(requested[name], 2 * _MOST))
+            (row, min(requested[name], 2 * _MAX_AMOUNT))
             for row, name in enumerate(self.resources)
             if requested.get(name, 0) > 0
         )
@@ -235,6 +235,6 @@ def _capped(table: list[list[int]]) -> Ints:
     try:
         amounts: Ints = np.array(table, dtype=np.int64)
     except OverflowError:  # a node's status may contain any number
-        table = [[max(min(amount, _MOST), -_MOST) for amount in resource] for resource in table]
+        table = [[max(min(amount, _MAX_AMOUNT), -_MAX_AMOUNT) for amount in row] for row in table]
         amounts = np.array(table, dtype=np.int64)
-    return np.minimum(np.maximum(amounts, -_MOST), _MOST)
+    return np.minimum(np.maximum(amounts, -_MAX_AMOUNT), _MAX_AMOUNT)

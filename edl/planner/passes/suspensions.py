@@ -29,7 +29,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH
 from edl.spec.allowed_sizes import most_replicas, start_pods
 
-_MOST_IN_A_ROW: Final = 3
+_MAX_RESTARTS_IN_A_ROW: Final = 3
 """Restarts of the whole job for containers that failed early. Then Kubernetes restarts these alone,
 and ends the Job as its `backoffLimit` says."""
 
@@ -115,7 +115,7 @@ def _lost(snapshot: Snapshot, job: TrainingJob) -> Reason | None:
     before = [one.attempts + 1 for one in last if lost.early and one.code is lost.reason.code]
     # No back-off of the Job controller delays the next start, so this one has to last.
     due = elapsed(job.started_at, limits.restart_cooldown) and due
-    if not due or (restarts := max(before, default=0)) >= _MOST_IN_A_ROW:
+    if not due or (restarts := max(before, default=0)) >= _MAX_RESTARTS_IN_A_ROW:
         return None
     return replace(with_failed_starts(snapshot, job, reason), attempts=restarts)
 

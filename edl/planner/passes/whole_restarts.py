@@ -24,7 +24,7 @@ from edl.planner.snapshot.restarts.job_restart import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
-_MOST_CHECKED: Final = 8
+_MAX_CHECKED: Final = 8
 """Most jobs of one plan whose rules are looked at, as each costs a snapshot of the cluster."""
 
 
@@ -138,7 +138,7 @@ def settle_restarts(snapshot: Snapshot) -> frozenset[JobKey]:
 def forbidden_by_rules(snapshot: Snapshot) -> frozenset[JobKey]:
     """The jobs that this plan restarts and whose rules between pods would not let them start."""
     ruled = [restart.roles for restart in planned_restarts(snapshot) if restart.has_rules]
-    forbidden = (roles for roles in ruled[:_MOST_CHECKED] if not may_start_again(snapshot, roles))
+    forbidden = (roles for roles in ruled[:_MAX_CHECKED] if not may_start_again(snapshot, roles))
     return frozenset(roles[0].job.key for roles in forbidden)
 
 

@@ -38,13 +38,13 @@ _IN_VAIN: Final = 2
 may be one of them, and an earlier departure the other. Each further one doubles the wait."""
 _NODES_LASTING: Final = timedelta(hours=1)
 """Growth onto nodes that became unneeded earlier than this was not worth its restart."""
-_MOST: Final = 4
+_MAX_DOUBLINGS: Final = 4
 """Most doublings after failed restarts: 8 hours with a cooldown of 5 minutes."""
 _GANG_LASTING: Final = 3
 """In gang limits: a gang that falls below its minimum later than this has run before."""
 _TAKEN: Final = timedelta(seconds=10)
 """Wait after the first start whose nodes other owners' pods took: capacity existed just before."""
-_MOST_WORTHWHILE: Final = 2
+_MAX_USEFUL_DOUBLINGS: Final = 2
 """Most doublings after other restarts: 20 minutes with a cooldown of 5 minutes."""
 
 
@@ -66,7 +66,7 @@ def usual_cooldown(snapshot: Snapshot, allocation: RoleAllocation) -> timedelta:
     """The flags' cooldown, doubled for each recent restart of a role that restarts to resize."""
     if not allocation.restarts_to_resize:
         return snapshot.limits.growth_cooldown
-    times = min(_recorded_attempts(allocation.role), _MOST_WORTHWHILE)
+    times = min(_recorded_attempts(allocation.role), _MAX_USEFUL_DOUBLINGS)
     return snapshot.limits.restart_cooldown * (1 << times)
 
 
@@ -127,9 +127,9 @@ def _resumed_since(job: TrainingJob, started: datetime) -> bool:
 
 
 def failed_starts(roles: Iterable[Role]) -> int:
-    """The number of failed starts of a gang in a row, at most `_MOST` + 1."""
+    """The number of failed starts of a gang in a row, at most `_MAX_DOUBLINGS` + 1."""
     failed = filter(last_changes.gang_was_unschedulable, roles)
-    return max((min(role.record.failed_starts, _MOST) + 1 for role in failed), default=0)
+    return max((min(role.record.failed_starts, _MAX_DOUBLINGS) + 1 for role in failed), default=0)
 
 
 def with_attempts(snapshot: Snapshot, job: TrainingJob, reason: Reason) -> Reason:
@@ -142,7 +142,7 @@ def with_failed_growth(role: Role, reason: Reason) -> Reason:
     """The reason to resize a role live, with how many times in a row its growth had failed."""
     recorded, attempts = _recorded_attempts(role), 0
     if last_changes.was_unschedulable(role) and reason.code is not Code.UNSCHEDULABLE:
-        attempts = min(recorded + 1, _MOST)
+        attempts = min(recorded + 1, _MAX_DOUBLINGS)
     elif reason.code is Code.UNSCHEDULABLE:
         attempts = recorded
     return replace(reason, attempts=attempts) if attempts else reason
@@ -159,12 +159,12 @@ def _attempts(snapshot: Snapshot, job: TrainingJob, role: Role, code: Code) -> i
     if left or code is Code.NODE_UNNEEDED:
         lasting = max(lasting, _NODES_LASTING)
     lasted = snapshot.clock.elapsed_or_recheck(last_change_time(job, role), lasting)
-    return 0 if lasted and not failed else min(_recorded_attempts(role) + 1, _MOST)
+    return 0 if lasted and not failed else min(_recorded_attempts(role) + 1, _MAX_DOUBLINGS)
 
 
 def _recorded_attempts(role: Role) -> int:
     """The recorded attempts, capped: any client may write the annotation, with up to 100."""
-    return min(role.record.last.attempts, _MOST) if role.record.last else 0
+    return min(role.record.last.attempts, _MAX_DOUBLINGS) if role.record.last else 0
 
 
 def _failure_wait(snapshot: Snapshot, role: Role) -> timedelta:

@@ -32,7 +32,7 @@ from edl.steps.provisioning import capacity_requests, provisional_pods
 from edl.steps.step_collector import DueSteps, StepCollector
 from edl.writes import Action, Delete, Step
 
-MOST_CREATED: Final = 100
+MAX_CREATED_PODS: Final = 100
 """Most provisional pods that are created for one job in one round."""
 BINDING: Final = timedelta(minutes=2)
 """Within this time of a start its pods should be bound; then the request is deleted anyway."""
@@ -111,8 +111,8 @@ def _create_missing_pods(job: TrainingJob, request: ProvisioningRequest) -> DueS
             for create in creates
         ]
     surplus = [pod for pod in job.provisioning.pods if pod.name not in expected and not pod.gone]
-    again = _NEXT if len(steps) > MOST_CREATED else None
-    return DueSteps((*_deletion_steps(job, surplus), *steps[:MOST_CREATED]), again)
+    again = _NEXT if len(steps) > MAX_CREATED_PODS else None
+    return DueSteps((*_deletion_steps(job, surplus), *steps[:MAX_CREATED_PODS]), again)
 
 
 def _names(

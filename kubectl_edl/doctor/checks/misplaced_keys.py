@@ -29,7 +29,7 @@ from kubectl_edl.inject.injector import refused_jobs
 from kubectl_edl.resources.source_manifest import controller_of, has_ended
 
 _NAMESPACES: Final = ListOptions("Namespace")
-_MOST_CRON_JOBS: Final = 500
+_MAX_CRON_JOBS: Final = 500
 """CronJobs whose Jobs are completed for a check, which takes milliseconds each."""
 _PODS: Final = f"!{contract.JOB_NAME_LABEL}"
 """Excludes pods of Jobs, which have the labels of the Job's template."""
@@ -169,14 +169,14 @@ def _on_cron_job(cron_job: _CronJob) -> Iterator[CheckResult]:
 
 def _refused(context: CheckContext, cron_jobs: Sequence[_CronJob]) -> Iterator[CheckResult]:
     """CronJobs whose Jobs the webhook refuses, by its own function."""
-    for manifest, policy in cron_jobs[:_MOST_CRON_JOBS]:
+    for manifest, policy in cron_jobs[:_MAX_CRON_JOBS]:
         name, namespace = manifest["metadata"]["name"], manifest["metadata"]["namespace"]
         edit = FixCommand(f"kubectl edit cronjob {name} -n {namespace}")
         for finding in refused_jobs(manifest, f"CronJob {namespace}/{name}", policy):
             yield warning(f"{finding}: each of its Jobs is refused", edit)
-    if len(cron_jobs) > _MOST_CRON_JOBS:
+    if len(cron_jobs) > _MAX_CRON_JOBS:
         yield warning(
-            f"the Jobs of {len(cron_jobs) - _MOST_CRON_JOBS} further CronJobs are not checked",
+            f"the Jobs of {len(cron_jobs) - _MAX_CRON_JOBS} further CronJobs are not checked",
             FixCommand(
                 f"kubectl get cronjobs {context.where} -o yaml "
                 "| kubectl edl inject -f - > /dev/null"

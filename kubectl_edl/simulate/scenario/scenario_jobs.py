@@ -14,7 +14,7 @@ from edl.errors import EdlError
 from edl.frameworks import FRAMEWORKS
 from edl.model import Shape, Toleration, Topology, TrainingJob
 from edl.parsing import topology_labels
-from edl.parsing.manifest_reader import MOST_REPLICAS, ManifestReader
+from edl.parsing.manifest_reader import MAX_REPLICAS, ManifestReader
 from edl.quantities import CPU, MEMORY, PODS, Resources
 from edl.simulator import (
     CONSTANT,
@@ -51,7 +51,7 @@ JOB: Final = (
 _OPERATORS: Final = ("Equal", "Exists")
 _EFFECTS: Final = ("", "NoSchedule", "NoExecute", "PreferNoSchedule")
 _SPEEDS: Final = "linear, constant, amdahl 0.05 (a serial share), or a table {1: 1, 8: 6.5}"
-_MOST_JOBS: Final = 100_000
+_MAX_JOBS: Final = 100_000
 _SIZE: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -59,7 +59,7 @@ def trainings(field: Field, random: Random) -> list[Training]:
     """The jobs of one entry of `jobs`: one, or `count` copies."""
     field.only(JOB)
     _check(field)
-    how_many = field["count"].whole(1, least=1, most=_MOST_JOBS)
+    how_many = field["count"].whole(1, least=1, most=_MAX_JOBS)
     name = field["name"].text(f"job-{field.place[-1]}")
     names = [name] if how_many == 1 else [f"{name}-{number}" for number in range(how_many)]
     arrivals = list(islice(_arrivals(field, random), how_many))
@@ -177,9 +177,9 @@ def _roles(field: Field, kind: Workload) -> Sequence[WorkloadRole]:
 
 
 def _role(field: Field, role: str) -> WorkloadRole:
-    size = field["replicas"].whole(1, least=1, most=MOST_REPLICAS)
-    low = field["min"].whole(size, least=1, most=MOST_REPLICAS)
-    high = field["max"].whole(max(size, low), least=1, most=MOST_REPLICAS)
+    size = field["replicas"].whole(1, least=1, most=MAX_REPLICAS)
+    low = field["min"].whole(size, least=1, most=MAX_REPLICAS)
+    high = field["max"].whole(max(size, low), least=1, most=MAX_REPLICAS)
     if low > high:
         field["min"].report(f"min {low} is above max {high}", "1 ≤ min ≤ max")
         high = low

@@ -22,7 +22,7 @@ _FIELDS: Final = {Change.ADDED: ("at", "change", *NODES), Change.TAINTED: (*EVEN
 _CHANGES: Final = tuple(change.value for change in Change)
 _TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
 _EFFECTS: Final = ("NoSchedule", "NoExecute", "PreferNoSchedule")
-_MOST_NODES: Final = 100_000
+_MAX_NODES: Final = 100_000
 
 
 def group(field: Field) -> Iterator[Node]:
@@ -38,7 +38,7 @@ def pools(field: Field) -> Iterator[SimulatedNodePool]:
         yield SimulatedNodePool(
             name=pool["name"].text(f"pool-{number}"),
             node=pattern,
-            limit=pool["limit"].whole(_MOST_NODES, least=1, most=_MOST_NODES),
+            limit=pool["limit"].whole(_MAX_NODES, least=1, most=_MAX_NODES),
             start_up=pool["startUp"].seconds(usual.start_up),
             price=pool["price"].number(usual.price),
             idle=pool["idle"].seconds(usual.idle),
@@ -90,7 +90,7 @@ def _node_named(field: Field, by_name: Mapping[str, Node]) -> Node | None:
 
 def _nodes(field: Field, count: int | None = None) -> Iterator[Node]:
     if count is None:
-        count = field["count"].whole(1, most=_MOST_NODES)
+        count = field["count"].whole(1, most=_MAX_NODES)
     name = field["name"].text(f"node-{field.place[-1]}")
     capacity = _capacity(field)
     labels = {key: part.text() for key, part in field["labels"].members()}

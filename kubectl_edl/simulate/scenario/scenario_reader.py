@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from edl.errors import Denied, refuse
 from edl.kube.state.affinity_index import met_by_each_other
 from edl.model import ClusterState, JobKey, Node, Teams
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.parsing.team_document import parse_teams
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
@@ -191,8 +191,8 @@ def _service(field: Field) -> Service:
 
 def _pods(field: Field) -> int:
     if not field:
-        field.report("is missing", f"a whole number from 0 to {MOST_REPLICAS}")
-    return field.whole(0, most=MOST_REPLICAS)
+        field.report("is missing", f"a whole number from 0 to {MAX_REPLICAS}")
+    return field.whole(0, most=MAX_REPLICAS)
 
 
 def _settings(field: Field) -> Timing:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.annotations import failed_attempts
-from edl.annotations.failed_attempts import MOST, NODES
+from edl.annotations.failed_attempts import MAX_MESSAGE_CHARACTERS, NODES
 from edl.annotations.json_text import json_text
 from edl.model import FailedAttempt, Quota, RefusedSize, WriteRefusal
 from edl.model.causes.reason_subjects import Usage
-from edl.model.quotas import MOST_EXCEEDED, Excess
+from edl.model.quotas import MAX_EXCEEDED_RESOURCES, Excess
 from tests.edl.trainings import NOW
 
 BUDGET = Quota("ns", 'ResourceQuota "team"', "services", 2)
@@ -100,7 +100,7 @@ def test_a_refusal_names_a_bounded_number_of_resources_of_one_quota() -> None:
 
     other = Excess(replace(BUDGET, resource="services"), 1, 0)
     assert read(other) == Usage(BUDGET, 1, 0, (other,))
-    assert read(*[other] * MOST_EXCEEDED) is None
+    assert read(*[other] * MAX_EXCEEDED_RESOURCES) is None
     assert read(Excess(replace(BUDGET, source="another"), 1, 0)) is None
 
 
@@ -117,7 +117,7 @@ def test_a_message_is_kept_on_one_line_and_not_at_any_length() -> None:
     for found in (failed_attempts.failed(None, long, NOW), read(written(long))):
         assert found is not None
         assert found.message.startswith("denied: one xxx")
-        assert len(found.message) == MOST
+        assert len(found.message) == MAX_MESSAGE_CHARACTERS
 
 
 def test_control_characters_are_left_out() -> None:

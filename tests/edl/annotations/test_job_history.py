@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from edl import contract
-from edl.annotations.job_history import LONGEST, MOST, HistoryEntry, Operation, annotation, entries
+from edl.annotations.job_history import (
+    LONGEST,
+    MAX_LINES,
+    HistoryEntry,
+    Operation,
+    annotation,
+    entries,
+)
 from edl.model import Code
 from tests.edl.trainings import NOW, role, seconds
 
@@ -48,14 +55,14 @@ def test_nothing_new_writes_nothing() -> None:
 
 
 @pytest.mark.slow
-@given(some.lists(_ENTRIES, min_size=1, max_size=3 * MOST))
+@given(some.lists(_ENTRIES, min_size=1, max_size=3 * MAX_LINES))
 def test_the_newest_are_kept_within_a_few_kilobytes(told: list[HistoryEntry]) -> None:
     history = ""
     for entry in told:
         history = kept(entry, history=history)
     found = entries(history)
     assert found == tuple(told[-len(found) :])
-    assert 1 <= len(found) <= MOST
+    assert 1 <= len(found) <= MAX_LINES
     assert len(history) <= LONGEST
 
 
@@ -65,7 +72,7 @@ def test_as_many_short_ones_are_kept_as_are_promised() -> None:
         HistoryEntry(NOW + timedelta(seconds=age), Operation.SCALED_UP, 1, 2, code, "room")
         for age in range(60)
     ]
-    assert entries(kept(*told)) == tuple(told[-MOST:])
+    assert entries(kept(*told)) == tuple(told[-MAX_LINES:])
 
 
 def test_a_message_is_one_line_and_not_a_novel() -> None:

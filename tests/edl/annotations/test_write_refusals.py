@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from edl.annotations import write_refusals
-from edl.annotations.failed_attempts import MOST_ATTEMPTS
+from edl.annotations.failed_attempts import MAX_ATTEMPTS
 from edl.model import RefusedSize, RequestedSize, ResizePolicy, TrainingJob, WriteRefusal
 from tests.edl.trainings import NOW, role, seconds, training
 
@@ -35,9 +35,9 @@ def test_each_refusal_doubles_the_wait_up_to_a_minute() -> None:
 
 
 def test_the_count_of_a_hostile_annotation_stays_one_that_is_read_back() -> None:
-    most = WriteRefusal(NOW, MOST_ATTEMPTS, QUOTA)
+    most = WriteRefusal(NOW, MAX_ATTEMPTS, QUOTA)
     waiting = training(role("worker", 2, 4, suspended=True, refusals=(most,)), refusals=(most,))
-    assert [one.attempts for one in again(waiting, starts=True).refusals] == [MOST_ATTEMPTS]
+    assert [one.attempts for one in again(waiting, starts=True).refusals] == [MAX_ATTEMPTS]
 
 
 def test_a_start_is_due_when_its_wait_is_over_or_began_in_the_future() -> None:

@@ -17,7 +17,7 @@ def test_a_kind_is_counted_up_to_its_limit(kind: Kind) -> None:
 
 
 def test_labels_of_the_pod_are_counted() -> None:
-    labels = {str(number): "" for number in range(pod_limits.MOST_LABELS + 1)}
+    labels = {str(number): "" for number in range(pod_limits.MAX_LABELS + 1)}
     (found,) = excess(labels, {})
     assert (found.path, found.number) == ("metadata.labels", len(labels))
 
@@ -42,6 +42,6 @@ def test_what_plans_do_not_read_is_not_counted(spec: Json) -> None:
 
 
 def test_in_the_network_of_the_host_each_port_is_one_of_the_host() -> None:
-    ports = {"ports": [{"containerPort": 1}] * (pod_limits.MOST_PORTS + 1)}
+    ports = {"ports": [{"containerPort": 1}] * (pod_limits.MAX_PORTS + 1)}
     spec = {"initContainers": [ports], "hostNetwork": True}
     assert [one.kind for one in excess({}, spec)] == ["host ports"]

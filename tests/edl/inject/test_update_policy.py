@@ -605,7 +605,7 @@ def test_all_labels_of_its_pods_on_a_job_that_was_never_ours_are_refused() -> No
 
 
 def test_an_update_gives_pods_no_more_rules_than_plans_follow() -> None:
-    path, most = "spec template spec tolerations", pod_limits.MOST_RULES + pod_limits.ADDED
+    path, most = "spec template spec tolerations", pod_limits.MAX_RULES + pod_limits.ADDED
 
     def tolerating(count: int) -> Json:
         return changed(

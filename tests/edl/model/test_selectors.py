@@ -71,12 +71,12 @@ def test_a_pod_is_selected_once_in_each_of_the_namespaces(
 
 
 def test_the_selectors_that_a_pod_is_compared_with_are_bounded_in_any_order() -> None:
-    numbers = range(pod_limits.MOST_COMPARED + 50)
+    numbers = range(pod_limits.MAX_COMPARED_SELECTORS + 50)
     many = [Selector(None, (Requirement("a", "NotIn", (f"{one}",)),)) for one in numbers]
     few, backwards = (
         found(Selectors(owned("web", *ones)), "web", ()) for ones in (many, many[::-1])
     )
-    assert len(few) == pod_limits.MOST_COMPARED
+    assert len(few) == pod_limits.MAX_COMPARED_SELECTORS
     assert few == backwards
 
 
@@ -86,14 +86,14 @@ def but(number: int, namespace: str | None = None, name: str = "a") -> Selector:
     return Selector(None if namespace is None else (namespace,), (requirement,))
 
 
-MANY = range(2 * pod_limits.MOST_COMPARED)
+MANY = range(2 * pod_limits.MAX_COMPARED_SELECTORS)
 
 
 def test_other_namespaces_do_not_displace_selectors_of_the_pods_own_namespace() -> None:
     own = [but(number, "web", "z") for number in range(5)]
     others = [but(number, "web") for number in MANY]
     few = found(Selectors(owned("lab", *others), owned("web", *own)), "web", ())
-    assert len(few) == pod_limits.MOST_COMPARED
+    assert len(few) == pod_limits.MAX_COMPARED_SELECTORS
     assert {*own} < {*few}
 
 

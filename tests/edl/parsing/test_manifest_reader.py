@@ -177,6 +177,6 @@ def test_what_the_webhook_adds_to_a_template_does_not_count() -> None:
         labels = {str(number): "" for number in range(count)}
         return changed(elastic(), "spec template metadata", {"labels": labels})
 
-    parse(created(labelled(pod_limits.MOST_LABELS)))
-    (found,) = findings(labelled(pod_limits.MOST_LABELS + 1))
+    parse(created(labelled(pod_limits.MAX_LABELS)))
+    (found,) = findings(labelled(pod_limits.MAX_LABELS + 1))
     assert found.path == "spec.template.metadata.labels"

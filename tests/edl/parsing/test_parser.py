@@ -6,7 +6,7 @@ import pytest
 from edl.contract import PREFIX, CleanUp
 from edl.errors import Denied, Finding
 from edl.model import ResizePolicy
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.parsing.parser import parse
 from edl.spec.job_spec import RoleBounds
 from edl.writes import Json
@@ -14,7 +14,7 @@ from tests.edl.manifests import CHIEF_ROLES, job, pod, role_manifest
 from tests.edl.readings import annotation, elastic, findings, label
 
 GPU_CHOICE = "whole GPUs (1, 2, …) or a share below 1 (0.5)"
-WHOLE = f"a whole number from 1 to {MOST_REPLICAS}"
+WHOLE = f"a whole number from 1 to {MAX_REPLICAS}"
 
 
 def test_two_labels_make_a_job_elastic() -> None:

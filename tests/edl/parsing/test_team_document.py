@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from edl.errors import Denied
 from edl.model import Reclaim, Requirement, Team, Teams
 from edl.parsing.team_document import (
-    MOST_PATTERNS,
-    MOST_RESOURCES,
-    MOST_TEAMS,
+    MAX_PATTERNS,
+    MAX_RESOURCES,
+    MAX_TEAMS,
     parse_teams,
     render_teams,
 )
@@ -226,8 +226,8 @@ def test_work_is_bounded() -> None:
     assert len(parse_teams(chain(32))) == 33
     with pytest.raises(Denied, match="at most 32 levels"):
         parse_teams(chain(40))
-    with pytest.raises(Denied, match=f"at most {MOST_TEAMS}"):
-        parse_teams("teams: [" + ", ".join("{name: a}" for _ in range(MOST_TEAMS + 1)) + "]")
+    with pytest.raises(Denied, match=f"at most {MAX_TEAMS}"):
+        parse_teams("teams: [" + ", ".join("{name: a}" for _ in range(MAX_TEAMS + 1)) + "]")
     with pytest.raises(Denied) as error:
         parse_teams("teams: [" + "1, " * 50_000 + "]")
     assert len(error.value.findings) <= 100
@@ -235,21 +235,21 @@ def test_work_is_bounded() -> None:
 
 def test_resources_are_bounded_in_all() -> None:
     """Each level of teams sums up what all teams below it are guaranteed."""
-    owed = [f"{{name: t{at}, guaranteed: {{a/r{at}: 1}}}}" for at in range(MOST_RESOURCES)]
+    owed = [f"{{name: t{at}, guaranteed: {{a/r{at}: 1}}}}" for at in range(MAX_RESOURCES)]
     assert parse_teams(f"teams: [{', '.join(owed)}]")
     with pytest.raises(Denied) as refused:
         parse_teams(f"teams: [{', '.join(owed)}, {{name: more, limit: {{a/more: 1}}}}]")
     (finding,) = refused.value.findings
     assert str(finding).startswith(
-        f"teams[{MOST_RESOURCES}] (more).limit: with these, teams name more"
+        f"teams[{MAX_RESOURCES}] (more).limit: with these, teams name more"
     )
 
 
 def test_patterns_are_bounded_in_all() -> None:
-    patterns = [f"n{number:05}-*" for number in range(MOST_PATTERNS)]
+    patterns = [f"n{number:05}-*" for number in range(MAX_PATTERNS)]
     teams = [
         f"{{name: t{at}, namespaces: [{', '.join(patterns[at : at + 500])}]}}"
-        for at in range(0, MOST_PATTERNS, 500)
+        for at in range(0, MAX_PATTERNS, 500)
     ]
     assert parse_teams(f"teams: [{', '.join(teams)}]")
     more = [*teams, "{name: named, namespaces: [plain]}", "{name: more, namespaces: [more-*]}"]
@@ -257,7 +257,7 @@ def test_patterns_are_bounded_in_all() -> None:
         parse_teams(f"teams: [{', '.join(more)}]")
     (finding,) = refused.value.findings
     assert finding.path == "teams[5] (more).namespaces"
-    assert f"at most {MOST_PATTERNS} in all" in str(finding)
+    assert f"at most {MAX_PATTERNS} in all" in str(finding)
 
 
 names = st.from_regex(r"[a-z]([-a-z0-9]{0,5}[a-z0-9])?", fullmatch=True)

@@ -68,7 +68,7 @@ def jobs(draw: Draw, number: int) -> TrainingJob:
 
 
 ALL_RUN: Final = (True,)
-MOST_WAIT: Final = (True, False, False, False)
+MAX_WAIT: Final = (True, False, False, False)
 TIGHT: Final = (0.0, 0.5, 1.0, 2.0)
 ROOMY: Final = (1.0, 2.0, 4.0, 8.0)
 """CPU that a node has besides what its pods take."""

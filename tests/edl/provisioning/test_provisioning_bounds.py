@@ -10,8 +10,8 @@ from edl import contract, reasons
 from edl.contract import Provision
 from edl.model import Code, JobKey, ObjectRef, ProvisionalPod, Provisioning, Topology
 from edl.planner.decision_limits import Autoscaler
-from edl.planner.passes.admission.provisional_room import MOST_PODS
-from edl.steps.provisioning.provisioning_steps import MOST_CREATED
+from edl.planner.passes.admission.provisional_room import MAX_PODS
+from edl.steps.provisioning.provisioning_steps import MAX_CREATED_PODS
 from edl.writes import Create, Patch, Write
 from tests.edl.planner.plans import ALL, plan_for, sizes
 from tests.edl.planner.states import at, busy, cluster, job, node, role, room
@@ -106,8 +106,8 @@ def test_a_maximum_has_a_bound_and_comes_in_parts() -> None:
     more = {"framework": "none", "annotations": {"provision": Provision.MAXIMUM}}
     world.gang("gang", 1, cpu=1, most=3000, **more)
     world.round()
-    assert len(world.provisional()) == MOST_CREATED
-    assert dict(world.plan.requests[0].pods) == {"worker": MOST_PODS}
+    assert len(world.provisional()) == MAX_CREATED_PODS
+    assert dict(world.plan.requests[0].pods) == {"worker": MAX_PODS}
 
 
 def test_a_start_that_meets_a_conflict_keeps_the_room_that_is_held_for_it() -> None:

@@ -28,7 +28,7 @@ ASKING = Limits(
 @st.composite
 def states(draw: st.DrawFn) -> ClusterState:
     """Queued jobs of which some have asked for nodes already, bound or not."""
-    state = draw(clusters.states(runs=clusters.MOST_WAIT))
+    state = draw(clusters.states(runs=clusters.MAX_WAIT))
     names = [node.name for node in state.nodes]
     jobs = []
     for job in state.jobs:

@@ -21,7 +21,7 @@ from edl.model.causes.scarcity import Lack, ResourceNeed, Scarce, Shortage
 from edl.planner.plan import Admission, Drain, Plan, Resize, StayingPods, Suspension, WaitingJob
 from edl.quantities import Resources
 from edl.steps.host_lists import LEAVE
-from edl.steps.plan_steps import MOST_EXPLAINED, steps
+from edl.steps.plan_steps import MAX_EXPLAINED_JOBS, steps
 from edl.writes import DEPENDENTS, Action, Create, Delete, Patch
 from tests.edl.trainings import (
     KEY,
@@ -190,40 +190,40 @@ def test_a_running_job_keeps_the_reason_of_its_size() -> None:
 
 
 def test_a_long_queue_is_explained_in_portions() -> None:
-    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    names = [f"job-{number:03}" for number in range(MAX_EXPLAINED_JOBS + 20)]
     jobs = [queued(name) for name in names]
     first = steps(Plan(waiting=held(names)), state(*jobs)).steps
-    assert [step.job.name for step in first] == names[:MOST_EXPLAINED]
-    told = [queued(name, "no room") for name in names[:MOST_EXPLAINED]]
-    second = steps(Plan(waiting=held(names)), state(*told, *jobs[MOST_EXPLAINED:])).steps
-    assert [step.job.name for step in second] == names[MOST_EXPLAINED:]
+    assert [step.job.name for step in first] == names[:MAX_EXPLAINED_JOBS]
+    told = [queued(name, "no room") for name in names[:MAX_EXPLAINED_JOBS]]
+    second = steps(Plan(waiting=held(names)), state(*told, *jobs[MAX_EXPLAINED_JOBS:])).steps
+    assert [step.job.name for step in second] == names[MAX_EXPLAINED_JOBS:]
 
 
 def test_of_a_long_queue_jobs_that_never_start_are_explained_first() -> None:
-    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    names = [f"job-{number:03}" for number in range(MAX_EXPLAINED_JOBS + 20)]
     never = WaitingJob(JobKey("lab", "large"), because("no room"), never=True)
     given = state(*(queued(name) for name in (*names, "large")))
     found = steps(Plan(waiting=(*held(names), never)), given).steps
-    assert [step.job.name for step in found] == ["large", *names[: MOST_EXPLAINED - 1]]
+    assert [step.job.name for step in found] == ["large", *names[: MAX_EXPLAINED_JOBS - 1]]
 
 
 def test_refused_reasons_of_some_jobs_keep_no_reason_from_other_jobs() -> None:
-    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    names = [f"job-{number:03}" for number in range(MAX_EXPLAINED_JOBS + 20)]
     given = state(*(queued(name) for name in names))
-    refused = {JobKey("lab", name) for name in names[:MOST_EXPLAINED]}
+    refused = {JobKey("lab", name) for name in names[:MAX_EXPLAINED_JOBS]}
     found = steps(Plan(waiting=held(names)), given, backs_off=refused.__contains__).steps
-    assert [step.job.name for step in found] == names[MOST_EXPLAINED:]
+    assert [step.job.name for step in found] == names[MAX_EXPLAINED_JOBS:]
 
 
 def test_reasons_of_one_namespace_delay_no_reason_of_another() -> None:
     """Its writes may get no answer, and then it needs them in each round."""
-    names = [f"job-{number:03}" for number in range(MOST_EXPLAINED + 20)]
+    names = [f"job-{number:03}" for number in range(MAX_EXPLAINED_JOBS + 20)]
     others = [replace(queued(name), key=JobKey("web", name)) for name in names]
     told = [replace(queued(name, "no room"), key=JobKey("web", name)) for name in names[:-1]]
     waiting = held(names) + tuple(WaitingJob(job.key, NO_ROOM, 1) for job in others)
     found = steps(Plan(waiting=waiting), state(*map(queued, names), *told, others[-1])).steps
     explained = [step.job for step in found if not step.part]
-    assert len(explained) == MOST_EXPLAINED
+    assert len(explained) == MAX_EXPLAINED_JOBS
     assert explained[1] == others[-1].key
 
 

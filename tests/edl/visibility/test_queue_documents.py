@@ -19,7 +19,7 @@ from edl.model.causes.reason_subjects import About, ForeignJob, Minimum, Other, 
 from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.plan import Plan, WaitingJob
 from edl.quantities import CPU, Resources
-from edl.visibility.namespace_queue import MOST_BYTES, MOST_JOBS, MOST_TEAMS, TeamCount, render
+from edl.visibility.namespace_queue import MAX_BYTES, MAX_JOBS, MAX_TEAMS, TeamCount, render
 from edl.visibility.queue_documents import Insight, documents
 from tests.edl.planner.states import at, cluster, node, worker
 from tests.reasons import because, invalid
@@ -84,7 +84,7 @@ def test_many_teams_are_counted_together_behind_the_largest() -> None:
     state = replace(TEAMED, namespace_teams=teams)
     (mine,) = documents(state, held(*keys, keys[7], key(99)), {})["ns"].items
     assert mine.ahead[0] == TeamCount(2, "team-07")
-    assert mine.ahead[-1] == TeamCount(31 - 1 - MOST_TEAMS)
+    assert mine.ahead[-1] == TeamCount(31 - 1 - MAX_TEAMS)
     assert sum(one.jobs for one in mine.ahead) == 31
 
 
@@ -110,8 +110,8 @@ def test_a_job_that_cannot_be_planned_is_told_of_without_a_position() -> None:
 
 def test_of_many_jobs_the_first_are_told_of_and_the_others_counted() -> None:
     queue = told(held(*map(key, range(1, 500))))["ns"]
-    assert (queue.jobs, len(queue.items)) == (499, MOST_JOBS)
-    assert queue.items[-1].position == MOST_JOBS
+    assert (queue.jobs, len(queue.items)) == (499, MAX_JOBS)
+    assert queue.items[-1].position == MAX_JOBS
 
 
 def test_a_document_is_never_too_large_for_a_config_map() -> None:
@@ -120,8 +120,8 @@ def test_a_document_is_never_too_large_for_a_config_map() -> None:
     insight = Insight(start=BlockerSearch(causes))
     insights = {f"job_{number}": insight for number in range(1, 200)}
     queue = told(held(*map(key, range(1, 200)), reason=long), **insights)["ns"]
-    assert 0 < len(queue.items) < MOST_JOBS
-    assert len(render(queue).encode()) < 2 * MOST_BYTES
+    assert 0 < len(queue.items) < MAX_JOBS
+    assert len(render(queue).encode()) < 2 * MAX_BYTES
     assert not queue.items[0].start.complete
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from edl import contract
 from edl.visibility.namespace_queue import TeamCount
-from kubectl_edl.dashboard.job_page import MOST_PODS_WITH_EVENTS
+from kubectl_edl.dashboard.job_page import MAX_PODS_WITH_EVENTS
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
 from tests.kubectl_edl.dashboard.served_page import ServedPage, trained
 from tests.kubectl_edl.dashboard.test_watcher import fenced as without_cluster_rights
@@ -151,7 +151,7 @@ def test_events_are_requested_by_name_for_a_bounded_number_of_pods() -> None:
     listed.clear()
     page = state(served)
     about = [one.fields for one in listed if one.kind == "Event"]
-    assert len(about) == 3 + MOST_PODS_WITH_EVENTS
+    assert len(about) == 3 + MAX_PODS_WITH_EVENTS
     assert all(one.startswith("involvedObject.name=mnist-") for one in about)
     (pods,) = (one for one in listed if one.kind == "Pod")
     assert "mnist-worker" in pods.labels

@@ -1,5 +1,5 @@
 from edl.writes import Json
-from kubectl_edl.dashboard.page_state import MOST_SAMPLES, SPACING, recorded
+from kubectl_edl.dashboard.page_state import MAX_SAMPLES, SPACING, recorded
 
 
 def samples(seconds: range) -> list[int]:
@@ -14,5 +14,5 @@ def test_samples_have_a_minimum_spacing() -> None:
 
 
 def test_the_oldest_are_forgotten() -> None:
-    found = samples(range(0, (MOST_SAMPLES + 5) * SPACING, SPACING))
-    assert found == [SPACING * number for number in range(5, MOST_SAMPLES + 5)]
+    found = samples(range(0, (MAX_SAMPLES + 5) * SPACING, SPACING))
+    assert found == [SPACING * number for number in range(5, MAX_SAMPLES + 5)]

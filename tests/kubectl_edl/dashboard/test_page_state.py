@@ -16,7 +16,7 @@ from edl.visibility.team_figures import TeamFigures
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.dashboard import node_load
 from kubectl_edl.dashboard.page_broadcast import PageBroadcast
-from kubectl_edl.dashboard.page_state import MOST_JOBS, MOST_TEAMS, page, sample
+from kubectl_edl.dashboard.page_state import MAX_JOBS, MAX_TEAMS, page, sample
 from kubectl_edl.dashboard.watcher import DashboardWatcher
 from kubectl_edl.top.cluster_costs import INSTANCE_TYPE, cluster_costs
 from kubectl_edl.top.options import CostOptions
@@ -142,9 +142,9 @@ def test_without_the_right_to_read_the_cluster_the_jobs_are_shown() -> None:
 
 def test_lists_of_the_page_are_bounded_with_totals() -> None:
     one = read_once(trained())
-    many = replace(one, jobs=tuple(replace(one.jobs[0]) for _ in range(MOST_JOBS + 50)))
+    many = replace(one, jobs=tuple(replace(one.jobs[0]) for _ in range(MAX_JOBS + 50)))
     found = page(many, ())["jobs"]
-    assert (len(found["rows"]), found["all"]) == (MOST_JOBS, MOST_JOBS + 50)
+    assert (len(found["rows"]), found["all"]) == (MAX_JOBS, MAX_JOBS + 50)
 
 
 def test_samples_are_in_seconds_and_percent() -> None:
@@ -200,9 +200,9 @@ def test_amounts_are_figures_that_people_read(name: str, value: int, text: str) 
 
 
 def test_of_many_nodes_the_first_are_listed_by_name() -> None:
-    nodes = [node(f"n{number:04}", 4, 1) for number in reversed(range(node_load.MOST_NODES + 5))]
+    nodes = [node(f"n{number:04}", 4, 1) for number in reversed(range(node_load.MAX_NODES + 5))]
     assert [one["name"] for one in node_load.each(nodes)][:2] == ["n0000", "n0001"]
-    assert len(node_load.each(nodes)) == node_load.MOST_NODES
+    assert len(node_load.each(nodes)) == node_load.MAX_NODES
 
 
 TEAMS = """\
@@ -270,13 +270,11 @@ def test_without_teams_there_are_none() -> None:
 
 
 def test_of_many_teams_the_upper_levels_are_shown() -> None:
-    low = [
-        TeamFigures(Team(f"l{one}"), 1, Resources(), Resources(), 0) for one in range(MOST_TEAMS)
-    ]
+    low = [TeamFigures(Team(f"l{one}"), 1, Resources(), Resources(), 0) for one in range(MAX_TEAMS)]
     top = TeamFigures(Team("top"), 0, Resources(), Resources(), 0)
     found = page(replace(read_once(trained()), teams=(*low, top)), ())["teams"]
-    assert found["all"] == MOST_TEAMS + 1
-    assert [row["name"] for row in found["rows"]][-2:] == [f"l{MOST_TEAMS - 2}", "top"]
+    assert found["all"] == MAX_TEAMS + 1
+    assert [row["name"] for row in found["rows"]][-2:] == [f"l{MAX_TEAMS - 2}", "top"]
 
 
 def test_costs_of_the_page_are_those_of_the_command() -> None:

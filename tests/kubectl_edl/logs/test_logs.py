@@ -12,7 +12,7 @@ from edl.kube.cluster import ListOptions, Log, LogRequest, PluginCluster, RawLis
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.cli.completion_main import answer
-from kubectl_edl.logs.follow_logs import MOST_LOGS, FollowedPods, Follower, Output
+from kubectl_edl.logs.follow_logs import MAX_LOGS, FollowedPods, Follower, Output
 from kubectl_edl.logs.log_targets import LogTarget
 from kubectl_edl.logs.read_logs import elastic_pods
 from kubectl_edl.main import run
@@ -524,8 +524,7 @@ def followed(cluster: PluginCluster, *states: FollowedPods) -> tuple[list[str], 
 
 
 LIMITED = (
-    f"hint: follows {MOST_LOGS} logs at once, the others as these end; "
-    "choose with --role or --index"
+    f"hint: follows {MAX_LOGS} logs at once, the others as these end; choose with --role or --index"
 )
 
 
@@ -554,7 +553,7 @@ class SilentLogs(ClusterWrapper):
 
 def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> None:
     stage = Stage()
-    running, ended = silent(range(MOST_LOGS)), written(stage, range(MOST_LOGS, MOST_LOGS + 10))
+    running, ended = silent(range(MAX_LOGS)), written(stage, range(MAX_LOGS, MAX_LOGS + 10))
     cluster = SilentLogs(stage.cluster, running)
     before, after = (FollowedPods((*running, *ended), "it is done", over) for over in (False, True))
     labels, messages = followed(cluster, before, after)
@@ -564,14 +563,14 @@ def test_logs_that_are_closed_at_the_end_leave_their_places_to_unread_ones() -> 
 
 
 def test_the_limit_is_reported_once_while_the_number_of_logs_changes() -> None:
-    running = silent(range(MOST_LOGS + 4))
+    running = silent(range(MAX_LOGS + 4))
     cluster = SilentLogs(Stage().cluster, running)
-    states = [FollowedPods(running[:most], "") for most in range(MOST_LOGS + 1, len(running))]
+    states = [FollowedPods(running[:most], "") for most in range(MAX_LOGS + 1, len(running))]
     over = FollowedPods(running, "it is done", over=True)
     _, messages = followed(cluster, *states, over)
     cluster.answered.set()
     assert messages == [LIMITED, "it is done"]
-    assert {*cluster.asked} <= {one.pod for one in running[:MOST_LOGS]}
+    assert {*cluster.asked} <= {one.pod for one in running[:MAX_LOGS]}
 
 
 def test_a_closed_log_that_is_opened_late_does_not_end_the_reading_of_others() -> None:
@@ -603,7 +602,7 @@ def test_a_closed_log_that_is_opened_late_does_not_end_the_reading_of_others() -
 
 
 def test_after_the_last_change_no_further_log_is_opened() -> None:
-    running = silent(range(MOST_LOGS + 1))
+    running = silent(range(MAX_LOGS + 1))
     asked: list[ObjectRef] = []
     reading = Event()
 
@@ -628,12 +627,12 @@ def test_after_the_last_change_no_further_log_is_opened() -> None:
         lambda one: LogRequest(one.pod, one.container),
         Output(lambda _, __: None, lambda _: None),
     ).run(changes())
-    assert running[MOST_LOGS].pod not in asked
+    assert running[MAX_LOGS].pod not in asked
 
 
 def test_more_logs_than_the_limit_are_read_in_turn() -> None:
     stage = Stage()
-    found = written(stage, range(2 * MOST_LOGS + 50))
+    found = written(stage, range(2 * MAX_LOGS + 50))
     labels, messages = followed(stage.cluster, FollowedPods(found, "it is done", over=True))
     assert labels == sorted(one.label for one in found)
     assert messages == [LIMITED, "it is done"]
@@ -642,8 +641,8 @@ def test_more_logs_than_the_limit_are_read_in_turn() -> None:
 def test_logs_that_have_ended_leave_their_places_to_those_of_later_pods() -> None:
     """An elastic job has many short pods one after the other."""
     stage = Stage()
-    half = MOST_LOGS // 2
-    waves = [written(stage, range(at, at + half)) for at in range(0, 3 * MOST_LOGS, half)]
+    half = MAX_LOGS // 2
+    waves = [written(stage, range(at, at + half)) for at in range(0, 3 * MAX_LOGS, half)]
     pods = [tuple(chain.from_iterable(waves[: count + 1])) for count in range(len(waves))]
     states = [FollowedPods(some, "", over=some == pods[-1]) for some in pods]
     labels, _ = followed(stage.cluster, *states)

@@ -8,7 +8,7 @@ from edl.planner.plan import Plan, WaitingJob
 from edl.quantities import Resources
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.metrics.team_metrics import MOST
+from reconciler.metrics.team_metrics import MAX_TEAMS
 from tests.edl.planner.states import cluster, node
 from tests.reasons import because
 
@@ -46,5 +46,5 @@ def test_each_team_has_what_it_is_owed_uses_borrows_and_lends() -> None:
 
 
 def test_of_many_teams_the_first_are_told() -> None:
-    teams = Teams.of([Team(f"t{number:04}") for number in range(5 * MOST)])
-    assert len(served(replace(cluster(), teams=teams))) == MOST
+    teams = Teams.of([Team(f"t{number:04}") for number in range(5 * MAX_TEAMS)])
+    assert len(served(replace(cluster(), teams=teams))) == MAX_TEAMS

@@ -20,8 +20,8 @@ from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.queue_insights import LONGEST, PART, QueueInsights
 from reconciler.publication.queue_publisher import (
     AFTER_REFUSAL,
-    MOST_ERRORS,
-    MOST_WRITES,
+    MAX_ERRORS,
+    MAX_WRITES,
     PERIOD,
     RELIST,
     QueuePublisher,
@@ -179,14 +179,14 @@ def test_writes_are_bounded_and_those_left_out_come_next(desk: Desk) -> None:
     seen: set[str] = set()
     for _ in range(4):
         writes = desk.look(*jobs)
-        assert len(writes) == MOST_WRITES
+        assert len(writes) == MAX_WRITES
         seen.update(writes)
     assert len(seen) == 200
     assert desk.look(*jobs) == []
 
 
 def test_until_all_are_written_again_nothing_is_confirmed(desk: Desk) -> None:
-    jobs = [f"team-{number:03}/job" for number in range(MOST_WRITES)]
+    jobs = [f"team-{number:03}/job" for number in range(MAX_WRITES)]
     desk.look(*jobs)
     assert desk.look("new/first", "other/second", *jobs, after=1) != []
     assert desk.confirmed == [at(desk.time.seconds - 1)]
@@ -266,7 +266,7 @@ def test_a_namespace_in_which_nothing_can_be_written_leaves_the_others(
     assert len(desk.confirmed) == 2
     desk.cluster.refuses = ""
     names = [f"{name}/one" for name in "cdefghijk"]
-    assert len(desk.look(*names)) == MOST_ERRORS + 1, "then it is the API server that is away"
+    assert len(desk.look(*names)) == MAX_ERRORS + 1, "then it is the API server that is away"
 
 
 @pytest.mark.parametrize("left", [("a/one", "a/three"), ()], ids=["update", "deletion"])
@@ -306,8 +306,8 @@ def test_while_the_api_server_is_away_it_is_tried_again(
     desk.look(*names)
     assert caplog.text.count("cannot publish the queue: no answer") == 1
     desk.cluster.error = None
-    assert len(desk.look(*names)) == len(names) - 2 * MOST_ERRORS
-    assert len(desk.look(*names, after=AFTER_REFUSAL)) == 2 * MOST_ERRORS
+    assert len(desk.look(*names)) == len(names) - 2 * MAX_ERRORS
+    assert len(desk.look(*names, after=AFTER_REFUSAL)) == 2 * MAX_ERRORS
 
 
 # -- estimates and explanations --------------------------------------------------------------------

@@ -22,12 +22,12 @@ UNREAD: Final = Shape(Resources())
 
 
 def within_limit(demands: Sequence[Demand]) -> tuple[Demand, ...]:
-    """The demands; those beyond MOST_OF_ALL are left out.
+    """The demands; those beyond MAX_RULES_OF_ALL are left out.
 
     The highest priority uses it first, and the namespaces of one priority in turn.
     """
     costs = {place: cost for place, demand in enumerate(demands) if (cost := _cost(demand.shape))}
-    left, beyond = pod_limits.MOST_OF_ALL, set[int]()
+    left, beyond = pod_limits.MAX_RULES_OF_ALL, set[int]()
     for place in _in_turn(costs, demands):
         if costs[place] > left:
             beyond.add(place)
@@ -39,7 +39,7 @@ def within_limit(demands: Sequence[Demand]) -> tuple[Demand, ...]:
 
 
 def _left_out(demand: Demand) -> Demand:
-    rules, most = _rules(demand.shape), pod_limits.MOST_OF_ALL
+    rules, most = _rules(demand.shape), pod_limits.MAX_RULES_OF_ALL
     excess = PodCount("spec", "rules about where it may run", rules, most, of_all=True)
     return replace(demand, shape=UNREAD, excess=excess)
 

@@ -28,7 +28,7 @@ from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission import pool_headroom
 from edl.planner.passes.admission.provisional_room import (
-    MOST_PODS,
+    MAX_PODS,
     ProvisionalRoom,
     RequestedRoom,
     allowed_pods,
@@ -177,7 +177,7 @@ class NodeRequests:
         late = self.snapshot.clock.elapsed_or_recheck(since, wait)
         if not (late or self._takes_turn(job)):
             return False
-        more = min(pods, MOST_PODS) - len(asked)
+        more = min(pods, MAX_PODS) - len(asked)
         more = min(more, allowed_pods(allocation.quota_request, more))
         held = [pod for pod in asked if has_room_for(self.snapshot, pod)]
         self.snapshot.reserve_provisional(held)

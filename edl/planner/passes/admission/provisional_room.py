@@ -34,7 +34,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.quota_balance import QuotaRequest
 from edl.spec.allowed_sizes import RESIZABLE
 
-MOST_PODS: Final = 1000
+MAX_PODS: Final = 1000
 """Most pods per role for which nodes are requested; a larger minimum is requested as a whole."""
 
 
@@ -147,7 +147,7 @@ class ProvisionalRoom:
         gang.quota_request.reserve(IDLE)
         for role, request in zip(gang.roles, gang.requests, strict=True):
             grows = most and role.spec.resizing in RESIZABLE and role.request.replicas is None
-            more = min(role.spec.max, MOST_PODS) - request.pods if grows else 0
+            more = min(role.spec.max, MAX_PODS) - request.pods if grows else 0
             pod_request = self.snapshot.quotas.pod_request(gang.job, role)
             if more > 0:
                 more = allowed_pods(pod_request, more)

@@ -38,7 +38,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
 from edl.planner.teams.team_charge import TeamCharge
 
-_MOST_IN_VAIN: Final = 100_000
+_MAX_VAIN_SEARCHES: Final = 100_000
 """Without teams, victims for further claims are chosen by amounts alone: about 0.3 s."""
 
 
@@ -108,7 +108,7 @@ class Preemption:
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
         chosen = select_victims(victims, trial_by_amounts(room, preemptor.requests))
         reservation = self._made_room(chosen, preemptor)
-        if reservation or (preemptor.scope.right is None and self._in_vain > _MOST_IN_VAIN):
+        if reservation or (preemptor.scope.right is None and self._in_vain > _MAX_VAIN_SEARCHES):
             return reservation
         return self._made_room(self._tried(victims, preemptor), preemptor)
 

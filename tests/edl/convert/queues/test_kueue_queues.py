@@ -6,7 +6,7 @@ import yaml
 from edl.convert import convert
 from edl.model import Reclaim, Requirement, Team
 from edl.parsing.team_config_map import teams_of
-from edl.parsing.team_document import MOST_TEAMS
+from edl.parsing.team_document import MAX_TEAMS
 from edl.writes import Json
 from tests.edl.convert.queues.queue_samples import (
     GPU,
@@ -444,7 +444,7 @@ def test_what_cannot_be_a_team_is_an_error_with_its_path(documents: list[Json], 
 
 
 def test_more_queues_than_there_may_be_teams_are_an_error() -> None:
-    queues = [kueue("Cohort", f"c{number}", parentName="all") for number in range(MOST_TEAMS)]
+    queues = [kueue("Cohort", f"c{number}", parentName="all") for number in range(MAX_TEAMS)]
     assert errors(converted(*queues)) == [
         "with it there are 2001 queues and cohorts; at most 2000 become teams"
     ]

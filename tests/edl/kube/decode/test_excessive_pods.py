@@ -55,12 +55,12 @@ def test_labels_of_a_pod_with_too_many_match_no_selector() -> None:
     assert len(facts({}, labels=few).labels) == len(few)
     assert facts({}, labels=many).labels == ()
     excess = facts({}, labels=many).excess
-    assert excess == PodCount("metadata.labels", "labels", 999, pod_limits.MOST_LABELS)
+    assert excess == PodCount("metadata.labels", "labels", 999, pod_limits.MAX_LABELS)
 
 
 def test_of_too_many_volume_claims_the_first_are_looked_up() -> None:
     kind = next(kind for kind in KINDS if kind.path == "spec.volumes")
-    assert len(facts(kind.spec(999)).claims) == pod_limits.MOST_VOLUMES + pod_limits.ADDED
+    assert len(facts(kind.spec(999)).claims) == pod_limits.MAX_VOLUMES + pod_limits.ADDED
 
 
 def test_a_pod_may_have_more_init_containers_than_two_bytes_count() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from edl.kube.decode import job_facts, job_status
 from edl.kube.decode.pod_shapes import ShapeInterner
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.writes import Json
 from tests.edl.kube.manifests import member
 
@@ -52,7 +52,7 @@ def test_indexes_that_no_job_controller_writes_are_none(text: str) -> None:
 
 
 def test_no_more_indexes_are_over_than_a_job_may_have_pods() -> None:
-    assert len(job_status.finished_indexes(job(completedIndexes="0-99999999999"))) == MOST_REPLICAS
+    assert len(job_status.finished_indexes(job(completedIndexes="0-99999999999"))) == MAX_REPLICAS
 
 
 def test_failures_are_ignored_where_a_rule_says_so() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from edl.kube.cluster import Delta, ObjectKey
 from edl.kube.dra import dra_facts
-from edl.kube.dra.claim_resolution import MOST_CAVEATS, resolve
-from edl.kube.dra.device_groups import MOST_VALUES, MOST_WORK, DeviceGroups
+from edl.kube.dra.claim_resolution import MAX_CAVEATS, resolve
+from edl.kube.dra.device_groups import MAX_GROUPING_WORK, MAX_VALUES, DeviceGroups
 from edl.kube.dra.device_index import DeviceChanges, DeviceIndex
-from edl.kube.dra.device_kinds import LONGEST_SELECTORS, MOST_KINDS, DeviceKinds, length, resource
+from edl.kube.dra.device_kinds import LONGEST_SELECTORS, MAX_KINDS, DeviceKinds, length, resource
 from edl.kube.dra.device_partitions import CounterName, Partition, count
 from edl.kube.dra.dra_facts import DeviceKind
 from edl.kube.dra.dra_schemas import DeviceAttribute, DeviceObject
@@ -84,7 +84,7 @@ def test_kinds_of_one_namespace_leave_those_of_others_counted() -> None:
     ]
     cluster.ask(template("many", *many, namespace="a"), template("one", asking(1, A100)))
     assert of(A100) in cluster.counted
-    assert len(cluster.counted) == MOST_KINDS
+    assert len(cluster.counted) == MAX_KINDS
 
 
 def test_a_selector_that_is_too_long_is_counted_by_its_class_alone() -> None:
@@ -99,7 +99,7 @@ def test_what_names_serial_numbers_of_many_devices_is_counted_by_its_class_alone
     cluster = Followed(nodes=4)
     cluster.ask(template("one", asking(1, A100)), template("other", asking(1, serial(7))))
     assert cluster.most(of(serial(7))) == 1
-    larger = Followed(nodes=MOST_VALUES // 8 + 1)
+    larger = Followed(nodes=MAX_VALUES // 8 + 1)
     larger.ask(template("one", asking(1, A100)), template("other", asking(1, serial(7))))
     assert larger.counted == {of(A100)}
     assert larger.most(of(A100)) == 8
@@ -108,7 +108,7 @@ def test_what_names_serial_numbers_of_many_devices_is_counted_by_its_class_alone
 
 
 def test_a_class_may_name_serial_numbers_also_after_requests_did() -> None:
-    cluster = Followed(nodes=MOST_VALUES // 8 + 1)
+    cluster = Followed(nodes=MAX_VALUES // 8 + 1)
     cluster.ask(template("other", asking(1, serial(7))))
     assert cluster.counted == set()
     cluster.add_class("spare", serial(7))
@@ -129,15 +129,15 @@ def test_an_attribute_is_named_by_a_word_not_by_a_part_of_one() -> None:
 def test_the_work_of_all_selectors_is_bounded_where_a_class_tells_all_devices_apart() -> None:
     named = dra_facts.DeviceClassFacts(DRIVER, selectors=(serial(7),))
     groups = DeviceGroups()
-    wanted = tuple(of(f'"{"x" * 900}" == "" || {A100} || {serial(n)}') for n in range(MOST_KINDS))
+    wanted = tuple(of(f'"{"x" * 900}" == "" || {A100} || {serial(n)}') for n in range(MAX_KINDS))
     assert groups.set_kinds(DeviceKinds((named,), wanted)) is False
-    for number in range(2 * MOST_VALUES):
+    for number in range(2 * MAX_VALUES):
         serials = {"serial": DeviceAttribute(text=str(number))}
         groups.add(DRIVER, DeviceObject(str(number), serials))
     assert not groups.too_various()
     groups.settle()
-    work = 2 * MOST_VALUES * sum(map(length, groups.kinds.asked))
-    assert 0 < work <= MOST_WORK
+    work = 2 * MAX_VALUES * sum(map(length, groups.kinds.asked))
+    assert 0 < work <= MAX_GROUPING_WORK
 
 
 def test_a_selector_beyond_the_bound_leaves_others_counted() -> None:
@@ -145,7 +145,7 @@ def test_a_selector_beyond_the_bound_leaves_others_counted() -> None:
     groups = DeviceGroups()
     short = of(A100)
     groups.set_kinds(DeviceKinds((named,), (of(f'"{"x" * 900}" == "" || {A100}'), short)))
-    for number in range(MOST_WORK // 500):
+    for number in range(MAX_GROUPING_WORK // 500):
         serials = {"serial": DeviceAttribute(text=str(number))}
         groups.add(DRIVER, DeviceObject(str(number), serials))
     groups.settle()
@@ -197,7 +197,7 @@ def test_of_a_template_with_selectors_without_end_the_first_caveats_are_told() -
     assert cluster.index.view
     shape = Shape(Resources(), claims=(ClaimRef("web", "many", template=True),))
     first = resolve(shape, cluster.index.view, 9)
-    assert len(first.caveats) == MOST_CAVEATS
+    assert len(first.caveats) == MAX_CAVEATS
     assert first == resolve(shape, cluster.index.view, 1)
     assert list(cluster.index.view.resolved) == [ObjectKey("web", "many")]
 

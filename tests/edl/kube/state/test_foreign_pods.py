@@ -148,7 +148,7 @@ def test_pods_that_a_job_avoids_count_beside_running_pods_with_many_rules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The last of their selectors is left out until a job has it, too."""
-    monkeypatch.setattr(pod_limits, "MOST_COMPARED", 3)
+    monkeypatch.setattr(pod_limits, "MAX_COMPARED_SELECTORS", 3)
     world = World()
     incremental = IncrementalState(world.stores)
 

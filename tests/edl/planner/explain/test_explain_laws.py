@@ -18,7 +18,7 @@ from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
-from tests.edl.planner.clusters import MOST_WAIT, states
+from tests.edl.planner.clusters import MAX_WAIT, states
 from tests.edl.planner.laws.test_topology_laws import racks
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
 from tests.edl.reached import Reached, drawn
@@ -195,7 +195,7 @@ TAKEN_BY_OTHERS = cluster(
 
 
 @example(state=TAKEN_BY_OTHERS, preempt=False)
-@drawn(60, state=states(7, runs=MOST_WAIT), preempt=st.booleans())
+@drawn(60, state=states(7, runs=MAX_WAIT), preempt=st.booleans())
 def test_room_for_one_pod_less_than_it_names_starts_no_job(
     reached: Reached, state: ClusterState, *, preempt: bool
 ) -> None:

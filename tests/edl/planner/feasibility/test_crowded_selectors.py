@@ -29,7 +29,7 @@ NODE = node("a", 8, labels={ZONE: "a"})
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pod_limits, "MOST_COMPARED", 3)
+    monkeypatch.setattr(pod_limits, "MAX_COMPARED_SELECTORS", 3)
 
 
 def crowd(namespace: str) -> PodConstraints:

@@ -22,7 +22,7 @@ from edl.model import (
     TopologySpread,
     TrainingJob,
 )
-from edl.parsing.manifest_reader import MOST_REPLICAS
+from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Plan
@@ -86,7 +86,7 @@ def one_job(size: int, *, there: bool) -> ClusterState:
     """It may have any number of replicas; nodes take 110 pods each, `there`: they have them."""
     found = [node(f"node-{n:04}", 208) for n in range(size)]
     on = [f"node-{n % size:04}" for n in range(size * 110 if there else 1)]
-    return cluster(*found, worker("train", 1, MOST_REPLICAS, on=on))
+    return cluster(*found, worker("train", 1, MAX_REPLICAS, on=on))
 
 
 def reclaimed(size: int) -> ClusterState:
@@ -103,7 +103,7 @@ def reclaimed(size: int) -> ClusterState:
     return with_teams(cluster(*found, *jobs), team("area"), owner, *borrowers)
 
 
-def reclaimed_by_distinct_pods(size: int, kinds: int = MOST_REPLICAS) -> ClusterState:
+def reclaimed_by_distinct_pods(size: int, kinds: int = MAX_REPLICAS) -> ClusterState:
     """Borrowers of a few teams fill the nodes; an owner's pods, of many kinds, take two each."""
     found = [node(f"node-{n:04}", 4) for n in range(size)]
     jobs = [
@@ -305,7 +305,7 @@ def test_eight_times_the_replicas_are_about_eight_times_the_work(*, there: bool)
 
 def test_a_job_gets_as_many_replicas_as_the_contract_allows() -> None:
     (resize,) = decide(one_job(950, there=False), POLICIES["fair"], Limits()).resizes
-    assert (resize.before, resize.after) == (1, MOST_REPLICAS)
+    assert (resize.before, resize.after) == (1, MAX_REPLICAS)
 
 
 @pytest.mark.parametrize("name", STATES)

@@ -19,7 +19,7 @@ from edl.planner.plan import Plan, Resize
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import Resources
 from tests.edl.planner.acting import act, quiet
-from tests.edl.planner.clusters import ALL_RUN, MOST_WAIT, ROOMY, states
+from tests.edl.planner.clusters import ALL_RUN, MAX_WAIT, ROOMY, states
 from tests.edl.planner.laws.test_constant_cluster import (
     giver_that_frees_more_than_its_taker_needs,
     job_in_its_cooldown_that_two_replicas_make_room_for,
@@ -38,7 +38,7 @@ STATES = states()
 GROWING = states(runs=ALL_RUN, spare=ROOMY, others=(0,))
 PRESSED = states(others=(0,))
 FULL = states(runs=ALL_RUN, spare=(0.0, 0.5), others=(0,))
-QUEUES = states(runs=MOST_WAIT, spare=ROOMY, others=(0,))
+QUEUES = states(runs=MAX_WAIT, spare=ROOMY, others=(0,))
 STARTING = states(runs=(True, False), spare=(2.0, 4.0, 8.0), others=(0,))
 under_every_policy = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 

@@ -14,7 +14,7 @@ from edl.model import ClusterState, Code, Node, ResizePolicy, Topology, Training
 from edl.model.jobs import queue_order
 from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.acting import act
-from tests.edl.planner.clusters import MOST_WAIT, ROOMY, states
+from tests.edl.planner.clusters import MAX_WAIT, ROOMY, states
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.ways import WAYS, Way, law
 from tests.edl.reached import Reached
@@ -41,7 +41,7 @@ def racks(
     draw: Draw, topologies: Sequence[Topology] = (*REQUIRED, *PREFERRED, Topology())
 ) -> ClusterState:
     """Some nodes have a rack; a job that runs requires what its pods keep to."""
-    state = draw.of(states(runs=MOST_WAIT, spare=ROOMY))
+    state = draw.of(states(runs=MAX_WAIT, spare=ROOMY))
     nodes = tuple(
         replace(one, labels={**(one.labels or {}), HOST: one.name, **rack})
         for one in state.nodes

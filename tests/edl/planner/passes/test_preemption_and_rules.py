@@ -79,7 +79,7 @@ def test_the_work_for_claims_that_never_fit_is_bounded(
     monkeypatch: pytest.MonkeyPatch, most: int, gangs: list[str]
 ) -> None:
     """Each such claim looks at all gangs that it may preempt: here at two of two pods."""
-    monkeypatch.setattr(preemption, "_MOST_IN_VAIN", most)
+    monkeypatch.setattr(preemption, "_MAX_VAIN_SEARCHES", most)
     never = fixed("never", 3, shape=shape(1, constraints=APART), priority=11, queued=-60)
     high = fixed("high", 1, shape=shape(2, constraints=APART), priority=10, queued=-60)
     state = repelling()

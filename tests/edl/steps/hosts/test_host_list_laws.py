@@ -19,7 +19,7 @@ from tests.reasons import because
 
 pytestmark = pytest.mark.laws
 
-MOST = 6
+MAX_WORKERS = 6
 
 
 @dataclass
@@ -99,17 +99,17 @@ class World:
 
 def world(size: int) -> World:
     launcher = pod("launcher", 0, hosts=hostfile(range(size)), published_at=LONG_AGO)
-    workers = role("worker", 1, MOST, size=size, pods=pods("worker", range(size)))
+    workers = role("worker", 1, MAX_WORKERS, size=size, pods=pods("worker", range(size)))
     all_roles = (role("launcher", pods=(launcher,)), workers)
     return World(training(*all_roles, framework="horovod", started_at=LONG_AGO))
 
 
 @given(
-    some.integers(1, MOST),
+    some.integers(1, MAX_WORKERS),
     some.lists(
         some.tuples(
-            some.integers(1, MOST),
-            some.none() | some.integers(0, MOST - 1),
+            some.integers(1, MAX_WORKERS),
+            some.none() | some.integers(0, MAX_WORKERS - 1),
             some.sampled_from([0.1, 1.0, 2.0, 4.0, 31.0]),
         ),
         max_size=25,

@@ -29,7 +29,7 @@ def tolerating(name: str, count: int = LARGE) -> Json:
 
 def repelling(name: str, **where: object) -> Json:
     """A spec with anti-affinity of its own."""
-    values = [f"{name}-{place}" for place in range(pod_limits.MOST_ABROAD)]
+    values = [f"{name}-{place}" for place in range(pod_limits.MAX_FOREIGN_TERMS)]
     return anti_affinity(
         *[{"labelSelector": {"matchLabels": {"a": one}}} | where for one in values]
     )
@@ -37,7 +37,7 @@ def repelling(name: str, **where: object) -> Json:
 
 def on_hosts(name: str) -> Json:
     """A spec with a list of nodes of its own."""
-    hosts = [f"{name}-{place}" for place in range(pod_limits.MOST_VALUES)]
+    hosts = [f"{name}-{place}" for place in range(pod_limits.MAX_VALUES)]
     expression = {"key": "host", "operator": "NotIn", "values": hosts}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"affinity": {"nodeAffinity": {REQUIRED: terms}}}
@@ -45,7 +45,7 @@ def on_hosts(name: str) -> Json:
 
 def beside(name: str) -> Json:
     """A spec with a term about another namespace, which counts as a value, too."""
-    apps = [f"{name}-{place}" for place in range(pod_limits.MOST_VALUES - 1)]
+    apps = [f"{name}-{place}" for place in range(pod_limits.MAX_VALUES - 1)]
     expression = {"key": "app", "operator": "In", "values": apps}
     return anti_affinity(
         {"namespaces": ["lab"], "labelSelector": {"matchExpressions": [expression]}}
@@ -75,7 +75,7 @@ def read(found: tuple[Demand, ...]) -> list[str]:
 def test_pods_beyond_the_limit_of_all_are_named_and_not_read() -> None:
     found = demands({"crowd": 50})
     assert len(found) == 50
-    assert len(read(found)) == pod_limits.MOST_OF_ALL // (LARGE + 2 - pod_limits.FREE_OF_COST)
+    assert len(read(found)) == pod_limits.MAX_RULES_OF_ALL // (LARGE + 2 - pod_limits.FREE_OF_COST)
     shapes = {one.shape for one in found if one.excess and one.excess.of_all}
     assert shapes == {UNREAD}
 
@@ -94,20 +94,20 @@ def test_pods_of_the_highest_priority_use_the_limit_first() -> None:
 
 @pytest.mark.parametrize(("spec", "rules"), [(on_hosts, 4), (beside, 3 + pod_limits.COST_ABROAD)])
 def test_values_of_expressions_count(spec: Callable[[str], Json], rules: int) -> None:
-    values = pod_limits.MOST_VALUES // pod_limits.VALUES_PER_COST
+    values = pod_limits.MAX_VALUES // pod_limits.VALUES_PER_COST
     cost = rules + values - pod_limits.FREE_OF_COST
-    assert len(read(demands({"crowd": 50}, spec))) == pod_limits.MOST_OF_ALL // cost
+    assert len(read(demands({"crowd": 50}, spec))) == pod_limits.MAX_RULES_OF_ALL // cost
 
 
 def test_pods_with_few_rules_are_always_read() -> None:
     few = pod_limits.FREE_OF_COST - 2  # a request of CPU, and the slot of a pod
     assert len(read(demands({"crowd": 300}, partial(tolerating, count=few)))) == 300
     more = partial(tolerating, count=few + 1)
-    assert len(read(demands({"crowd": 2100}, more))) == pod_limits.MOST_OF_ALL
+    assert len(read(demands({"crowd": 2100}, more))) == pod_limits.MAX_RULES_OF_ALL
 
 
 def test_terms_about_all_namespaces_count_more() -> None:
     own, all_of_them = repelling, partial(repelling, namespaceSelector={})
     assert len(read(demands({"crowd": 50}, own))) == 50
-    cost = (pod_limits.COST_ABROAD + 1) * pod_limits.MOST_ABROAD + 2 - pod_limits.FREE_OF_COST
-    assert len(read(demands({"crowd": 50}, all_of_them))) == pod_limits.MOST_OF_ALL // cost
+    cost = (pod_limits.COST_ABROAD + 1) * pod_limits.MAX_FOREIGN_TERMS + 2 - pod_limits.FREE_OF_COST
+    assert len(read(demands({"crowd": 50}, all_of_them))) == pod_limits.MAX_RULES_OF_ALL // cost
