@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from edl.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from edl.kube.cluster import Cluster, ListOptions
@@ -39,6 +39,13 @@ namespace may hang; more errors mean that the API server is unavailable."""
 _EVERY: Final = ListOptions("ConfigMap", name=CONFIG_MAP)
 
 
+class _Skip(NamedTuple):
+    """Until when a namespace is skipped; if its last write was unanswered, its document stays."""
+
+    until: float
+    unanswered: bool
+
+
 class QueuePublisher:
     """Writes only what differs.
 
@@ -63,10 +70,7 @@ class QueuePublisher:
         self._foreign: frozenset[str] = frozenset()
         """Namespaces that have a ConfigMap of this name which is not ours."""
         self._listed = 0.0
-        self._refused: dict[str, float] = {}
-        """Monotonic time until which a namespace is skipped."""
-        self._unanswered = set[str]()
-        """Skipped namespaces of which the last write got no answer: their documents stay."""
+        self._skipped: dict[str, _Skip] = {}
         self._errors = 0
         self._problems = ProblemLog(_log)
 
@@ -85,7 +89,7 @@ class QueuePublisher:
 
     def follow(self) -> None:
         self._published = None
-        self._refused.clear()
+        self._skipped.clear()
 
     def _publish(self, decided: LastDecision) -> None:
         """Publishes one decision. Raises ClusterError."""
@@ -94,9 +98,8 @@ class QueuePublisher:
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
         allowed = self._allowed(wanted, decided.state.jobs)
-        self._unanswered &= self._refused.keys()
-        writable = {name: one for name, one in published.items() if name not in self._unanswered}
-        due = queue_writes(writable, allowed)
+        stay = {name for name, skip in self._skipped.items() if skip.unanswered}
+        due = queue_writes({name: published[name] for name in published.keys() - stay}, allowed)
         self._errors = 0
         done = [write for write in due[:MAX_WRITES] if self._write(write, wanted)]
         # If only creations failed, no published document that could be written is out of date.
@@ -118,9 +121,9 @@ class QueuePublisher:
         self, wanted: Mapping[str, NamespaceQueue], jobs: Iterable[TrainingJob]
     ) -> dict[str, NamespaceQueue]:
         now = self._monotonic()
-        self._refused = {name: until for name, until in self._refused.items() if until > now}
+        self._skipped = {name: skip for name, skip in self._skipped.items() if skip.until > now}
         deleted = {job.key.namespace for job in jobs if job.namespace_terminating}
-        left = self._foreign | self._refused.keys() | self._never_in | deleted
+        left = self._foreign | self._skipped.keys() | self._never_in | deleted
         return {name: queue for name, queue in wanted.items() if name not in left}
 
     def _write(self, write: Write, wanted: Mapping[str, NamespaceQueue]) -> bool:
@@ -135,14 +138,12 @@ class QueuePublisher:
             self._listed = float("-inf")  # another client was faster: list again
             return False
         except (Forbidden, Invalid, Unreachable) as error:
-            self._unanswered.discard(namespace)
-            if isinstance(error, Unreachable):
-                self._unanswered.add(namespace)
-                self._errors += 1
+            unanswered = isinstance(error, Unreachable)
+            self._errors += unanswered
             if self._errors > MAX_ERRORS:
                 raise
             _log.debug("cannot publish the queue of %s: %s", namespace, error)
-            self._refused[namespace] = self._monotonic() + AFTER_REFUSAL
+            self._skipped[namespace] = _Skip(self._monotonic() + AFTER_REFUSAL, unanswered)
             self._listed = float("-inf")
             return False
         if body is not None:

@@ -82,6 +82,7 @@ class EventRecorder:
                 self._problems.report("cannot write an Event: %s", what, bug=error)
             took = self._monotonic() - begun
             if took > _SLOW:
+                dropped_until = {name: end for name, end in dropped_until.items() if end > begun}
                 dropped_until[event.target.namespace] = begun + took * _DROPPED
                 took = _SLOW
             self._closing.wait(took / _SHARE - took)

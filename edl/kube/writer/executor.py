@@ -118,6 +118,7 @@ class ClusterWriter:
         for step in steps:
             waiting[step.job.namespace].append(step)
         outcomes: list[_Outcome] = []
+        announced = {*self._running}
         while True:
             outcomes += self._collect()
             self._begin(waiting, enough)
@@ -125,7 +126,7 @@ class ClusterWriter:
                 break
             ends = max(awaited.values()) + self._patience
             wait(awaited, ends - monotonic(), FIRST_COMPLETED)
-        for future in self._running:
+        for future in self._running.keys() - announced:
             future.add_done_callback(lambda _: self._ended())
         left = tuple(chain.from_iterable(waiting.values()))
         return self._report(outcomes, left if left and enough() else ())

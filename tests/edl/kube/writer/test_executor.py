@@ -402,14 +402,16 @@ def test_writes_without_an_answer_delay_no_step_of_another_namespace(fake: FakeC
     assert writer.act(()) == StepReport(done=tuple(begun))
 
 
-def test_the_end_of_a_step_that_was_not_waited_for_is_announced(fake: FakeCluster) -> None:
+def test_the_end_of_a_step_that_was_not_waited_for_is_announced_once(fake: FakeCluster) -> None:
     (step,) = sized(fake, "a", 1)
-    cluster, ended = Unanswered(fake, "a"), Event()
-    writer = ClusterWriter(cluster, concurrency=Concurrency(patience=0.0, ended=ended.set))
-    assert writer.act([step]).running == (step,)
-    assert not ended.is_set()
+    cluster, ended = Unanswered(fake, "a"), list[str]()
+    concurrency = Concurrency(patience=0.0, ended=lambda: ended.append("a step"))
+    writer = ClusterWriter(cluster, concurrency=concurrency)
+    assert [writer.act(steps).running for steps in ([step], (), ())] == [(step,)] * 3
+    assert ended == []
     cluster.answer.set()
-    assert ended.wait(60)
+    writer.close()
+    assert ended == ["a step"]
     assert writer.act(()).done == (step,)
 
 
