@@ -129,6 +129,10 @@ class Selectors:
     def __bool__(self) -> bool:
         return bool(self._by_label or self._others)
 
+    def match(self, namespace: str, labels: Labels) -> bool:
+        """Whether any selector matches a pod with these labels."""
+        return bool(self) and next(self.matching(namespace, labels), None) is not None
+
     def matching(self, namespace: str, labels: Labels) -> Iterator[Selector]:
         """The selectors that match a pod with these labels."""
         by_name = dict(labels)

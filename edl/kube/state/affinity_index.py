@@ -114,6 +114,6 @@ def _with_labels(job: TrainingJob, asked: Selectors) -> TrainingJob:
 
 def _labelled(namespace: str, role: Role, asked: Selectors) -> Role:
     shape, labels = role.template.shape, role.template.labels
-    if shape.constraints or next(asked.matching(namespace, labels), None) is None:
+    if shape.constraints or not asked.match(namespace, labels):
         return role
     return role.changed(shape=replace(shape, constraints=PodConstraints(namespace, labels)))

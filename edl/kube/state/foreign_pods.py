@@ -74,5 +74,5 @@ def _counted(pod: PodFacts, asked: Selectors) -> PodConstraints | None:
         return PodConstraints(
             pod.namespace, pod.labels, anti_affinity=rules.anti_affinity, ports=rules.ports
         )
-    seen = next(asked.matching(pod.namespace, pod.labels), None) is not None
+    seen = asked.match(pod.namespace, pod.labels)
     return PodConstraints(pod.namespace, pod.labels) if seen else None

@@ -34,9 +34,7 @@ class _DemandKey(NamedTuple):
 
 def _labelled(pod: PodFacts, repelling: Selectors) -> Shape:
     """The pod's shape, with its labels if a selector matches them."""
-    if pod.shape.constraints or not repelling:
-        return pod.shape
-    if next(repelling.matching(pod.namespace, pod.labels), None) is None:
+    if pod.shape.constraints or not repelling.match(pod.namespace, pod.labels):
         return pod.shape
     return replace(pod.shape, constraints=PodConstraints(pod.namespace, pod.labels))
 
