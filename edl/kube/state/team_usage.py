@@ -158,10 +158,8 @@ class TeamUsageIndex:
                 touched.add(team)
             namespace, uid = key
             if key in self._held and not (uid in ours and ours[uid].namespace == namespace):
-                team, amounts = (
-                    teams.get(namespace, DEFAULT_TEAM),
-                    self._held[key].total(self._view),
-                )
+                team = teams.get(namespace, DEFAULT_TEAM)
+                amounts = self._held[key].total(self._view)
                 self._totals[team].add(amounts, 1)
                 self._counted[key] = team, amounts
                 touched.add(team)

@@ -5,7 +5,7 @@ This repeats kube-apiserver: the API's own defaults, then its plugins LimitRange
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -61,7 +61,8 @@ def admit(
 def _admitted(
     template: bytes, rules: NamespaceConstraints, share: int, overhead: tuple[tuple[str, str], ...]
 ) -> AdmittedPod:
-    pod = _with_limits_as_requests(msgspec.json.decode(template))
+    # Limits are requests by default: the API's own default (SetDefaults_Pod) precedes admission.
+    pod = _changed(msgspec.json.decode(template), lambda asked, limit: (limit | asked, limit))
     if overhead:
         pod = pod | {"overhead": dict(overhead)}
     for limit_range in rules.ranges:
@@ -111,37 +112,21 @@ def _amounts(owner: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return (owner.get("resources") or {}).get(kind) or {}
 
 
-def _changed(pod: Json, requests: Mapping[str, str], limits: Mapping[str, str], *,
-             copied: bool) -> Json:  # fmt: skip
-    """The pod with defaults on each container; `copied`: limits also default its requests."""
-    return pod | {
-        group: [
-            container
-            | {
-                "resources": {
-                    "limits": (merged := {**limits, **_amounts(container, "limits")}),
-                    "requests": {
-                        **requests,
-                        **(merged if copied else {}),
-                        **_amounts(container, "requests"),
-                    },
-                }
-            }
-            for container in pod.get(group) or ()
-        ]
-        for group in ("containers", "initContainers")
-    }
-
-
-def _with_limits_as_requests(pod: Json) -> Json:
-    """The API's own default (SetDefaults_Pod), which precedes admission."""
-    return _changed(pod, {}, {}, copied=True)
+def _changed(pod: Json, change: Callable[[Json, Json], tuple[Json, Json]]) -> Json:
+    """The pod with changed requests and limits of each container."""
+    groups = {group: list[Json]() for group in ("containers", "initContainers")}
+    for group, containers in groups.items():
+        for container in pod.get(group) or ():
+            amounts = (_amounts(container, kind) for kind in ("requests", "limits"))
+            resources = dict(zip(("requests", "limits"), change(*amounts), strict=True))
+            containers.append(container | {"resources": resources})
+    return pod | groups
 
 
 def _with_defaults(pod: Json, limit_range: LimitRangeFacts) -> Json:
     requests = dict(pair for bounds in limit_range.bounds for pair in bounds.requests)
     limits = dict(pair for bounds in limit_range.bounds for pair in bounds.limits)
-    return _changed(pod, requests, limits, copied=False)
+    return _changed(pod, lambda asked, limited: (requests | asked, limits | limited))
 
 
 # -- refusals --------------------------------------------------------------------------------------
