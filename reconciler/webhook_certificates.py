@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -112,28 +113,22 @@ class CertificateMetrics:
         self._expiry.set(0)
 
 
+@dataclass(slots=True)
 class WebhookCertificates:
     """Renews certificates while this process leads; retries with back-off."""
 
-    def __init__(
-        self,
-        rotation: Callable[[datetime], Installed],
-        gauges: CertificateMetrics,
-        clock: Callable[[], datetime],
-        every: timedelta,
-    ) -> None:
-        self._rotation = rotation
-        self._gauges = gauges
-        self._clock = clock
-        self._every = every
-        self._failures = 0
-        self._problems = ProblemLog(_log)
-        self._missing: tuple[ObjectRef, ...] = ()
+    rotation: Callable[[datetime], Installed]
+    gauges: CertificateMetrics
+    clock: Callable[[], datetime]
+    every: timedelta
+    _failures: int = 0
+    _problems: ProblemLog = field(default_factory=partial(ProblemLog, _log))
+    _missing: tuple[ObjectRef, ...] = ()
 
     def lead(self) -> float:
         """Checks once and changes what is due; returns the seconds until the next check."""
         try:
-            installed = self._rotation(self._clock())
+            installed = self.rotation(self.clock())
         except NotLeading:
             raise
         except EdlError as error:
@@ -141,15 +136,15 @@ class WebhookCertificates:
         except Exception as error:  # noqa: BLE001 - the next run may succeed
             _log.exception("renewing the webhook's certificate failed")
             return self._failed(type(error).__name__)
-        self._gauges.keeps(installed)
+        self.gauges.keeps(installed)
         self._tell(installed.absent)
         if self._problems.clear():
             _log.info("the webhook's certificate is maintained again")
         self._failures = 0
-        return self._every.total_seconds()
+        return self.every.total_seconds()
 
     def follow(self) -> None:
-        self._gauges.follows()
+        self.gauges.follows()
 
     def _tell(self, missing: tuple[ObjectRef, ...]) -> None:
         """Logs when a configuration disappears, and when all exist again."""
@@ -162,7 +157,7 @@ class WebhookCertificates:
         self._missing = missing
 
     def _failed(self, trouble: str) -> float:
-        self._gauges.failures.inc()
+        self.gauges.failures.inc()
         self._failures += 1
         self._problems.report("cannot maintain the webhook's certificate: %s", trouble)
         return AFTER_FAILURE.after(self._failures)

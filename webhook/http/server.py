@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
@@ -66,28 +67,23 @@ class ServerSettings(msgspec.Struct, frozen=True):
     drain: timedelta = timedelta(seconds=5)
 
 
+@dataclass(slots=True)
 class Readiness:
     """Whether the pod is ready for traffic.
 
     `problem` returns another obstacle, or an empty text.
     """
 
-    def __init__(
-        self,
-        certificate: ServingCertificate,
-        clock: Callable[[], datetime],
-        problem: Callable[[], str] = str,
-    ) -> None:
-        self.certificate = certificate
-        self.closing = False
-        self._clock = clock
-        self._problem = problem
+    certificate: ServingCertificate
+    clock: Callable[[], datetime]
+    problem: Callable[[], str] = str
+    closing: bool = False
 
     def unready(self) -> str:
         """Why the pod is not ready for traffic; empty if it is."""
         if self.closing:
             return "shutting down"
-        return self.certificate.problem(self._clock()) or self._problem()
+        return self.certificate.problem(self.clock()) or self.problem()
 
 
 class _Servers:
