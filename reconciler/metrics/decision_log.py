@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
+from logging import ERROR, WARNING
 from typing import Any, Final
 
 import msgspec
@@ -111,11 +112,9 @@ class DecisionLog:
         kind = type(failure.error).__name__
         self._metrics.api.failures.labels(kind).inc()
         fields = {"job": str(failure.step.job), "kind": kind, "error": str(failure.error)}
-        if isinstance(failure.error, WriteDefect) and self._is_new(failure):
-            defect = failure.error.__cause__
-            _log.error("write failed, retrying", exc_info=defect, extra={"fields": fields})
-        else:
-            _log.warning("write failed, retrying", extra={"fields": fields})
+        is_defect = isinstance(failure.error, WriteDefect) and self._is_new(failure)
+        defect, level = (failure.error.__cause__, ERROR) if is_defect else (None, WARNING)
+        _log.log(level, "write failed, retrying", exc_info=defect, extra={"fields": fields})
 
     def _is_new(self, failure: StepFailure) -> bool:
         """Whether this job's last write did not meet the same defect; remembers it."""
@@ -129,8 +128,7 @@ class DecisionLog:
     def _record_refusal(self, failure: StepFailure) -> None:
         """An Event: the API server may refuse to store the reason, as it refused the write."""
         decided = self._metrics.latest.decided
-        jobs = decided.state.jobs if decided else ()
-        job = job_of(jobs, failure.step.job)
+        job = job_of(decided.state.jobs if decided else (), failure.step.job)
         if job is not None and job.roles:
             code = Code.START_REFUSED if failure.step.starts else Code.WRITE_REFUSED
             why = reasons.quoted(code, str(failure.error))
@@ -174,8 +172,7 @@ class DecisionLog:
         if decision.word == "admitted" and job is not None and job.started_at is None:
             waited = (now - job.queued_at).total_seconds()
             self._metrics.decided.queue_wait_seconds.observe(waited)
-        since = job.provisioning.since if job and decision.word == "admitted" else None
-        if since is not None:
+        if job and decision.word == "admitted" and (since := job.provisioning.since):
             self._metrics.decided.provisioning_seconds.observe((now - since).total_seconds())
 
 

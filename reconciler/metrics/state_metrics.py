@@ -12,23 +12,12 @@ import msgspec
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from edl import contract
 from edl.job_state.phases import phase
 from edl.model import ClusterState, Code, Phase, Role, TrainingJob
 from edl.planner.plan import Plan
-from edl.quantities import CPU, MEMORY, PODS, SHARED_GPU, Resources
-from reconciler.metrics.team_metrics import team_gauges
+from edl.quantities import CPU, MEMORY, PODS, Resources
+from reconciler.metrics.team_metrics import RESOURCES, team_gauges
 
-RESOURCES: Final[Mapping[str, tuple[str, float]]] = {
-    CPU: ("cpu", 1e-3),
-    MEMORY: ("memory", 1.0),
-    PODS: ("pods", 1.0),
-    contract.GPU_RESOURCE: (contract.GPU_RESOURCE, 1.0),
-    "amd.com/gpu": ("amd.com/gpu", 1.0),
-    "ephemeral-storage": ("ephemeral-storage", 1.0),
-    SHARED_GPU: ("shared-gpu", 1e-3),
-}
-"""By our names: the label, and the factor from our integers to cores, bytes and whole GPUs."""
 W = TypeVar("W", bound=str)
 _ALWAYS: Final = (CPU, MEMORY, PODS)
 
@@ -51,7 +40,7 @@ class LastDecisionCollector(Collector):
             yield from _jobs(decided)
             yield from _cluster(decided.state)
             queued = (entry.job for entry in decided.plan.waiting if entry.position or entry.never)
-            yield from team_gauges(decided.state, queued, RESOURCES)
+            yield from team_gauges(decided.state, queued)
 
 
 def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
