@@ -243,7 +243,6 @@ def _created(cluster: Cluster, target: ObjectRef) -> Json:
 
 
 def _write(cluster: Cluster, target: ObjectRef, secret: Json, files: Mapping[str, bytes]) -> None:
-    """Writes files of a Secret."""
     data = {name: base64.b64encode(content).decode() for name, content in files.items()}
     version = secret["metadata"]["resourceVersion"]
     cluster.patch(target, {"metadata": {"resourceVersion": version}, "data": data})

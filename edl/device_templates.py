@@ -28,7 +28,6 @@ def template(job: str, gpu: Gpu | None) -> DeviceTemplate | None:
 
 
 def spec(template: DeviceTemplate) -> Json:
-    """The spec of the ResourceClaimTemplate."""
     exactly = {"deviceClassName": template.device_class, "count": template.count}
     requests = [{"name": "gpus", "exactly": {"allocationMode": "ExactCount", **exactly}}]
     return {"spec": {"devices": {"requests": requests}}}

@@ -97,7 +97,6 @@ def write_facts(path: Path, facts: Facts) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports of 127.0.0.1."""
     chosen = random.SystemRandom().sample(PORTS, len(PORTS))
     free = (port for port in chosen if _is_free(port))
     return [next(free) for _ in range(count)]

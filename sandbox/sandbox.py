@@ -168,7 +168,6 @@ class Sandbox(Cluster):
 
     @property
     def real(self) -> bool:
-        """Whether it has a real node."""
         facts = read_facts(self._layout.facts)
         return facts is not None and facts.network is not None
 

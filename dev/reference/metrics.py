@@ -34,7 +34,6 @@ cluster: query their `max`.
 
 
 def page() -> str:
-    """The whole page."""
     parts = (
         ("Reconciler", "`/metrics` of `--metrics-port`, 8081", _of_reconciler()),
         ("Webhook", "`/metrics` of `--probe-port`, 8080", _of_webhook()),

@@ -79,7 +79,6 @@ _PLAIN: Final = {str: "string", int: "integer", float: "number", bool: "boolean"
 
 
 def page() -> str:
-    """The whole page."""
     return _HEAD + "\n".join(map(_section, OUTPUTS))
 
 

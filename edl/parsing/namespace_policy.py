@@ -91,12 +91,10 @@ SILENT: Final = NamespacePolicy()
 
 
 def read(manifest: Json) -> NamespacePolicy:
-    """The policy of a Namespace manifest."""
     return policy(metadata(manifest).get("name") or "", labels(manifest), annotations(manifest))
 
 
 def policy(name: str, labels: Mapping[str, Any], annotations: Mapping[str, Any]) -> NamespacePolicy:
-    """The policy of a namespace with these labels and annotations."""
     policy = _read(name, labels, annotations)
     unknown = _unknown({"labels": labels, "annotations": annotations})
     return (

@@ -252,7 +252,6 @@ _CHANGES: Final[Mapping[Change, Callable[[Node, NodeEvent], Node]]] = {
 
 
 def _shapes(scenario: Scenario) -> set[Shape]:
-    """The shapes of all pods of the scenario."""
     shapes = {role.template.shape for training in scenario.trainings for role in training.job.roles}
     return shapes | {service.shape for service in scenario.services}
 

@@ -165,7 +165,6 @@ def _print_created(cli: CliContext, name: str, fresh: Json, flags: str) -> None:
 
 
 def _job_of(manifest: Json) -> str:
-    """The training job of a Job."""
     return labels_of(manifest).get(contract.JOB) or str(manifest["metadata"]["name"])
 
 

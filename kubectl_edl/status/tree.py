@@ -151,7 +151,6 @@ def _goes_well(pod: Pod) -> bool:
 
 
 def _row_of_status(pods: Sequence[Pod]) -> _Row:
-    """One row for pods of one status."""
     nodes = {pod.node for pod in pods if pod.node}
     return _Row(
         counted(len(pods), "pod"),

@@ -65,7 +65,6 @@ def hours(job: TrainingJob, now: datetime, serial: float) -> Hours:
 
 
 def total(all_hours: Sequence[Hours], unit: Unit) -> Hours:
-    """The total of all hours of one unit."""
     same = [hours for hours in all_hours if hours.unit == unit]
     return Hours(
         unit,

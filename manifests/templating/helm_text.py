@@ -30,7 +30,6 @@ class HelmPrinter(Struct, frozen=True):
     defaults: Mapping[str, Any]
 
     def text(self, documents: Iterable[nodes.TemplateDocument]) -> str:
-        """The text of one file."""
         lines: list[str] = []
         for condition, group in groupby(documents, attrgetter("condition")):
             block = [line for document in group for line in ("---", *self._map(document.tree, ""))]

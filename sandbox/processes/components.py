@@ -55,7 +55,6 @@ def api_host(facts: Facts) -> str:
 
 
 def api_url(facts: Facts) -> str:
-    """The URL of the API server."""
     return f"https://{api_host(facts)}:{facts.api_port}"
 
 

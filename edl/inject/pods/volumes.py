@@ -32,7 +32,6 @@ def _item(file: LiveFile) -> Json:
 
 
 def volume_name(directory: str) -> str:
-    """The name of the volume that is mounted at `directory`."""
     return "edl" + directory.replace("/", "-")
 
 
@@ -42,7 +41,6 @@ def with_mount(pod: Json, directory: str, source: Json) -> Json:
 
 
 def _volume_and_mount(directory: str, source: Json) -> tuple[Json, Json]:
-    """The volume, and its mount."""
     name = volume_name(directory)
     return {"name": name} | source, {"name": name, "mountPath": directory}
 

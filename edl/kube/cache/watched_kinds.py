@@ -188,7 +188,6 @@ def read_once(
 
 
 def fill(cluster: Cluster, selection: ListOptions, store: Store[Any]) -> None:
-    """Fills a store from one list."""
     listing = cluster.list(selection)
     items = {item.key: item for item in map(store.item, listing.items)}
     # A proxy that aggregates clusters gives a list no version.

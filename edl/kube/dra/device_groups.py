@@ -129,7 +129,6 @@ class DeviceGroups:
             self._values[name].add(value)
 
     def drop(self, group: DeviceGroup) -> None:
-        """Removes one device of the group."""
         group.devices -= 1
         if not group.devices:
             del self._groups[group.traits]

@@ -176,7 +176,6 @@ class ClusterIndex:
 
 
 def observe(facts: ClusterFacts, now: datetime) -> ClusterState:
-    """The cluster state of these objects."""
     pods = [Delta(ObjectKey(pod.namespace, pod.name), None, pod) for pod in facts.pods]
     index = ClusterIndex()
     index.apply(

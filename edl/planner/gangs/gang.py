@@ -70,7 +70,6 @@ class Gang(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> Reason:
-        """The reason of its start."""
         if self.stop_reason:
             return reasons.restarted(self.stop_reason)
         manual = any(manual_size(role) is not None for role in self.roles)

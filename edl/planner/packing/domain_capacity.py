@@ -30,7 +30,6 @@ class NodeDomains:
         self._kept_to: dict[PodClass, tuple[Domain, ...]] = {}
 
     def by_label(self, label: str) -> TopologyDomains:
-        """The domains of a label."""
         domains = self._by_label.get(label)
         if domains is None:
             values = self._eligibility.values(label)

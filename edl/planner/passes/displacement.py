@@ -93,7 +93,6 @@ class JobsAhead:
     """By classes that wait, the reason, until other jobs come first."""
 
     def add(self, key: JobKey, classes: Iterable[PodClass]) -> None:
-        """Add a job with pods of these classes."""
         for pod_class in classes:
             jobs = self._jobs[pod_class]
             if len(jobs) <= _NAMED:

@@ -57,7 +57,6 @@ class SimulatedRole:
         self._moved, self._count = True, None
 
     def remove(self, name: str) -> Pod:
-        """Remove and return a pod."""
         self._moved, self._count, self.unseen = True, None, True
         return self.pods.pop(name)
 

@@ -33,7 +33,6 @@ def bare_training_job(
     owned_objects: Iterable[OwnedObjectRef],
     scope: ClusterScope,
 ) -> TrainingJob:
-    """The training job of these bare pods."""
     pods = sorted(pods, key=lambda pod: pod.name)
     specs = [pod.bare.spec for pod in pods if pod.bare]
     first = specs[0]

@@ -230,7 +230,6 @@ def max_displaced(pod_class: PodClass, other: PodClass) -> int:
 
 
 def _all_nodes(allocation: RoleAllocation) -> list[int]:
-    """The nodes of all its replicas."""
     return [placement.node for placement in allocation.placements]
 
 
