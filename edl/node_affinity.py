@@ -6,7 +6,6 @@ from typing import Final
 from edl import contract
 from edl.writes import Json
 
-ANYWHERE: Final = "[]"
 _NODE: Final = "nodeAffinity"
 _TERMS: Final = "nodeSelectorTerms"
 

@@ -81,7 +81,7 @@ class Objects:
         """A training job's pod with the node that a plan gave it."""
         node = f"node-{number * 7919 % self.scale.nodes:05}"
         notes = f'"annotations": {{"{contract.ASSIGNED_NODE}": "{node}", '
-        required = json.dumps(node_affinity.narrowed(node_affinity.ANYWHERE, node))
+        required = json.dumps(node_affinity.narrowed("[]", node))
         found = self.pod(number % (self.scale.pods // 2)).decode()
         found = found.replace('"annotations": {', notes, 1)
         return found.replace('"affinity": {', f'"affinity": {required[:-1]}, ', 1).encode()

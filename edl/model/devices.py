@@ -51,8 +51,8 @@ class GpuUsage(NamedTuple):
     def times(self, count: int) -> "GpuUsage":
         return GpuUsage(self.compute * count, self.memory * count)
 
-    def at_least(self, other: "GpuUsage") -> "GpuUsage":
-        return GpuUsage(max(self.compute, other.compute), max(self.memory, other.memory))
+    def clamped(self) -> "GpuUsage":
+        return GpuUsage(max(self.compute, 0), max(self.memory, 0))
 
     def covers(self, other: "GpuUsage") -> bool:
         return self.compute >= other.compute and self.memory >= other.memory

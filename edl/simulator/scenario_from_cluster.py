@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -11,7 +10,6 @@ from edl.model import (
     ClusterState,
     Demand,
     Device,
-    GpuUsage,
     Node,
     Pod,
     Provisioning,
@@ -25,8 +23,6 @@ from edl.quantities import Resources
 from edl.simulator.cluster.pod_usage import PodUsage
 from edl.simulator.cluster.work_and_speedup import ENDLESS, Work
 from edl.simulator.scenario import Scenario, Service, Training
-
-_NOTHING: Final = GpuUsage()
 
 
 def from_state(
@@ -142,9 +138,9 @@ def _vacated(
 def _without_one(device: Device, share: Share, *, leaving: bool) -> Device:
     """The device without one share; clamped at 0, as the recorded usage may differ."""
     part = share.part(device.memory)
-    used = device.used.minus(part).at_least(_NOTHING)
+    used = device.used.minus(part).clamped()
     left = device.releasing.minus(part) if leaving else device.releasing
-    return device._replace(used=used, releasing=left.at_least(_NOTHING))
+    return device._replace(used=used, releasing=left.clamped())
 
 
 def _bound(jobs: Iterable[TrainingJob]) -> Iterator[tuple[str, Shape, Pod]]:

@@ -271,4 +271,3 @@ ROWS: Final = (
         ),
     ),
 )
-PANELS: Final = tuple(panel for row in ROWS for panel in row.panels)

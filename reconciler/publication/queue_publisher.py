@@ -93,7 +93,7 @@ class QueuePublisher:
 
     def _publish(self, decided: LastDecision) -> None:
         """Publishes one decision. Raises ClusterError."""
-        published = self._standing()
+        published = self._read_published()
         queue = waiting(decided.state, decided.plan)
         insights = self._insights.refreshed(decided, queue)
         wanted = documents(decided.state, decided.plan, insights)
@@ -107,7 +107,7 @@ class QueuePublisher:
             self._confirm(decided.state.observed_at)
         self._problems.clear()
 
-    def _standing(self) -> dict[str, PublishedQueue]:
+    def _read_published(self) -> dict[str, PublishedQueue]:
         now = self._monotonic()
         if self._published is None or now >= self._listed + RELIST:
             listed = map(config_map, self._cluster.list(_EVERY).items)

@@ -6,7 +6,7 @@ import yaml
 
 from edl.writes import Json
 from manifests.monitoring import RULES
-from manifests.monitoring.panels import PANELS
+from manifests.monitoring.panels import ROWS
 
 RATE_INTERVAL: Final = "$__rate_interval"
 
@@ -24,5 +24,5 @@ def alerts() -> list[Json]:
 
 def queries() -> dict[str, str]:
     """Each query of the dashboard by the title of its panel and what its legend says."""
-    asked = ((panel, query) for panel in PANELS for query in panel.queries)
+    asked = ((panel, query) for row in ROWS for panel in row.panels for query in panel.queries)
     return {f"{panel.title}: {query.legend}": query.text for panel, query in asked}

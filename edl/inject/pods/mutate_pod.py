@@ -115,7 +115,7 @@ def _with_leaving(pod: Json, needs: Needs) -> Json:
 
 def _with_kubectl(pod: Json, spec: JobSpec, image: str) -> Json:
     """The pod with kubectl from our image, and a ServiceAccount that may exec into the workers."""
-    pod = volumes.with_mount(pod, contract.KUBECTL_DIRECTORY, {"emptyDir": {}})
+    pod = volumes.with_empty_dir(pod, contract.KUBECTL_DIRECTORY)
     inits = pod.get("initContainers") or []
     if all(container.get("name") != contract.KUBECTL_CONTAINER for container in inits):
         by_root = (pod.get("securityContext") or {}).get("runAsUser") == 0

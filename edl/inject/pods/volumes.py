@@ -35,9 +35,9 @@ def volume_name(directory: str) -> str:
     return "edl" + directory.replace("/", "-")
 
 
-def with_mount(pod: Json, directory: str, source: Json) -> Json:
-    """The pod with a volume at `directory` in every container that has no mount there."""
-    return _with_volume(pod, *_volume_and_mount(directory, source))
+def with_empty_dir(pod: Json, directory: str) -> Json:
+    """The pod with an emptyDir at `directory` in every container that has no mount there."""
+    return _with_volume(pod, *_volume_and_mount(directory, {"emptyDir": {}}))
 
 
 def _volume_and_mount(directory: str, source: Json) -> tuple[Json, Json]:

@@ -135,11 +135,11 @@ class TeamBalance(TeamUsage):
         """The largest fraction of any resource that it uses beyond its guarantee, by weight."""
         return dominant_share(self.used[team], self.parts[team])
 
-    def share_with(self, team: int, amounts: Amounts, pods: int) -> float:
-        """`share` with `pods` more pods of these amounts each."""
+    def share_without(self, team: int, amounts: Amounts) -> float:
+        """`share` without a pod of these amounts."""
         used = self.used[team].copy()
         for index, amount in amounts:
-            used[index] += amount * pods
+            used[index] -= amount
         return dominant_share(used, self.parts[team])
 
     def has_less(self, team: int, other: int) -> bool:

@@ -218,10 +218,10 @@ def _unnamed(rule: QuotaRule, pod: Json) -> Iterator[str]:
     Kubernetes calls this a mistake, and keeps it for compatibility.
     """
     lacking: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    asked = dict.fromkeys(_asked(rule, pod))
     for container in _each(pod):
-        unnamed = (f"{kind}.{name}" for kind, name in _asked(rule, pod)
-                   if name not in _amounts(container, kind))  # fmt: skip
-        lacking[tuple(dict.fromkeys(unnamed))].append(f'"{container.get("name", "")}"')
+        unnamed = (part for part in asked if part[1] not in _amounts(container, part[0]))
+        lacking[tuple(map(".".join, unnamed))].append(f'"{container.get("name", "")}"')
     for resources, names in lacking.items():
         if resources:
             *some, last = names

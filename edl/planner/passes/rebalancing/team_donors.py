@@ -61,7 +61,7 @@ class TeamDonors:
         least, balance = self._least_of(charge.team), self.right.balance
         if least < inf and charge not in self._gives:
             theirs = balance.below_common(self.right.team, charge.team)
-            stays = balance.share_with(theirs[-1], charge.amounts, -1) > least
+            stays = balance.share_without(theirs[-1], charge.amounts) > least
             within = (
                 team for team in theirs if balance.guaranteed[team] and charge.is_within(team, 0)
             )
@@ -78,5 +78,5 @@ class TeamDonors:
         if not mine:
             return inf
         owns = self.right.owns(other)
-        least = _NOTHING if owns else balance.share_with(mine[-1], self.reserved, -1)
+        least = _NOTHING if owns else balance.share_without(mine[-1], self.reserved)
         return least if balance.share(other) > least else inf

@@ -580,7 +580,7 @@ def test_pods_of_one_template_share_one_shape_whatever_nodes_they_were_given(own
 
 
 def test_the_shape_of_a_pod_of_others_names_its_node_whatever_is_written_on_it() -> None:
-    spec = {"affinity": node_affinity.narrowed(node_affinity.ANYWHERE, "n1")}
+    spec = {"affinity": node_affinity.narrowed("[]", "n1")}
     notes = {"annotations": {contract.ASSIGNED_NODE: "n1"}}
     shape = pod_facts(manifests.pod("p", spec=spec, metadata=notes)).shape
     assert shape.affinity == ((Requirement(NODE_NAME, "In", ("n1",)),),)

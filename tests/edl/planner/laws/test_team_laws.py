@@ -308,7 +308,7 @@ def test_idle_capacity_is_shared_within_a_replica_of_weighted_dominant_shares(
             mine, theirs = _parted(balance, one.team, team)
             if mine and theirs and not any(_is_within(balance, level) for level in theirs):
                 compared += 1
-                less = balance.share_with(theirs[-1], core.amounts, -1)
+                less = balance.share_without(theirs[-1], core.amounts)
                 assert less <= balance.share(mine[-1]) + 1e-9
                 charge = one.quota_request.team
                 assert not any(charge and charge.is_within(level) for level in mine)
@@ -373,7 +373,7 @@ def test_teams_come_to_rest_within_a_replica_of_weighted_dominant_shares(
         mine, theirs = _parted(balance, first.team, team)
         if mine and theirs and balance.all_borrow(first.team, team):
             compared += 1
-            less = balance.share_with(theirs[-1], core, -1)
+            less = balance.share_without(theirs[-1], core)
             assert less <= balance.share(mine[-1]) + 1e-9
             charge = first.quota_request.team
             assert charge is not None
