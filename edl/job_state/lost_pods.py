@@ -12,6 +12,7 @@ from edl import reasons
 from edl.backoff import Backoff
 from edl.frameworks import needs_minimum
 from edl.model import Code, Pod, PodPhase, Reason, Role, TrainingJob
+from edl.spec.allowed_sizes import with_work
 
 CALM: Final = timedelta(minutes=10)
 """Pods that have run this long recovered; the kubelet resets container back-offs after this too."""
@@ -44,9 +45,7 @@ def _lost_of(role: Role, replicas: int) -> int:
     if role.spec.indexed and all(pod.index >= 0 for pod in there):
         present = {pod.index for pod in there} | status.finished_indexes
         return sum(index not in present for index in range(replicas))
-    if status.remaining is not None:
-        replicas = min(replicas, status.remaining)
-    return max(replicas - len(there), 0)
+    return max(with_work(role, replicas) - len(there), 0)
 
 
 def delayed_until(role: Role, now: datetime) -> datetime | None:

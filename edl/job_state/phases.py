@@ -23,6 +23,7 @@ from edl.model import (
     Role,
     TrainingJob,
 )
+from edl.spec.allowed_sizes import with_work
 
 _ENDS: Final = {Code.COMPLETE: JobEnd.COMPLETE, Code.FAILED: JobEnd.FAILED}
 ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
@@ -160,9 +161,7 @@ def below_minimum(role: Role) -> int:
     """How many replicas a started role lacks because its minimum was raised above its size."""
     if role.status.suspended or role.status.ending:
         return 0
-    remaining = role.status.remaining
-    least = role.spec.min if remaining is None else min(role.spec.min, remaining)
-    return max(least - role.status.size, 0)
+    return max(with_work(role, role.spec.min) - role.status.size, 0)
 
 
 def why_below_minimum(job: TrainingJob) -> Reason | None:
@@ -194,8 +193,8 @@ def _unbound_minimum(role: Role) -> list[Pod]:
     active = [pod for pod in role.replicas if pod.active]
     if role.spec.indexed and not role.ended_ranks:
         active = [pod for pod in active if pod.index < least]
-    elif role.status.remaining is not None:
-        least = min(least, role.status.remaining)
+    else:
+        least = with_work(role, least)
     unbound = [pod for pod in active if not pod.node]
     return unbound if len(active) - len(unbound) < least else []
 

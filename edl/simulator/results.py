@@ -117,7 +117,8 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def node_hours(self) -> float:
         """Node hours until `last`; pool nodes count until their removal."""
-        return sum(self._hours(name) for name in self._pools())
+        pools = {name for counts in self.timeline.nodes.values for name in counts}
+        return sum(map(self._hours, pools))
 
     @property
     def cost(self) -> float:
@@ -127,9 +128,6 @@ class Result(msgspec.Struct, frozen=True):
     def _hours(self, pool: str) -> float:
         until = self.until if pool else self.last
         return _area(self.timeline.nodes.spans(0, until), pool) / _HOUR
-
-    def _pools(self) -> set[str]:
-        return {name for counts in self.timeline.nodes.values for name in counts}
 
     def utilisation(self, resource: str, since: float = 0, until: float | None = None) -> float:
         """The mean fraction of a resource that bound pods requested; by default until `last`."""

@@ -7,6 +7,7 @@ import msgspec
 from edl.frameworks import FRAMEWORKS
 from edl.job_state.phases import ending
 from edl.model import JobKey, PodPhase, Role, TrainingJob
+from edl.spec.allowed_sizes import with_work
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -44,13 +45,9 @@ class ResizeLatency:
             job = by_key.get(key)
             if job is None or ending(job) or job.suspended:
                 del self._changes[key]
-            elif all(_works(job, role) for role in _meant(job, change.role)):
+            elif all(_works(job, role) for role in job.live if change.role in ("", role.name)):
                 del self._changes[key]
                 yield change.decision, now - change.since
-
-
-def _meant(job: TrainingJob, name: str) -> list[Role]:
-    return [role for role in job.live if name in ("", role.name)]
 
 
 def _works(job: TrainingJob, role: Role) -> bool:
@@ -58,12 +55,8 @@ def _works(job: TrainingJob, role: Role) -> bool:
     if any(pod.terminating for pod in role.status.pods):
         return False
     there = [pod for pod in role.replicas if pod.ready or pod.phase is PodPhase.SUCCEEDED]
-    wanted = (
-        role.status.size
-        if role.status.remaining is None
-        else min(role.status.size, role.status.remaining)
-    )
-    if len(there) < wanted or (role.spec.indexed and len(role.status.pods) > role.status.size):
+    too_many = role.spec.indexed and len(role.status.pods) > role.status.size
+    if len(there) < with_work(role, role.status.size) or too_many:
         return False
     return FRAMEWORKS[job.framework].publishes != role.name or _published(job, role)
 

@@ -84,7 +84,7 @@ class DeviceIndex:
         """
         touched = self._note(changes)
         if changes.classes or touched:
-            self.inventory.set_kinds(self._kinds())
+            self.inventory.set_kinds(DeviceKinds.of(self._classes.values(), self._requested()))
         for change in changes.slices:
             self.inventory.apply_slice(change)
         if changes.slices or changes.classes or touched:
@@ -122,9 +122,6 @@ class DeviceIndex:
         """(namespace, request) of each template and named claim."""
         yield from ((name.namespace, request) for name, request in self._templates.items())
         yield from ((name.namespace, claim.requested) for name, claim in self._named.items())
-
-    def _kinds(self) -> DeviceKinds:
-        return DeviceKinds.of(self._classes.values(), self._requested())
 
     def _compares(self) -> bool:
         """Whether a request depends on how many devices a node has."""

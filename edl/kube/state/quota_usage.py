@@ -17,6 +17,7 @@ from edl.kube.tally import Tally
 from edl.model import Code, Quota, QuotaCharge, Role, TrainingJob
 from edl.model.quotas import GPUS, MAX_EXCEEDED_RESOURCES, Excess
 from edl.quantities import SHARED_GPU
+from edl.spec.allowed_sizes import with_work
 
 if TYPE_CHECKING:
     from edl.kube.cluster import ObjectKey
@@ -128,7 +129,7 @@ def _lacking_pods(role: Role) -> int:
     status = role.status
     if status.suspended or status.ending:
         return 0
-    size = status.size if status.remaining is None else min(status.size, status.remaining)
+    size = with_work(role, status.size)
     done = sum(index < size for index in status.finished_indexes)
     return max(size - done - sum(not pod.ended for pod in status.pods), 0)
 

@@ -28,6 +28,7 @@ from edl.planner.plan import Drain, StayingPods
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.decision_clock import DecisionClock
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.spec.allowed_sizes import with_work
 
 _SOON: Final = timedelta(minutes=2)
 """A new pod, and the Job controller's back-off before it, usually take less."""
@@ -68,10 +69,9 @@ class Cordons(NamedTuple):
         if FRAMEWORKS[job.framework].ranked:
             return False
         active = [pod for pod in role.status.pods if pod.active]
-        size, remaining = role.status.size, role.status.remaining
         return (
             disruptions_allowed(job, role) > 0
-            or len(active) < (size if remaining is None else min(size, remaining))
+            or len(active) < with_work(role, role.status.size)
             or not all(
                 self.clock.elapsed_or_recheck(pod.created_at, self.patience)
                 for pod in active

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from edl.model import EndCondition, JobEnd, Pod, PodPhase, Role
 from edl.model.pods import SchedulingStatus
+from edl.spec.allowed_sizes import with_work
 
 
 class PodTally(NamedTuple):
@@ -90,17 +91,14 @@ class SimulatedRole:
     @property
     def wanted(self) -> int:
         """The number of pods that the Job controller keeps."""
-        if not self.runs:
-            return 0
-        left = self.role.status.remaining
-        return self.role.status.size if left is None else min(self.role.status.size, left)
+        return with_work(self.role, self.role.status.size) if self.runs else 0
 
     def surplus(self) -> list[Pod]:
         """The pods to delete: the highest indexes, else in the Job controller's order."""
         live = self.live()
         if self.role.spec.indexed:
             return [pod for pod in live if pod.index >= self.wanted]
-        live.sort(key=lambda pod: (bool(pod.node), pod.ready, _seconds(pod)))
+        live.sort(key=lambda pod: (bool(pod.node), pod.ready, -pod.created_at.timestamp()))
         return live[: max(len(live) - self.wanted, 0)]
 
     def missing(self) -> list[int]:
@@ -127,8 +125,3 @@ class SimulatedRole:
         )
         self.put(pod)
         return pod
-
-
-def _seconds(pod: Pod) -> float:
-    """Sort key: the youngest first."""
-    return -pod.created_at.timestamp()
