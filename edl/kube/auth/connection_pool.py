@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import urllib3
 from urllib3.connection import HTTPConnection
-from urllib3.util import make_headers
+from urllib3.util import make_headers, parse_url
 
 POOL_SIZE: Final = 32
 _SECONDS: Final = 30
@@ -24,6 +24,10 @@ _OPTIONS: Final = (
     ("TCP_KEEPCNT", _PROBES),
 )
 _SCHEMES: Final = frozenset({"http", "https"})
+_NO_HOST: Final = (
+    "its proxy has no host: write http://USER:PASSWORD@HOST:PORT, with %2F for / in the password, "
+    "and other special characters likewise"
+)
 
 
 def connection_pool(context: ssl.SSLContext, through: SplitResult | None) -> urllib3.PoolManager:
@@ -42,15 +46,19 @@ def connection_pool(context: ssl.SSLContext, through: SplitResult | None) -> url
 def proxy(server: str, proxy_url: str, environ: Mapping[str, str]) -> SplitResult | None:
     """The proxy, as for kubectl: `proxy-url`, else HTTPS_PROXY (HTTP_PROXY), subject to NO_PROXY.
 
-    Raises ValueError if it is neither http nor https.
+    Raises ValueError if it is not a URL of http or https. The text does not contain the URL,
+    and so no password.
     """
     url = proxy_url or _of_environment(server, environ)
     if not url:
         return None
-    parts = urlsplit(url)
-    # The URL is not shown: it may contain a password.
-    if not parts.hostname:
-        raise ValueError("its proxy has no host")
+    try:
+        parse_url(url)  # as the pool does
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(_NO_HOST) from None
+    if not parts.hostname or "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        raise ValueError(_NO_HOST)
     if parts.scheme not in _SCHEMES:
         raise ValueError(f'its proxy is of "{parts.scheme}": only http and https proxies are known')
     return parts

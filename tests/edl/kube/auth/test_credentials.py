@@ -533,8 +533,20 @@ def test_a_variable_of_an_exec_plugin_without_a_value_is_empty(tmp_path: Path) -
     assert (tmp_path / "plugin.told").read_text() == "<>\n"
 
 
-@pytest.mark.parametrize("proxy", ["http://", ":::"])
-def test_a_proxy_without_a_host_is_refused(tmp_path: Path, proxy: str) -> None:
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "http://",
+        ":::",
+        "bob:secret://@proxy:1",
+        "http://bob:secret://@proxy:1",
+        "http://bob:12/secret@proxy:1",
+        "http://bob:secret[@proxy:1",
+        "http://bob:[secret]@proxy:1",
+    ],
+)
+def test_a_proxy_without_a_host_is_refused_without_its_password(tmp_path: Path, proxy: str) -> None:
     path = write(tmp_path / "a", "a")
-    with pytest.raises(Unreachable, match="its proxy has no host"):
+    with pytest.raises(Unreachable, match=r"its proxy has no host: .* %2F for / in") as refused:
         log_in(str(path), None, {"HTTPS_PROXY": proxy})
+    assert "secret" not in str(refused.value)
