@@ -48,16 +48,20 @@ def with_retries(job: Json, spec: JobSpec) -> Json:
     return job | rules | {"podReplacementPolicy": "Failed"}
 
 
+def granted_limit(job: Json) -> int | None:
+    """The `backoffLimit` of a completed Job whose user sets none; None if it is not completed."""
+    notes = annotations(job)
+    if notes.get(contract.RESTART) == RestartPolicy.NEVER:
+        return 0
+    most = whole(notes.get(contract.INJECTED_MAX, ""))
+    return RETRIES * most if most else None
+
+
 def is_our_limit(job: Json) -> bool:
     """Whether the webhook or the reconciler wrote the `backoffLimit` of a completed Job.
 
     The reconciler notes the value to which it raises the webhook's.
     """
-    notes = annotations(job)
     limit: int | None = (job.get("spec") or {}).get("backoffLimit")
-    if limit is not None and str(limit) == notes.get(contract.RAISED_LIMIT):
-        return True
-    if limit is None or notes.get(contract.RESTART) == RestartPolicy.NEVER:
-        return limit == 0
-    retries = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 1)
-    return limit == retries
+    raised = str(limit) == annotations(job).get(contract.RAISED_LIMIT)
+    return limit is not None and (raised or limit == granted_limit(job))

@@ -11,10 +11,12 @@ import msgspec
 from edl import contract
 from edl.contract.manifest_parts import annotations as annotations_of
 from edl.contract.manifest_parts import has_our_prefix, labels
+from edl.inject.pods.pod_failure_policy import granted_limit, is_our_limit
 from edl.model import EndCondition, JobEnd
 from edl.parsing.manifest_reader import MAX_REPLICAS
 from edl.parsing.yaml_values import timestamp, whole
 from edl.spec.job_spec import RETRIES
+from edl.writes import Json
 
 _ENDINGS: Final = {
     "Complete": JobEnd.COMPLETE,
@@ -167,12 +169,9 @@ def backoff_limit(manifest: Mapping[str, Any]) -> int:
     return RETRIES if limit is None else limit
 
 
-def retries(manifest: Mapping[str, Any]) -> int:
+def retries(manifest: Json) -> int:
     """The `backoffLimit` that the webhook set; 0 if the user set another one."""
-    notes, limit = annotations_of(manifest), backoff_limit(manifest)
-    ours = RETRIES * (whole(notes.get(contract.INJECTED_MAX, "")) or 0)
-    raised = str(limit) == notes.get(contract.RAISED_LIMIT)
-    return ours if raised or limit == ours else 0
+    return (is_our_limit(manifest) and granted_limit(manifest)) or 0
 
 
 def fingerprint(manifest: Mapping[str, Any]) -> str:

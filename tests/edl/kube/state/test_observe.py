@@ -553,6 +553,14 @@ def test_only_a_limit_that_is_ours_is_known_as_such(limit: int, raised: str, ret
     assert (role.spec.backoff_limit, role.spec.retries) == (limit, retries)
 
 
+def test_a_limit_of_the_user_of_pods_that_never_restart_is_not_ours() -> None:
+    notes = {contract.INJECTED_MAX: "4", contract.RESTART: "Never"}
+    body = member("chief", notes=notes, backoffLimit=24)
+    body["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    (role,) = only(look(snapshot([body]))).roles
+    assert (role.spec.backoff_limit, role.spec.retries) == (24, 0)
+
+
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [({}, 30), ({"terminationGracePeriodSeconds": 600}, 600)]
