@@ -72,7 +72,8 @@ def test_a_limit_range_that_refuses_the_pods_of_a_running_job_is_its_reason(stag
     stage.create({"kind": "LimitRange", "metadata": meta, "spec": {"limits": [bounds]}})
     why = (
         '1 of 4 worker missing: LimitRange "small" refuses its pods: container "main": '
-        "requests.cpu 2 is above 100m (spec.limits[0].max.cpu)"
+        "requests.cpu 2 is above 100m (spec.limits[0].max.cpu); set amounts within these bounds, "
+        "or change the LimitRange"
     )
     listed = json.loads(stage.run("status", "-o", "json").out)["items"][0]
     shown = json.loads(stage.run("status", "mine", "-o", "json").out)

@@ -21,6 +21,7 @@ from edl.kube.decode.namespace_quotas import (
     QuotaScope,
     base,
 )
+from edl.messages.scarcity_messages import listed
 from edl.model import QuotaCharge
 from edl.model.quotas import GPUS
 from edl.quantities import SHARED_GPU, Resources, number_text, pod_limits, pod_requests, quantity
@@ -141,10 +142,11 @@ class _Owner(NamedTuple):
 
 
 def _out_of_range(limit_range: LimitRangeFacts, pod: Json) -> Iterator[str]:
-    for bounds in limit_range.bounds:
-        for owner in _owners(bounds, pod):
-            for text in _beyond(bounds, owner):
-                yield f"{limit_range} refuses its pods: {owner.name}{text}"
+    parts = ((bounds, owner) for bounds in limit_range.bounds for owner in _owners(bounds, pod))
+    texts = [f"{owner.name}{text}" for bounds, owner in parts for text in _beyond(bounds, owner)]
+    if texts:
+        way_out = "set amounts within these bounds, or change the LimitRange"
+        yield f"{limit_range} refuses its pods: {listed(texts, '; ')}; {way_out}"
 
 
 def _owners(bounds: LimitRangeItem, pod: Json) -> Iterator[_Owner]:

@@ -148,7 +148,8 @@ def test_a_job_that_a_limit_range_refuses_is_held_with_the_field() -> None:
     found = only(state_of(WORKER, limit_range(min={"cpu": "2"})))
     assert problem_of(found) == (
         'worker: LimitRange "small" refuses its pods: container "main": '
-        "requests.cpu 1 is below 2 (spec.limits[0].min.cpu)"
+        "requests.cpu 1 is below 2 (spec.limits[0].min.cpu); set amounts within these bounds, "
+        "or change the LimitRange"
     )
 
 

@@ -256,13 +256,16 @@ OUT_OF_RANGE = {
 }
 
 
+WITHIN = "set amounts within these bounds, or change the LimitRange"
+
+
 @pytest.mark.parametrize("reason", OUT_OF_RANGE)
 def test_a_template_out_of_range_is_refused_with_the_field(reason: str) -> None:
     bounds, requests, limits = OUT_OF_RANGE[reason]
     pod = template(container(requests=requests, limits=limits))
     said = reason.replace("FIELD", "spec.limits[0]")
     assert admitted(pod, limit_range(**bounds)).refusals == (
-        f'LimitRange "small" refuses its pods: container "main": {said}',
+        f'LimitRange "small" refuses its pods: container "main": {said}; {WITHIN}',
     )
 
 
@@ -271,7 +274,15 @@ def test_a_limit_range_of_pods_sums_their_containers() -> None:
     one = container(limits={"cpu": "1"})
     assert not admitted(template(one, one), bounds).refusals
     (refusal,) = admitted(template(one, one, one), bounds).refusals
-    assert refusal.endswith("its pods: limits.cpu 3 is above 2 (spec.limits[0].max.cpu)")
+    assert refusal.endswith(f"its pods: limits.cpu 3 is above 2 (spec.limits[0].max.cpu); {WITHIN}")
+
+
+def test_the_way_out_of_a_limit_range_is_said_once() -> None:
+    bounds = limit_range(type="Container", max={"cpu": "2", "memory": "1Gi"})
+    more = container(limits={"cpu": "3", "memory": "2Gi"})
+    (refusal,) = admitted(template(more, more), bounds).refusals
+    assert refusal.count("is above") == 3
+    assert refusal.endswith(f" and 1 more; {WITHIN}")
 
 
 def test_limit_ranges_for_storage_are_ignored() -> None:
