@@ -28,7 +28,7 @@ _SHOW_HELP: Final = """Show the certificates: subject, issuer, days left, and wh
 
 authority signs certificates, serving is the webhook's, trusted is the API server's caBundle. While
 the authority is replaced, its predecessor stays trusted for an hour, until all replicas serve the
-new certificate.
+new certificate; both have the same subject, so what is the predecessor's is named so.
 
 \b
 Examples:

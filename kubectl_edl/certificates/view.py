@@ -1,13 +1,13 @@
 """The output of `kubectl edl certs show`: stored and trusted certificates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from certs.bundle import CertificateError, each_certificate
 from certs.secrets import usual
-from certs.verify import CertificateInfo, facts_of
+from certs.verify import CertificateInfo, facts_of, is_signed_by
 from edl.errors import Forbidden, NotFound
 from edl.model import ObjectRef
 from kubectl_edl.cli.context import ClusterConnection
@@ -31,12 +31,17 @@ _NOTHING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CertificateRow:
-    """A certificate, its purpose and its location; `problem` is set if it cannot be read."""
+    """A certificate, its purpose and its location; `problem` is set if it cannot be read.
+
+    `is_old`: whether a replaced authority, which is still trusted, has signed it.
+    """
 
     what: str
     where: ObjectRef
+    certificate: bytes
     facts: CertificateInfo | None
     problem: str = ""
+    is_old: bool = False
 
 
 def listed(connection: ClusterConnection, now: datetime) -> Report:
@@ -44,11 +49,6 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
     cluster, flags = connection.cluster, connection.scope.edl_flags
     secrets = usual(namespace=cluster.system_namespace)
     bundles = dict.fromkeys((bundle.target, bundle.certificates) for bundle in trusted(cluster))
-    believed = [
-        _row("trusted", where, certificate)
-        for where, certificates in bundles
-        for certificate in each_certificate(certificates)
-    ]
     issuing, no_issuing = _read(
         connection,
         secrets.authority,
@@ -57,11 +57,17 @@ def listed(connection: ClusterConnection, now: datetime) -> Report:
             for number, certificate in enumerate(authorities(cluster))
         ],
     )
+    old = [row.certificate for row in issuing[1:] if row.facts]
     serving, no_serving = _read(
         connection,
         secrets.serving,
-        lambda where: [_row("serving", where, served(cluster).certificate)],
+        lambda where: [_row("serving", where, served(cluster).certificate, old)],
     )
+    believed = [
+        _row("trusted predecessor" if certificate in old else "trusted", where, certificate)
+        for where, certificates in bundles
+        for certificate in each_certificate(certificates)
+    ]
     report = _report([*issuing, *serving, *believed], now, flags)
     return report.with_hints((*no_issuing, *no_serving) if believed else ())
 
@@ -100,11 +106,15 @@ def _place(where: ObjectRef) -> str:
     return f"{where.kind} {name}"
 
 
-def _row(what: str, where: ObjectRef, certificate: bytes) -> CertificateRow:
+def _row(
+    what: str, where: ObjectRef, certificate: bytes, old: Iterable[bytes] = ()
+) -> CertificateRow:
     try:
-        return CertificateRow(what, where, facts_of(certificate))
+        facts = facts_of(certificate)
+        is_old = any(is_signed_by(certificate, authority) for authority in old)
+        return CertificateRow(what, where, certificate, facts, is_old=is_old)
     except CertificateError as error:
-        return CertificateRow(what, where, None, str(error))
+        return CertificateRow(what, where, certificate, None, str(error))
 
 
 def _columns(now: datetime) -> tuple[Column[CertificateRow], ...]:
@@ -114,7 +124,7 @@ def _columns(now: datetime) -> tuple[Column[CertificateRow], ...]:
     return (
         Column("CERTIFICATE", lambda row: row.what),
         Column("SUBJECT", lambda row: row.facts.subject if row.facts else row.problem),
-        Column("SIGNED-BY", of_facts(lambda facts: facts.issuer)),
+        Column("SIGNED-BY", _signer),
         Column("LEFT", of_facts(lambda facts: days_left(facts, now))),
         Column("UNTIL", of_facts(lambda facts: f"{facts.ends:%Y-%m-%d}"), wide=True),
         Column("KEPT-IN", lambda row: _place(row.where), shrinks=True),
@@ -122,6 +132,11 @@ def _columns(now: datetime) -> tuple[Column[CertificateRow], ...]:
             "NAMES", of_facts(lambda facts: ",".join(facts.names.dns + facts.names.ips)), wide=True
         ),
     )
+
+
+def _signer(row: CertificateRow) -> str:
+    issuer = row.facts.issuer if row.facts else ""
+    return f"{issuer} (predecessor)" if row.is_old else issuer
 
 
 def _document(row: CertificateRow) -> CertificateDocument:

@@ -72,7 +72,11 @@ class CheckReportDocument(TypedDict):
 
 
 class CertificateDocument(TypedDict, total=False):
-    metadata: Required[Annotated[NameDocument, "name: authority, predecessor, serving or trusted."]]
+    metadata: Required[
+        Annotated[
+            NameDocument, "name: authority, predecessor, serving, trusted or trusted-predecessor."
+        ]
+    ]
     source: Required[Annotated[str, "The Secret or webhook configuration that it is read from."]]
     error: Required[Annotated[str, "Why it cannot be read; the fields below are missing then."]]
     subject: Annotated[str, "Subject."]

@@ -118,8 +118,15 @@ def test_renewing_the_authority_keeps_the_old_one_trusted(stage: Stage) -> None:
     assert "removes the old CA an hour later, when all replicas serve the new one" in found.out
     (new,) = believed(stage)
     assert each_certificate(new)[1:] == each_certificate(old)
-    shown = stage.run("certs", "show").out
-    assert "predecessor" in shown
+    shown = [line.split("   ") for line in stage.run("certs", "show").out.splitlines()[1:]]
+    what = ["authority", "predecessor", "serving", *["trusted", "trusted predecessor"] * 2]
+    assert [cells[0] for cells in shown] == what
+    signed = f"{facts_of(old).subject} (predecessor)"
+    assert [signed in map(str.strip, cells) for cells in shown] == [
+        name == "serving" for name in what
+    ]
+    stored = json.loads(stage.run("certs", "show", "-o", "json").out)["items"]
+    assert [item["metadata"]["name"] for item in stored][-1] == "trusted-predecessor"
     assert stage.run("certs", "verify").code == 0
 
 
