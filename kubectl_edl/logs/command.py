@@ -30,7 +30,8 @@ from kubectl_edl.logs.read_logs import (
 
 _HELP: Final = """Print the logs of a training job's pods.
 
-Logs are printed by role, then by index; each line begins with role and index: [worker-3].
+Logs are printed by role, then by index; each line begins with role and index: [worker-3]. Lines of
+a pod that replaces another one have the end of its name as well: [worker-3-x7k2p].
 With -f it follows the logs, including those of pods that are created later, until the training job
 has ended. JOB is a training job, or one of its Jobs for the logs of that role.
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 from typing import Final
@@ -27,16 +27,25 @@ _AHEAD: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class LogPrinter:
-    """Prints lines as the options say; `colours` by role, empty for none."""
+    """Prints lines as the options say; `colours` by role, empty for none.
+
+    `first`: by label, the pod whose lines came first; those of its replacements are told apart.
+    """
 
     cli: CliContext
     asked: LogOptions
     colours: Mapping[str, int]
+    first: dict[str, str] = field(default_factory=dict)
 
     def line(self, line: str, source: LogTarget) -> None:
-        """Print `[worker-3] step 1`, from a line that starts with its time."""
+        """Print `[worker-3] step 1`, from a line that starts with its time.
+
+        Of a replacement `[worker-3-x7k2p] step 1`, with the end of the pod's name.
+        """
         text = line if self.asked.timestamps else line.partition(" ")[2]
-        mark = f"[{source.label}]"
+        name = source.pod.name
+        again = self.first.setdefault(source.label, name) != name
+        mark = f"[{source.label}-{name.rpartition('-')[2]}]" if again else f"[{source.label}]"
         if source.role in self.colours:
             mark = f"\x1b[{self.colours[source.role]}m{mark}\x1b[0m"
         self.cli.out.write(f"{mark} {text}\n" if self.asked.prefix else f"{text}\n")

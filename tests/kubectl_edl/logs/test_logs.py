@@ -295,6 +295,28 @@ def test_following_takes_in_pods_that_come_and_ends_with_the_job(stage: Stage) -
     assert "[worker-3] I come late" in lines
 
 
+@pytest.mark.parametrize("follow", [False, True])
+def test_lines_of_a_replacement_have_another_prefix(stage: Stage, *, follow: bool) -> None:
+    name = "mnist-worker-2-y2"
+    again = pod(stage.cluster.get(ObjectRef("Job", "default", "mnist-worker")), 2)
+    again["metadata"]["name"] = name
+
+    def replaces() -> None:
+        stage.create(again)
+        write(stage, name, "I am new")
+
+    def ends() -> None:
+        over(stage)
+        stage.cluster.logs.end(target(name))
+
+    stage.between = [replaces, ends]
+    if not follow:
+        replaces()
+    found = stage.run("logs", "mnist", "--index", "2", *(["-f"] if follow else []))
+    lines = [line for line in found.out.splitlines() if "I am" in line]
+    assert lines == ["[worker-2] I am 2", "[worker-2-y2] I am new"]
+
+
 def test_the_log_of_a_pod_that_the_watch_has_not_seen_is_read_at_the_end(stage: Stage) -> None:
     pods = stage.cluster.list(elastic_pods("default"))
 
