@@ -11,6 +11,7 @@ from edl.annotations import role_record
 from edl.annotations.failed_attempts import read_failure
 from edl.contract.manifest_parts import annotations as annotations_of
 from edl.contract.manifest_parts import labels as labels_of
+from edl.contract.manifest_parts import namespace_option
 from edl.errors import Denied
 from edl.inject import peer_counts
 from edl.kube.cluster import ObjectKey
@@ -135,8 +136,10 @@ def _uncompleted(manifest: Json) -> str:
         return ""
     metadata = manifest["metadata"]
     owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
-    anew = "delete it" if owned else "recreate it (kubectl edl adopt --recreate)"
-    return f"{metadata['name']} was created while no webhook completed it: once one runs, {anew}"
+    name, there = metadata["name"], namespace_option(manifest)
+    adopt = f"recreate it: kubectl edl adopt {name}{there} --recreate"
+    anew = "delete it" if owned else adopt
+    return f"{name} was created while no webhook completed it: once one runs, {anew}"
 
 
 def _read(manifest: Json) -> tuple[JobSpec | None, str]:

@@ -398,7 +398,7 @@ def test_a_job_that_no_webhook_completed_is_a_problem() -> None:
     found = only(look(snapshot([member("chief"), member("ps"), raw])))
     assert problem_of(found) == (
         "mnist-worker was created while no webhook completed it: "
-        "once one runs, recreate it (kubectl edl adopt --recreate)"
+        "once one runs, recreate it: kubectl edl adopt mnist-worker -n web --recreate"
     )
     raw["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "daily", "controller": True}]
     found = only(look(snapshot([member("chief"), member("ps"), raw])))
