@@ -176,9 +176,10 @@ def _changed_by_others(context: CheckContext) -> CheckResults:
             entries = listed(sorted({entry for entry, _ in places}))
             yield warning(
                 f'{kind} {CONFIGURATION}: "{manager}" has changed {fields} of {entries}: what '
-                "it leaves out is not reviewed, and labelled Jobs that were not completed are "
-                "refused. Exempt this object there, else upgrades fail with a conflict, or the two "
-                "undo each other's changes",
+                "it leaves out is not reviewed: labelled Jobs that were not completed are refused, "
+                f"and unlabelled Jobs of namespaces with {contract.INJECTION}: {contract.ENABLED} "
+                "stay ordinary Jobs. Exempt this object there, else upgrades fail with a conflict, "
+                "or the two undo each other's changes",
                 context.installer.by_force,
             )
 

@@ -292,6 +292,7 @@ def test_another_client_that_changes_what_is_reviewed_is_named(
         return
     assert verdict == "warning"
     assert message.startswith(f'{WEBHOOKS} edl: "admissionsenforcer" has changed {says}: ')
+    assert "Jobs of namespaces with edl.dev/injection: enabled stay ordinary Jobs" in message
     assert fix == "kubectl edl upgrade --force-conflicts"
     server.refusal = WebhookRefused("spec.suspend: it is not true", 422)
     assert only(stage, "webhook-answers")[::2] == ("failure", fix)
