@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from edl import contract
-from edl.contract import registry
+from edl.contract import pod_limits, registry
 from edl.errors import Denied
 from edl.frameworks.base import ModeRight
 from edl.inject.handlers import AdmissionRequest, mutate, validate
@@ -35,6 +35,23 @@ def test_an_unlabelled_object_comes_back_as_it_is() -> None:
     given = job()
     assert create(given).manifest is given
     check(given)
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
+def test_what_was_completed_is_within_the_limits_that_it_was_completed_for(kind: str) -> None:
+    """The second pass and the last look count the labels that the first pass has added."""
+    serving = replace(CONTEXT, release="r1")
+    manifest = job("sweep", framework="none") if kind == "Job" else pod(framework="none")
+    path = "spec template metadata labels" if kind == "Job" else "metadata labels"
+    most = pod_limits.MOST_LABELS - len(labels(manifest) if kind == "Pod" else {})
+    for number in range(most):
+        manifest = changed(manifest, f"{path} {number}", "")
+    done = mutate(AdmissionRequest("CREATE", manifest, None, USER), serving).manifest
+    part = template(done) if kind == "Job" else done
+    assert len(labels(part)) > pod_limits.MOST_LABELS
+    again = AdmissionRequest("CREATE", done, None, USER)
+    assert mutate(again, serving).manifest == done
+    validate(again, serving)
 
 
 def test_a_users_suspend_becomes_a_pause() -> None:
