@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,6 +23,10 @@ from edl.simulator.environment import Environment
 from edl.simulator.scenario import Elastic, Plain, Watcher
 from edl.steps.plan_steps import steps
 from edl.writes import Create, Delete, Patch, Step, Write
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+"""Since when nodes are unneeded that do not age; plans would recheck them after it."""
+_LONG: Final = timedelta(days=36_500)
 
 
 @dataclass(slots=True)
@@ -62,10 +67,13 @@ class ElasticControl:
         plan = self.elastic.decide(state, self.elastic.policy, self._limits, self._memory)
         self._waits.note(plan, state)
         self.env.timeline.decisions += 1
-        # Without simulated pools, a real autoscaler would have removed unneeded nodes by then, so
-        # they must not age until they count as kept.
         if self.env.scenario.pools or not state.autoscaled:
             self._since = unneeded_nodes.noted(self._since, plan.unneeded, state.observed_at)
+        else:
+            # Without simulated pools, a real autoscaler would have removed unneeded nodes by then,
+            # so they must not age until they count as kept.
+            names = {name for name, _ in self._since}.union(plan.unneeded)
+            self._since = unneeded_nodes.noted(self._since, names, _NEVER)
         self.watcher.decided(self.env.now, state, plan)
         self._say_why(plan)
         outcome = steps(replace(plan, waiting=()), replace(state, jobs=self._concerned(plan)))
@@ -81,6 +89,7 @@ class ElasticControl:
         After a plan was executed, the next one has no action (a law of the planner) until the first
         cooldown ends.
         """
+        recheck = recheck if recheck and recheck < _LONG else None
         if not (plan.admissions or plan.resizes or plan.suspensions or plan.drains):
             return recheck
         cooled = after_growth(self._limits.growth_cooldown)

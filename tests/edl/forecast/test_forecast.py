@@ -1,6 +1,7 @@
 """When: about, at the latest, or an honest unknown."""
 
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -207,6 +208,14 @@ def test_a_forecast_cut_short_gives_no_estimate() -> None:
     state = full(runs("first", duration=30 * MINUTE))
     found = forecast(state, Settings(), [WAITS], enough=lambda: True).starts[WAITS]
     assert found == Estimate(Certainty.UNKNOWN, None, "it was not computed within the time limit")
+
+
+def test_a_node_that_no_simulated_autoscaler_removes_costs_no_further_decisions() -> None:
+    """It stays unneeded until the horizon: plans would look at it every ten minutes."""
+    state = replace(full(runs("first"), more=node("b", 1)), autoscaled=True)
+    looks = count(1)
+    found = forecast(state, Settings(), [WAITS], enough=lambda: next(looks) > 20).starts[WAITS]
+    assert found.reason == "ns/first has no known end"
 
 
 def test_a_job_that_is_not_there_is_left_out() -> None:
