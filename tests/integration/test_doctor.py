@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 SELECTOR = "/webhooks/0/namespaceSelector/matchExpressions"
+JOBS_SELECTOR = "/webhooks/1/namespaceSelector/matchExpressions/-"
 OTHERS = {"key": "control-plane", "operator": "NotIn", "values": ["true"]}
 
 
@@ -87,6 +88,29 @@ def test_a_client_that_changes_a_selector_is_named_until_it_is_applied_again(
     finally:
         apply_manifests(installation, force=True)
     assert checks(shell)["webhook-configuration"]["result"] == "ok"
+
+
+def test_doctor_fails_where_a_changed_selector_lets_labelled_jobs_be_refused(
+    shell: Shell, installed: Stage, installation: Installation
+) -> None:
+    """The mutating webhook is not called for them, and the validating one refuses the rest."""
+    left_out = {"key": contract.NAMESPACE_NAME, "operator": "NotIn", "values": [shell.namespace]}
+    change = [{"op": "add", "path": JOBS_SELECTOR, "value": left_out}]
+    words = ("patch", "mutatingwebhookconfiguration", "edl", "--type=json", "-p")
+    try:
+        shell.cluster.kubectl(*words, json.dumps(change), "--field-manager=admissionsenforcer")
+        installed.until(
+            lambda: checks(shell)["webhook-answers"]["result"] == "failure", "doctor fails"
+        )
+        assert shell.edl("doctor").returncode == 1
+        why, given = "spec.suspend: it is not true", json.dumps(sweep())
+        assert why in checks(shell)["webhook-answers"]["message"]
+        refused = shell.kubectl("apply", "-n", shell.namespace, "-f", "-", given=given)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert why in refused.stderr
+    finally:
+        apply_manifests(installation, force=True)
+    installed.until(lambda: checks(shell)["webhook-answers"]["result"] == "ok", "it answers again")
 
 
 def test_a_user_of_one_namespace_is_told_what_is_missing(shell: Shell, tmp_path: Path) -> None:
