@@ -199,11 +199,8 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
 
 def exceeded_by_replacement(allocation: RoleAllocation) -> Reason | None:
     """The exceeded quota that refuses a replacement, which counts as much as the pod; or None."""
-    request = allocation.quota_request
-    if request.allows(IDLE, 0):
-        return None
-    quota = request.exceeded_beside_lending(IDLE, 0) or request.unlent
-    return reasons.over_quota(quota.spec) if quota else reasons.UNKNOWN
+    quota = allocation.quota_request.exceeded_beside_lending(IDLE, 0)
+    return reasons.over_quota(quota.spec) if quota else None
 
 
 def _bound(role: Role) -> list[Pod]:

@@ -104,12 +104,12 @@ def _wait_in_turn(
     below = [role for role in restart.roles if lacking(role)]
     since = min(role.role.growth_awaited_since or snapshot.clock.now for role in below)
     waited = snapshot.clock.elapsed_or_recheck(since, snapshot.limits.queue_patience)
-    quota = gang.quota_request.exceeded(FUTURE_IDLE)
+    quota = gang.quota_request.exceeded_beside_lending(FUTURE_IDLE)
     fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
-    if quota is None or quota.spec.kept_by:
+    if quota is None:
         for role in below:
             nodes.request_missing(role, lacking(role), begins=True)
-        if fits and waited and not quota:
+        if fits and waited and gang.quota_request.allows(FUTURE_IDLE):
             heads.add(gang)
         return
     sizes = [(role.role, role.size + lacking(role)) for role in restart.roles]

@@ -231,5 +231,5 @@ class TeamRebalance:
 
 def _lacks_quota(recipient: RoleAllocation) -> bool:
     """Whether the quota of its namespace is used up, which no other team can change."""
-    quota = recipient.quota_request.exceeded(FUTURE_IDLE)
+    quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
     return quota is not None and not quota.spec.spans_namespaces
