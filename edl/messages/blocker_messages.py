@@ -115,6 +115,8 @@ def remedy(blocker: Blocker, job: str = "") -> str:
             return f"a load ceiling of {blocker.enough * 100:g} %{idle}"
         case QuotaExceeded(Quota(kept_by=team)) if team:
             return f"lend: true or a smaller guarantee for team {team}, or more nodes"
+        case QuotaExceeded(Quota(lendable=True, resource=name), lacks=lacks):
+            return f"{amount_text(name, lacks)} more on schedulable nodes"
         case QuotaExceeded(quota):
             return f"{quota.place} raised to {_raised(quota, quota.hard + blocker.lacks)}"
     return ""

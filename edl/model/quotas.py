@@ -38,8 +38,10 @@ class Quota(msgspec.Struct, frozen=True):
     """Usage by anything but pods of training jobs that have not ended."""
     takes_back: bool = False
     """Whether jobs scale down while usage is above it. With a ResourceQuota running pods stay."""
+    lendable: bool = False
+    """Whether it is what nodes have beside what teams with `lend: false` keep: no user set it."""
     kept_by: str = ""
-    """The team that lends nothing and keeps what the limit lacks, if no user has set the limit."""
+    """The team of these that keeps the most; empty if none keeps any."""
 
     @property
     def spans_namespaces(self) -> bool:

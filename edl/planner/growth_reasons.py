@@ -27,20 +27,26 @@ class GrowthReasons:
             if self.snapshot.waits_for_moves(allocation, allocation.allocated):
                 return reasons.moving(self.snapshot.moves.recipient, allocation.job.key)
             return reasons.leaving(allocation.size - allocation.planned_size)
-        if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
-            return reasons.insufficient_quota(
-                quota.spec, allocation.quota_request.amount(quota), quota.used
-            )
-        pod_class = allocation.pod_class
+        request, pod_class = allocation.quota_request, allocation.pod_class
+        quota = request.exceeded(FUTURE_IDLE) or request.unlent()
+        # What teams keep is the reason only where there is room for one more.
+        if quota and not (quota.spec.lendable and self._lacks_room(pod_class)):
+            return reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
         if pod_class not in self._fit_errors:
             self._fit_errors[pod_class] = self._fit_error(pod_class)
         return self._fit_errors[pod_class]
 
-    def _fit_error(self, pod_class: PodClass) -> Reason:
+    def _lacks_room(self, pod_class: PodClass) -> bool:
+        return pod_class.future_idle.find() == NO_NODE or bool(self._above_ceiling(pod_class))
+
+    def _above_ceiling(self, pod_class: PodClass) -> str:
+        """The resource of which one more pod would exceed the ceiling, or ""."""
         capacity = self.snapshot.capacity
-        over = self.ceiling.exceeded(
-            pod_class, capacity.total_future_idle
-        ) or self.ceiling.exceeded(pod_class, capacity.total_idle)
+        totals = capacity.total_future_idle, capacity.total_idle
+        return next(filter(None, (self.ceiling.exceeded(pod_class, idle) for idle in totals)), "")
+
+    def _fit_error(self, pod_class: PodClass) -> Reason:
+        over = self._above_ceiling(pod_class)
         if over and pod_class.future_idle.find() != NO_NODE:
             return reasons.ceiling(self.snapshot.limits.load_ceiling, over)
         return one_pod_error(self.snapshot, pod_class)

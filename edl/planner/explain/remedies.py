@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl.feasibility.eligibility import NAME_FIELD
-from edl.model import JobKey, Quota, Role, Teams, TrainingJob
+from edl.model import JobKey, Quota, Role, TrainingJob
 from edl.model.causes.blockers import (
     OF_WORK,
     AtBound,
@@ -30,6 +30,7 @@ from edl.model.causes.scarcity import NodeRule
 from edl.model.nodes import NEW, added_name, is_one_node
 from edl.planner.explain.sufficient_ceiling import with_sufficient_ceiling
 from edl.planner.explain.what_if_state import DecisionInput, node_for
+from edl.quantities import Resources
 
 _WITHOUT_NODES: Final = frozenset({NodeRule.TOPOLOGY_SPREAD, NodeRule.POD_AFFINITY})
 """Rules that labels or pods on the present nodes satisfy."""
@@ -87,13 +88,14 @@ def _mended(blocker: Blocker, given: DecisionInput, key: JobKey) -> DecisionInpu
 
 
 def _with_quota(blocker: QuotaExceeded, given: DecisionInput) -> DecisionInput:
-    """The limit raised; where a team keeps capacity, it lends."""
-    if kept_by := blocker.quota.kept_by:
-        teams = (
-            replace(team, lend=team.lend or team.name == kept_by) for team in given.state.teams
-        )
-        return given.changed(teams=Teams.of(tuple(teams)))
-    return given.with_quota(blocker.quota, blocker.lacks)
+    """The limit raised; a team that keeps capacity lends it, or the nodes have more."""
+    quota, lacks = blocker.quota, blocker.lacks
+    if quota.kept_by:
+        return given.with_lending(quota.kept_by)
+    if quota.lendable:
+        node = next((node.name for node in given.state.nodes if node.schedulable), "")
+        return given.with_more(node, Resources.of({quota.resource: lacks}))
+    return given.with_quota(quota, lacks)
 
 
 def _raised(blocker: AtBound, role: Role) -> Role:
@@ -183,14 +185,21 @@ def least(
 
     `suffices`: whether removing blockers is enough; true for `blockers`.
     """
-    needed = with_sufficient_ceiling(blockers, suffices)
-    for blocker in reversed(needed[1:]):
-        others = tuple(other for other in needed if other is not blocker)
-        needed = others if suffices(others) else needed
+    needed, before = with_sufficient_ceiling(blockers, suffices), tuple[Blocker, ...]()
+    while needed != before:  # without one that is not needed, another may not be needed either
+        before = needed
+        for blocker in reversed(before if _is_kept(before[0]) else before[1:]):
+            others = tuple(other for other in needed if other is not blocker)
+            needed = others if others and suffices(others) else needed
     for place, blocker in enumerate(needed):
         if isinstance(blocker, LackOfRoom):
             needed = _fewest(partial(_with_pods, needed, place), blocker.pods, suffices)
     return needed
+
+
+def _is_kept(blocker: Blocker) -> bool:
+    """Whether it is capacity that a team keeps: others may have to make room as well."""
+    return isinstance(blocker, QuotaExceeded) and blocker.quota.lendable
 
 
 def asks_again(blockers: Sequence[Blocker], new: Sequence[Blocker]) -> bool:

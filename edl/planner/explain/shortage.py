@@ -41,11 +41,21 @@ from edl.spec.allowed_sizes import manual_size
 def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     """The blockers of a gang's start, by role; pods that fit count as placed.
 
-    `snapshot`: as this gang's claim left it.
+    What teams keep blocks a gang only where it would fit with that. `snapshot`: as this gang's
+    claim left it.
     """
     sources = ClaimSources(snapshot, PassResults())
-    yield from _gang_quota_shortage(sources, gang)
-    room, near = sources.attained(gang)
+    quota = _gang_quota_shortage(sources, gang)
+    if quota and not quota.quota.lendable:
+        yield quota
+    rooms = [*_room_shortages(sources, gang)]
+    yield from rooms
+    if quota and quota.quota.lendable and not rooms:
+        yield quota
+
+
+def _room_shortages(sources: ClaimSources, gang: Gang) -> Iterator[Blocker]:
+    snapshot, (room, near) = sources.snapshot, sources.attained(gang)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
     counts = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
@@ -74,18 +84,21 @@ def growth_shortage(
 ) -> Blocker:
     """The capacity blocker of one more replica for a started role, after all passes."""
     pod_class, capacity = allocation.pod_class, snapshot.capacity
-    if quota := allocation.quota_request.exceeded(FUTURE_IDLE):
-        return quota_shortage(quota, allocation.quota_request, 0)
+    request, has_room = allocation.quota_request, pod_class.future_idle.find() != NO_NODE
+    if quota := request.exceeded(FUTURE_IDLE):
+        return quota_shortage(quota, request, 0)
     if rule := no_node_error(snapshot, pod_class):
         domains = snapshot.domains.kept_to(pod_class)
         return NoUsableNode(allocation.role.name, 1, pod_class.shape.requests, rule, domains)
     over = ceiling.exceeded(pod_class, capacity.total_future_idle)
-    if over and pod_class.future_idle.find() != NO_NODE:
+    if over and has_room:
         return _ceiling(snapshot, allocation, over)
+    if has_room and (quota := request.unlent()):
+        return quota_shortage(quota, request, 0)
     alone = _beside_own(snapshot, allocation.job.key, capacity.allocatable)
     improvable = pod_class.pods_by_resources(alone) > 0
-    request = PodSetRequest(pod_class, 1)
-    unplaced = _Unplaced(allocation.role, request, 0, 0, not improvable.any(), improvable)
+    pods = PodSetRequest(pod_class, 1)
+    unplaced = _Unplaced(allocation.role, pods, 0, 0, not improvable.any(), improvable)
     return _room(snapshot, capacity.future_idle, unplaced)
 
 
@@ -137,11 +150,12 @@ def quota_shortage(quota: QuotaLine, quota_request: QuotaRequest, comes: int) ->
     )
 
 
-def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> Iterator[QuotaExceeded]:
+def _gang_quota_shortage(sources: ClaimSources, gang: Gang) -> QuotaExceeded | None:
     """The first quota that stays exceeded even if all extras within the gang's reach yield."""
     quotas, scope = sources.reclaimable.quotas, sources.full_scope(gang)
     if quota := quotas.exceeded(gang.quota_request, scope):
-        yield quota_shortage(quota, gang.quota_request, quotas.released(quota, scope))
+        return quota_shortage(quota, gang.quota_request, quotas.released(quota, scope))
+    return None
 
 
 def _fill_all(room: Ints, pod_class: PodClass) -> Ints:

@@ -132,6 +132,11 @@ class DecisionInput(msgspec.Struct, frozen=True):
         pods = (ForeignPods(node.name, pod, 1) for node in self.state.nodes)
         return self.changed(foreign_pods=(*self.state.foreign_pods, *pods))
 
+    def with_lending(self, name: str) -> "DecisionInput":
+        """One team lends what it leaves idle."""
+        teams = (replace(team, lend=team.lend or team.name == name) for team in self.state.teams)
+        return self.changed(teams=Teams.of(tuple(teams)))
+
     def with_quota(self, quota: Quota, more: int) -> "DecisionInput":
         """One quota, or a team's limit, raised by `more`."""
         name = (quota.namespace, quota.source, quota.resource)

@@ -199,7 +199,7 @@ def _in_turn(snapshot: Snapshot, allocations: Iterable[RoleAllocation]) -> set[R
 
 def exceeded_by_replacement(allocation: RoleAllocation) -> Reason | None:
     """The exceeded quota that refuses a replacement, which counts as much as the pod; or None."""
-    quota = allocation.quota_request.exceeded_beside_lending(IDLE, 0)
+    quota = allocation.quota_request.exceeded(IDLE, 0)
     return reasons.over_quota(quota.spec) if quota else None
 
 

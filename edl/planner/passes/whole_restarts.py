@@ -96,12 +96,17 @@ def why_kept(restart: JobRestart, gang: Gang, room: Ints) -> Reason:
         return reasons.insufficient_quota(quota.spec, cost, quota.used)
     if not gang.requests:
         return reasons.minimum_pending(restart.job.key)
-    if line := gang.quota_request.exceeded(FUTURE_IDLE):
-        return reasons.insufficient_quota(line.spec, gang.quota_request.amount(line), line.used)
+    asked = gang.quota_request
+    if line := asked.exceeded(FUTURE_IDLE):
+        return reasons.insufficient_quota(line.spec, asked.amount(line), line.used)
     for request in gang.requests:
         if error := no_node_error(restart.snapshot, request.pod_class):
             return reasons.no_node(error)
-    return reasons.gang(shortage(restart.snapshot, restart.roles, gang, room, FUTURE_IDLE))
+    short = shortage(restart.snapshot, restart.roles, gang, room, FUTURE_IDLE)
+    fits = short.fitting == sum(need.pods for need in short.needs)
+    if fits and (line := asked.unlent()):
+        return reasons.insufficient_quota(line.spec, asked.amount(line), line.used)
+    return reasons.gang(short)
 
 
 def shortage(

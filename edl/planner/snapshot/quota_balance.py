@@ -61,22 +61,21 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
         """Whether any quota, or what teams do not lend, may refuse it."""
         return bool(self.amounts) or (self.team is not None and bool(self.team.balance.keepers))
 
-    def exceeded(self, horizon: Horizon) -> QuotaLine | None:
-        """The first quota that does not allow one more, or None."""
-        quota = self.exceeded_beside_lending(horizon)
-        return quota or (None if self.allows(horizon) else self.unlent)
-
-    def exceeded_beside_lending(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
-        """`exceeded`, without the capacity that teams do not lend."""
+    def exceeded(self, horizon: Horizon, pods: int = 1) -> QuotaLine | None:
+        """The first quota that does not allow `pods` more, or None."""
         for quota, cost in self.amounts:
             if quota.left(horizon) < cost * pods:
                 return quota
         return None
 
-    @property
-    def unlent(self) -> QuotaLine | None:
-        """The quota that stands for guaranteed capacity that teams do not lend."""
-        return _line(self.team.unlent()) if self.team else None
+    def unlent(self, short: Sequence[int] = ()) -> QuotaLine | None:
+        """The quota that stands for what teams lend, if one more exceeds it; else None.
+
+        `short`: of these resources, although replicas yield to it.
+        """
+        if self.team is None or self.team.lends():
+            return None
+        return _line(self.team.unlent(short or self.team.exceeded()))
 
     @property
     def never_allowed_by(self) -> QuotaLine | None:
@@ -94,7 +93,7 @@ class QuotaRequest(msgspec.Struct, frozen=True, eq=False):
 
     def allows(self, horizon: Horizon, pods: int = 1) -> bool:
         """Whether no quota is exceeded by `pods` more. Growth asks this for each replica."""
-        if self.exceeded_beside_lending(horizon, pods):
+        if self.exceeded(horizon, pods):
             return False
         return self.team is None or self.team.lends(pods)
 

@@ -50,8 +50,7 @@ class KeptCapacity:
 
     def bound(self, amounts: Amounts, is_covered: Callable[[], bool]) -> "LendingBound":
         """The bound of a claim that begins now."""
-        taken, totals = self.taken, self._totals
-        most = tuple((index, max(totals[index], taken[index])) for index, _ in amounts)
+        most = tuple((index, self.most(index)) for index, _ in amounts)
         return LendingBound(self, most, is_covered)
 
     def count(self, team: int, amounts: Sequence[tuple[int, int]], pods: int) -> None:
@@ -59,13 +58,17 @@ class KeptCapacity:
         for index, amount in amounts:
             self._follow(team, index, amount * pods)
 
-    def allows(self, team: int, index: int, amount: int, most: int) -> bool:
-        """Whether what is used and kept stays within `most` if a team uses more."""
+    def most(self, index: int) -> int:
+        """The most that may be taken of a resource: see `LendingBound`."""
+        return max(self._totals[index], self.taken[index])
+
+    def taken_with(self, team: int, index: int, amount: int) -> int:
+        """What all teams together would use or keep of a resource if a team used more."""
         more = 0
         for ancestor in self._paths[team]:
             below, used = self._below[ancestor][index] + more, self._used[ancestor][index] + amount
             more = self._kept_of(ancestor, index, below, used) - self._kept[ancestor][index]
-        return self.taken[index] + more + amount <= most
+        return self.taken[index] + more + amount
 
     def _follow(self, team: int, index: int, used: int) -> None:
         more = 0
@@ -101,9 +104,16 @@ class LendingBound(msgspec.Struct, frozen=True, eq=False):
         within = all(taken[index] <= most for index, most in self.most)
         return within or self.is_covered()
 
+    def exceeded(self) -> tuple[int, ...]:
+        """The resources, by index, for which it does not hold."""
+        if self.holds():
+            return ()
+        return tuple(index for index, most in self.most if self.kept.taken[index] > most)
+
     def holds_with(self, team: int, amounts: Amounts, pods: int) -> bool:
         """Whether it would hold with `pods` more of the claim, which no guarantee covers."""
         limits = dict(self.most)
         return all(
-            self.kept.allows(team, index, amount * pods, limits[index]) for index, amount in amounts
+            self.kept.taken_with(team, index, amount * pods) <= limits[index]
+            for index, amount in amounts
         )

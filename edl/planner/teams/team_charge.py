@@ -99,17 +99,28 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         bound = self.lending_bound(pods)
         return bound is None or bound.holds_with(self.team, self.amounts, pods)
 
-    def unlent(self) -> Quota:
-        """The capacity that teams do not keep, as a quota that one more exceeds."""
-        capacity = self.balance.kept
-        short = [index for index, amount in self.amounts if capacity.left(index) < amount]
-        refusing = [index for index in short if capacity.total[index]]
-        return self.balance.unlent((refusing or short or self.amounts[0])[0])
+    def exceeded(self) -> tuple[int, ...]:
+        """The resources, by index, of which one more takes what teams do not lend."""
+        kept = self.balance.kept
+        return tuple(
+            index
+            for index, amount in self.amounts
+            if kept.taken_with(self.team, index, amount) > kept.most(index)
+        )
+
+    def unlent(self, short: Sequence[int]) -> Quota:
+        """What nodes have of one of these resources, of which teams lend too little for one more.
+
+        Of one that a team keeps, if there is any.
+        """
+        amounts, unlent = dict(self.amounts), self.balance.unlent
+        quotas = [unlent(self.team, index, amounts[index]) for index in short]
+        return next((quota for quota in quotas if quota.kept_by), quotas[0])
 
     def in_unlent(self, quota: Quota) -> int:
         """What it counts in a quota that `unlent` has made; 0 for any other quota."""
         names = self.balance.resources
-        if not quota.kept_by:
+        if not quota.lendable:
             return 0
         return next((amount for index, amount in self.amounts if names[index] == quota.resource), 0)
 

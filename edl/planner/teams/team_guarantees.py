@@ -60,17 +60,30 @@ class TeamUsage:
         pairs = enumerate(zip(self.resources, self._totals, strict=True))
         return frozenset(index for index, (name, most) in pairs if asked.get(name, 0) > most)
 
-    def unlent(self, index: int) -> Quota:
-        """A quota of what nodes have of a resource, less what teams keep; all usage is counted."""
+    def unlent(self, team: int, index: int, amount: int) -> Quota:
+        """What nodes have of a resource beside what teams keep once a team uses so much more.
+
+        All usage is counted, that of pods on nodes which are not schedulable, too.
+        """
         used = sum(
-            self.used[team][index] for team, parent in enumerate(self._parents) if parent < 0
+            self.used[number][index] for number, parent in enumerate(self._parents) if parent < 0
         )
-        most = max(self.kept.left(index) + used, 0)
-        kept_by = self.names[
-            max(reversed(self.keepers), key=lambda team: self.kept.of(team, index))
-        ]
-        source = f"capacity beside what team {kept_by} keeps"
-        return Quota("", source, self.resources[index], most, used, kept_by=kept_by)
+        kept = self.kept.taken_with(team, index, amount) - amount - used
+        keeper = self._keeper(team, index)
+        source = "capacity of the schedulable nodes for all running pods"
+        if keeper:
+            source = f"capacity beside what team {keeper} keeps"
+        most = max(self._totals[index] - kept, 0)
+        return Quota("", source, self.resources[index], most, used, lendable=True, kept_by=keeper)
+
+    def _keeper(self, team: int, index: int) -> str:
+        """The team that keeps the most of a resource from a team; empty if none keeps any.
+
+        What its own team and the teams above keep is what the team uses first.
+        """
+        others = (keeper for keeper in reversed(self.keepers) if keeper not in self.paths[team])
+        most = max(others, key=lambda keeper: self.kept.of(keeper, index), default=NO_TEAM)
+        return self.names[most] if most != NO_TEAM and self.kept.of(most, index) else ""
 
     def number(self, name: str) -> int:
         """The number of a team; an unknown team counts as `default`."""

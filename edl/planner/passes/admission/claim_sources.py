@@ -30,8 +30,6 @@ from edl.planner.teams.team_guarantees import NO_TEAM
 
 _COMPARED: Final = 4
 """Most required domains whose evictions are compared for one claim."""
-
-
 _Loss: TypeAlias = tuple[int, int, int]
 """(the highest priority that yields, roles that restart, replicas)"""
 
@@ -102,12 +100,10 @@ class ClaimSources:
         some from the first such gang of a plan: then those that a claim of a part of it would get.
         """
         snapshot, scope = self.snapshot, self.full_scope(gang, scope)
-        gathered = self._gathered(gang, scope)
-        room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
-        near = topology_placement.closest_fit(snapshot, gang, room, FUTURE_IDLE)
+        room, near = found = self.within_reach(gang, scope)
         keeps = self._extras is not None and self._extras.keeps_any_from(gang.job.key, scope)
         if near is None or not (near[1] == gang.pods or keeps):
-            return AttainedCapacity(room, near)
+            return found
         reservation = self._reservation(gang, near[0].requests)
         reserve_capacity(reservation, self.reclaimable, scope, whole=False)
         room = snapshot.capacity.future_idle.copy()
@@ -115,6 +111,14 @@ class ClaimSources:
             request.pod_class.release_in(room, nodes)
         reservation.discard(self.reclaimable)
         near = topology_placement.closest_fit(snapshot, gang, room, FUTURE_IDLE)
+        return AttainedCapacity(room, near)
+
+    def within_reach(self, gang: Gang, scope: ReclaimScope | None = None) -> AttainedCapacity:
+        """What idle nodes have for a gang, and all extras in `full_scope`."""
+        scope = self.full_scope(gang, scope)
+        gathered = self._gathered(gang, scope)
+        room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
+        near = topology_placement.closest_fit(self.snapshot, gang, room, FUTURE_IDLE)
         return AttainedCapacity(room, near)
 
     def keeping_teams(self, scope: ReclaimScope) -> Sequence[int]:

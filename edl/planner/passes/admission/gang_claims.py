@@ -11,7 +11,7 @@ from edl.model.causes.scarcity import Shortage
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, holds_nodes, why_unreserved
-from edl.planner.gangs.topology_placement import NodesByRequest
+from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
@@ -222,20 +222,38 @@ class GangClaims:
         """
         key, request = gang.job.key, gang.quota_request
         reason = reasons.insufficient_quota(quota.spec, request.amount(quota), quota.used)
-        if quota.spec.kept_by and self.nodes.may_request_all(gang):
-            self._enqueue(gang, self.nodes.request_all(gang, reason))
+        if quota.spec.lendable and self.nodes.may_request_all(gang):
+            waits = self.nodes.request_all(gang, reason)
+            if waits is reason:
+                waits = self._lacks_more(gang, self.sources.within_reach) or reason
+            self._enqueue(gang, waits)
             return
         self.nodes.drop(gang)
         fits = self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
-        if quota.spec.kept_by or not fits:
+        if quota.spec.lendable:
+            reason = self._lacks_more(gang, self.sources.attained) or reason
+        elif not fits:
             error = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang))
-            # What a team keeps is the reason only where the gang would fit with it.
-            lacks = isinstance(error.about, Shortage) and error.about.fitting < gang.pods
-            reason = error if is_never(error) != fits and (lacks or not fits) else reason
+            reason = error if is_never(error) else reason
         self.results.enqueue(key, reason)
         # Usage by other workloads may never fall, so the quota is not reserved because of it.
         if fits and request.fits_beside_others and self._waited_long(gang):
             quota.head = quota.head or key
+
+    def _lacks_more(
+        self, gang: Gang, attained: Callable[[Gang], AttainedCapacity]
+    ) -> Reason | None:
+        """Why a gang does not fit even with what teams keep; None if that alone refuses it.
+
+        Extras that yield once it has waited `reclaim_delay` count as its room.
+        """
+        charge = gang.quota_request.team
+        error = gang_fit_error(self.snapshot, gang, partial(attained, gang))
+        if is_never(error) and self.nodes.may_request(gang):
+            return None
+        fits = isinstance(error.about, Shortage) and error.about.fitting == gang.pods
+        scope, quotas = self.sources.full_scope(gang), self.sources.reclaimable.quotas
+        return None if fits and charge and quotas.unlent(charge, scope) else error
 
     def admit(self, gang: Gang, placed: list[list[int]], reason: Reason) -> None:
         """Start a gang on nodes whose capacity is reserved."""

@@ -246,7 +246,7 @@ def has_room_for(snapshot: Snapshot, pod: ProvisionalPod) -> bool:
 
 def is_unlent(request: QuotaRequest) -> bool:
     """Whether a gang lacks nothing but capacity that teams do not lend."""
-    return not (request.allows(IDLE) or request.exceeded_beside_lending(IDLE))
+    return not (request.allows(IDLE) or request.exceeded(IDLE))
 
 
 def _is_overdrawn(request: QuotaRequest) -> bool:
@@ -266,5 +266,5 @@ def allowed_pods(request: QuotaRequest, most: int) -> int:
     Guarantees that teams do not lend keep none from nodes that are added for it.
     """
     counts = range(1, most + 1)
-    exceeded = request.exceeded_beside_lending
+    exceeded = request.exceeded
     return bisect_left(counts, 1, key=lambda pods: int(exceeded(IDLE, pods) is not None))

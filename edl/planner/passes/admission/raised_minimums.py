@@ -104,7 +104,7 @@ def _wait_in_turn(
     below = [role for role in restart.roles if lacking(role)]
     since = min(role.role.growth_awaited_since or snapshot.clock.now for role in below)
     waited = snapshot.clock.elapsed_or_recheck(since, snapshot.limits.queue_patience)
-    quota = gang.quota_request.exceeded_beside_lending(FUTURE_IDLE)
+    quota = gang.quota_request.exceeded(FUTURE_IDLE)
     fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
     if quota is None:
         for role in below:

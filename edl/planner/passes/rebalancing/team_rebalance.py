@@ -131,7 +131,7 @@ class TeamRebalance:
         bound = recipient.quota_request.lending_bound()
         if bound and any(self.balance.kept.left(index) < 0 for index, _ in bound.most):
             return False
-        quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
+        quota = recipient.quota_request.exceeded(FUTURE_IDLE)
         return quota is None or any(
             roles[0].quota_request.amount(quota) and teams.give(charge)
             for charges in self._donors.values()
@@ -231,5 +231,5 @@ class TeamRebalance:
 
 def _lacks_quota(recipient: RoleAllocation) -> bool:
     """Whether the quota of its namespace is used up, which no other team can change."""
-    quota = recipient.quota_request.exceeded_beside_lending(FUTURE_IDLE)
+    quota = recipient.quota_request.exceeded(FUTURE_IDLE)
     return quota is not None and not quota.spec.spans_namespaces

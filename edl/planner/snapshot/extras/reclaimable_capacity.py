@@ -15,6 +15,7 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.quota_balance import QuotaLine, QuotaRequest
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import NONE_RECLAIMABLE, ReclaimPriority, ReclaimScope
+from edl.planner.teams.team_charge import TeamCharge
 
 if TYPE_CHECKING:
     from edl.planner.packing.node_capacity import ResourceAmounts
@@ -119,25 +120,33 @@ class ReclaimableQuotas:
     allocations: Sequence[RoleAllocation]
     min_replicas: Callable[[RoleAllocation], int]
     """The size down to which a role yields."""
-    _unlent: "dict[tuple[int, Amounts], tuple[int, ReclaimScope]]" = field(default_factory=dict)
+    _unlent: "dict[tuple[int, Amounts], tuple[int, ReclaimScope, tuple[int, ...]]]" = field(
+        default_factory=dict
+    )
     """By team and amounts, a claim that the capacity which teams keep has refused: the
-    `TeamUsage.falls` at that time, and its scope."""
+    `TeamUsage.falls` at that time, its scope, and `unlent`."""
 
     def exceeded(self, quota_request: QuotaRequest, scope: ReclaimScope) -> QuotaLine | None:
         """The first quota that stays exceeded even if all extras within reach were evicted."""
         for quota, cost in quota_request.amounts:
             if not self._allows(quota, cost, scope):
                 return quota
-        return None if self._lends(quota_request, scope) else quota_request.unlent
+        charge = quota_request.team
+        if charge is None or charge.lends():
+            return None
+        key, falls = (charge.team, charge.amounts), charge.balance.falls
+        before, wider, short = self._unlent.get(key, (-1, scope, ()))
+        if before != falls or not scope.within(wider):
+            short = self.unlent(charge, scope)
+            if short:
+                self._unlent[key] = falls, scope, short
+        return quota_request.unlent(short) if short else None
 
-    def _lends(self, quota_request: QuotaRequest, scope: ReclaimScope) -> bool:
-        charge, bound = quota_request.team, quota_request.lending_bound()
-        if charge is None or bound is None or charge.lends():
-            return True
-        key = (charge.team, charge.amounts)
-        refused = self._unlent.get(key)
-        if refused and refused[0] == charge.balance.falls and scope.within(refused[1]):
-            return False
+    def unlent(self, charge: TeamCharge, scope: ReclaimScope) -> tuple[int, ...]:
+        """The resources, by index, of which teams lend too little even then."""
+        bound = charge.lending_bound()
+        if bound is None:
+            return ()
         freed = [
             (team, extras)
             for allocation in self.allocations
@@ -148,13 +157,11 @@ class ReclaimableQuotas:
         for team, extras in freed:
             team.reserve(-extras)
         charge.reserve(1)
-        holds = bound.holds()
+        short = bound.exceeded()
         charge.reserve(-1)
         for team, extras in freed:
             team.reserve(extras)
-        if not holds:
-            self._unlent[key] = charge.balance.falls, scope
-        return holds
+        return short
 
     def _allows(self, quota: QuotaLine, cost: int, scope: ReclaimScope) -> bool:
         if quota.future_remaining >= cost:

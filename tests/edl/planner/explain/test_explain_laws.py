@@ -1,6 +1,7 @@
 """Every explanation is tried: what it names is changed, and the job gets more. Or it says so."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edl.model import ClusterState, JobKey, TrainingJob
-from edl.model.causes.blockers import InProgress, LackOfRoom, OwnCondition
+from edl.model.causes.blockers import InProgress, LackOfRoom, OwnCondition, QuotaExceeded
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
@@ -18,9 +19,12 @@ from edl.planner.explain.explanation import Explanation, explain
 from edl.planner.explain.remedies import without_blockers
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.policies import POLICIES
+from tests.edl.packed_draws import Draw, packed
 from tests.edl.planner.clusters import MAX_WAIT, states
 from tests.edl.planner.laws.test_topology_laws import racks
+from tests.edl.planner.plans import ALL
 from tests.edl.planner.states import at, cluster, job, node, role, shape, worker
+from tests.edl.planner.teams import of, team, with_teams
 from tests.edl.reached import Reached, drawn
 
 pytestmark = pytest.mark.laws
@@ -209,3 +213,41 @@ def test_room_for_one_pod_less_than_it_names_starts_no_job(
                 after = without_blockers(given, found.job, less)
                 assert not starts_or_reserves(after, found.job), (found.job, every)
     reached(looked)
+
+
+def _needs_lending(given: DecisionInput, found: Explanation, search: BlockerSearch) -> int:
+    """How many teams it tells to lend; each has to, beside all else that it names."""
+    teams = 0
+    for one in search.found:
+        if isinstance(one, QuotaExceeded) and one.quota.kept_by:
+            teams += 1
+            others = tuple(other for other in search.found if other is not one)
+            changed = without_blockers(given, found.job, others)
+            assert not starts_or_reserves(changed, found.job), (found.job, one)
+            assert starts_or_reserves(without_blockers(changed, found.job, [one]), found.job)
+            assert one.quota.kept_by != given.state.team_of(found.job.namespace)
+    return teams
+
+
+@packed
+def beside_keepers(draw: Draw) -> ClusterState:
+    """Gangs wait beside room that the teams `a` and `b` keep for the most part."""
+    sizes = [draw.between(1, 4) for _ in range(draw.between(1, 3))]
+    runs = [worker(f"r{at}", 1, size, on=["n"] * size) for at, size in enumerate(sizes)]
+    wants = [draw.between(1, 6) for _ in range(draw.between(2, 4))]
+    waits = [worker(f"q{at}", low, low) for at, low in enumerate(wants)]
+    owned = (of(draw.one_of("a", "b", "c", "c"), one) for one in (*runs, *waits))
+    keepers = [team(name, draw.between(2, 8), lend=False) for name in "ab"]
+    state = cluster(node("n", sum(sizes) + draw.between(4, 12)), *chain.from_iterable(owned))
+    return with_teams(state, *keepers, team("c"))
+
+
+@drawn(100, state=beside_keepers())
+def test_a_team_that_is_told_to_lend_keeps_what_a_queued_job_lacks(
+    reached: Reached, state: ClusterState
+) -> None:
+    given, told = DecisionInput(state, POLICIES["fair"], ALL), 0
+    for found in explained(given):
+        if found.start_blockers and found.start_blockers.complete:
+            told += _needs_lending(given, found, found.start_blockers)
+    reached(told)

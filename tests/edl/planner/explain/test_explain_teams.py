@@ -4,13 +4,20 @@ import pytest
 from msgspec.structs import replace
 
 from edl import messages
-from edl.model import JobKey, ResizePolicy, Teams, TrainingJob
-from edl.model.causes.blockers import Blocker, InProgress, InsufficientResources, TooLarge
+from edl.model import Code, JobKey, ResizePolicy, Teams, TrainingJob
+from edl.model.causes.blockers import (
+    Blocker,
+    InProgress,
+    InsufficientResources,
+    Outranked,
+    TooLarge,
+)
 from edl.model.causes.reason_codes import PROMISING_CODES
 from edl.planner.explain.explanation import explain
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan_builder import build_plan
 from edl.planner.policies import POLICIES
+from edl.quantities import Resources
 from tests.edl.planner.plans import ALL
 from tests.edl.planner.states import cluster, node, shape, worker
 from tests.edl.planner.teams import of, team, with_teams
@@ -165,3 +172,38 @@ def test_capacity_that_a_team_keeps_is_not_a_limit_to_raise() -> None:
     lent = replace(given.state, teams=Teams.of([replace(keeps, lend=True), team("lab")]))
     assert not gets_room(given)
     assert gets_room(replace(given, state=lent))
+
+
+ON_A_NODE = shape(1, gpu=8)
+
+
+@pytest.mark.parametrize("most", [5, 9])
+def test_a_team_that_uses_its_guarantee_is_not_what_jobs_wait_for(most: int) -> None:
+    """All nodes are full, so none has what team nlp would keep."""
+    names = [f"n{number:02}" for number in range(12)]
+    jobs = of("nlp", worker("k1", 3, most, shape=ON_A_NODE, on=names[:3]))
+    jobs += of("nlp", worker("k2", 1, 1, shape=ON_A_NODE, queued=-50))
+    jobs += of("red", worker("r1", 9, 9 + most, shape=ON_A_NODE, on=names[3:]))
+    jobs += of("lab", worker("pz", 2, 2, shape=ON_A_NODE, queued=-100))
+    state = cluster(*(node(name, 8, gpu=8) for name in names), *jobs)
+    nlp = replace(team("nlp", lend=False), guaranteed=Resources.parse({"nvidia.com/gpu": 24}))
+    teams = nlp, team("red"), team("lab")
+    given = DecisionInput(with_teams(state, *teams), POLICIES["fair"], ALL)
+    for one in state.jobs:
+        found = explain(given, one.key)
+        assert found is not None
+        searches = found.start_blockers, *(role.blockers for role in found.roles)
+        every = [blocker for search in filter(None, searches) for blocker in search.found]
+        assert {type(blocker) for blocker in every} <= {InsufficientResources, Outranked}
+        assert found.held is None or found.held.reason.code is Code.INSUFFICIENT_CAPACITY
+
+
+def test_capacity_that_pods_on_a_cordoned_node_need_is_what_the_nodes_have_too_little_of() -> None:
+    jobs = of("nlp", worker("k1", 4, 4, on=["old"] * 4))
+    jobs += of("lab", worker("pz", 4, 4))
+    state = cluster(node("old", 4, cordoned=True), node("n", 5), *jobs)
+    teams = team("nlp", 4, lend=False), team("lab")
+    given = DecisionInput(with_teams(state, *teams), POLICIES["fair"], ALL)
+    assert messages.remedy(blocker(given)) == "3 CPU more on schedulable nodes"
+    for more, gets in ((2, False), (3, True)):
+        assert gets_room(given.with_more("n", Resources.parse({"cpu": more}))) is gets
