@@ -101,11 +101,11 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
 
     def exceeded(self) -> tuple[int, ...]:
         """The resources, by index, of which one more takes what teams do not lend."""
-        kept = self.balance.kept
+        capacity = self.balance.kept
         return tuple(
             index
             for index, amount in self.amounts
-            if kept.taken_with(self.team, index, amount) > kept.most(index)
+            if capacity.taken_with(self.team, index, amount) > capacity.most(index)
         )
 
     def unlent(self, short: Sequence[int]) -> Quota:

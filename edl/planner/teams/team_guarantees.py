@@ -13,6 +13,7 @@ from edl.planner.teams.kept_capacity import KeptCapacity
 from edl.quantities import PODS
 
 NO_TEAM: Final = -1
+_FOR_ALL: Final = "of the schedulable nodes for all running pods"
 
 
 class TeamUsage:
@@ -68,21 +69,19 @@ class TeamUsage:
         used = sum(
             self.used[number][index] for number, parent in enumerate(self._parents) if parent < 0
         )
-        kept = self.kept.taken_with(team, index, amount) - amount - used
-        keeper = self._keeper(team, index)
-        source = "capacity of the schedulable nodes for all running pods"
-        if keeper:
-            source = f"capacity beside what team {keeper} keeps"
-        most = max(self._totals[index] - kept, 0)
-        return Quota("", source, self.resources[index], most, used, lendable=True, kept_by=keeper)
+        others = self.kept.taken_with(team, index, amount) - amount - used
+        most, owner = max(self._totals[index] - others, 0), self._keeps_most(team, index)
+        beside = f"beside what team {owner} keeps" if owner else _FOR_ALL
+        source = f"capacity {beside}"
+        return Quota("", source, self.resources[index], most, used, lendable=True, kept_by=owner)
 
-    def _keeper(self, team: int, index: int) -> str:
+    def _keeps_most(self, team: int, index: int) -> str:
         """The team that keeps the most of a resource from a team; empty if none keeps any.
 
         What its own team and the teams above keep is what the team uses first.
         """
-        others = (keeper for keeper in reversed(self.keepers) if keeper not in self.paths[team])
-        most = max(others, key=lambda keeper: self.kept.of(keeper, index), default=NO_TEAM)
+        others = (owner for owner in reversed(self.keepers) if owner not in self.paths[team])
+        most = max(others, key=lambda owner: self.kept.of(owner, index), default=NO_TEAM)
         return self.names[most] if most != NO_TEAM and self.kept.of(most, index) else ""
 
     def number(self, name: str) -> int:

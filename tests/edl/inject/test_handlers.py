@@ -43,12 +43,12 @@ def test_what_was_completed_is_within_the_limits_that_it_was_completed_for(kind:
     serving = replace(CONTEXT, release="r1")
     manifest = job("sweep", framework="none") if kind == "Job" else pod(framework="none")
     path = "spec template metadata labels" if kind == "Job" else "metadata labels"
-    most = pod_limits.MOST_LABELS - len(labels(manifest) if kind == "Pod" else {})
+    most = pod_limits.MAX_LABELS - len(labels(manifest) if kind == "Pod" else {})
     for number in range(most):
         manifest = changed(manifest, f"{path} {number}", "")
     done = mutate(AdmissionRequest("CREATE", manifest, None, USER), serving).manifest
     part = template(done) if kind == "Job" else done
-    assert len(labels(part)) > pod_limits.MOST_LABELS
+    assert len(labels(part)) > pod_limits.MAX_LABELS
     again = AdmissionRequest("CREATE", done, None, USER)
     assert mutate(again, serving).manifest == done
     validate(again, serving)

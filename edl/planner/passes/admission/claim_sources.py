@@ -100,10 +100,10 @@ class ClaimSources:
         some from the first such gang of a plan: then those that a claim of a part of it would get.
         """
         snapshot, scope = self.snapshot, self.full_scope(gang, scope)
-        room, near = found = self.within_reach(gang, scope)
+        room, near = capacity = self.within_reach(gang, scope)
         keeps = self._extras is not None and self._extras.keeps_any_from(gang.job.key, scope)
         if near is None or not (near[1] == gang.pods or keeps):
-            return found
+            return capacity
         reservation = self._reservation(gang, near[0].requests)
         reserve_capacity(reservation, self.reclaimable, scope, whole=False)
         room = snapshot.capacity.future_idle.copy()

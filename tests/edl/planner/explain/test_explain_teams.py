@@ -195,7 +195,7 @@ def test_a_team_that_uses_its_guarantee_is_not_what_jobs_wait_for(most: int) -> 
         searches = found.start_blockers, *(role.blockers for role in found.roles)
         every = [blocker for search in filter(None, searches) for blocker in search.found]
         assert {type(blocker) for blocker in every} <= {InsufficientResources, Outranked}
-        assert found.held is None or found.held.reason.code is Code.INSUFFICIENT_CAPACITY
+        assert found.waiting is None or found.waiting.reason.code is Code.INSUFFICIENT_CAPACITY
 
 
 def test_capacity_that_pods_on_a_cordoned_node_need_is_what_the_nodes_have_too_little_of() -> None:

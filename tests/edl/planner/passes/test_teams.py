@@ -805,7 +805,7 @@ def test_capacity_that_a_team_needs_once_its_node_drains_is_not_lent() -> None:
     teams = team("k", 4, lend=False), team("b")
     plan = plan_for(with_teams(cluster(*nodes, *jobs), *teams))
     assert started(plan) == {}
-    assert message(held(plan)["b1"]) == (
+    assert message(wait_reasons(plan)["b1"]) == (
         "exceeded capacity of the schedulable nodes for all running pods, requested: cpu=4, "
         "limited: cpu=4; used: cpu=4"
     )
@@ -823,8 +823,8 @@ def test_a_team_that_keeps_nothing_is_not_named_before_jobs_yield() -> None:
         decide(with_teams(state, team("k", 4, lend=lend), team("b"), team("c")), *given)
         for lend in (False, True)
     )
-    assert held(plan) == held(lent)
-    assert held(plan)["c1"].code is Code.INSUFFICIENT_CAPACITY
+    assert wait_reasons(plan) == wait_reasons(lent)
+    assert wait_reasons(plan)["c1"].code is Code.INSUFFICIENT_CAPACITY
 
 
 def test_a_job_is_not_told_that_its_own_team_keeps_the_most() -> None:
@@ -832,7 +832,7 @@ def test_a_job_is_not_told_that_its_own_team_keeps_the_most() -> None:
     jobs = of("k", running("k1", 2, 2, ["n1"] * 2), worker("k2", 6, 6))
     state, keepers = cluster(node("n1", 10), *jobs), (team("j", 3), team("k", 6))
     plan = plan_for(with_teams(state, *(replace(one, lend=False) for one in keepers)))
-    assert message(held(plan)["k2"]) == (
+    assert message(wait_reasons(plan)["k2"]) == (
         "exceeded capacity beside what team j keeps, requested: cpu=6, limited: cpu=7; used: cpu=2"
     )
 
@@ -840,15 +840,12 @@ def test_a_job_is_not_told_that_its_own_team_keeps_the_most() -> None:
 def test_the_team_is_named_that_keeps_the_resource_which_is_short() -> None:
     """Extras of b1 make room for the CPU, but team g keeps the GPUs."""
     wide = shape(1, gpu=1)
-    jobs = [
-        *of("b", running("b1", 1, 4, ["n1"] * 4)),
-        *of("c", worker("c1", 2, 2, shape=wide)),
-    ]
+    jobs = [*of("b", running("b1", 1, 4, ["n1"] * 4)), *of("c", worker("c1", 2, 2, shape=wide))]
     owed = Resources.parse({GPU: 2})
     keepers = team("k", 1, lend=False), Team("g", guaranteed=owed, lend=False)
     state = cluster(node("n1", 5, gpu=2), *jobs)
     plan = plan_for(with_teams(state, *keepers, team("b"), team("c")))
-    assert message(held(plan)["c1"]) == (
+    assert message(wait_reasons(plan)["c1"]) == (
         f"exceeded capacity beside what team g keeps, requested: {GPU}=2, limited: {GPU}=0, "
         f"never allowed: {GPU}=2; used: {GPU}=0"
     )
@@ -856,13 +853,10 @@ def test_the_team_is_named_that_keeps_the_resource_which_is_short() -> None:
 
 def test_a_role_that_lacks_room_is_not_told_what_a_team_keeps() -> None:
     """Team k keeps 1 CPU, which no node has."""
-    jobs = [
-        *of("k", running("k1", 2, 2, ["n1"] * 2)),
-        *of("b", running("b1", 2, 9, ["n1"] * 2)),
-    ]
+    jobs = [*of("k", running("k1", 2, 2, ["n1"] * 2)), *of("b", running("b1", 2, 9, ["n1"] * 2))]
     state = cluster(node("n1", 4), *jobs)
     plan = plan_for(with_teams(state, team("k", 3, lend=False), team("b")))
-    assert message(held(plan)["b1"]) == "Insufficient cpu for one more pod of 1 CPU"
+    assert message(wait_reasons(plan)["b1"]) == "Insufficient cpu for one more pod of 1 CPU"
 
 
 def test_the_team_that_keeps_the_most_is_named() -> None:
