@@ -1,11 +1,15 @@
 """Which pods kube-scheduler may leave pending as it binds others first, and whose these are."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
+import numpy as np
+
 from edl import reasons
+from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import Horizon
 from edl.job_state import last_changes
 from edl.model import JobKey, Reason
@@ -16,14 +20,17 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _NAMED: Final = 3
 """The most jobs that a reason to wait names."""
+_MOST: Final = 2**31
+"""More pods than a cluster has: one pod that displaces more may as well displace this many."""
+_KEPT: Final = 64
+"""Classes for which arrays are kept: usual decisions have fewer."""
 
 
 @dataclass(slots=True)
 class Displacement:
-    """Compares pods by class, on the capacity that the cluster shows idle."""
+    """Compares pods by class."""
 
     snapshot: Snapshot
-    _capacity: dict[PodClass, int] = field(default_factory=dict)
     _costs: dict[tuple[PodClass, PodClass], int] = field(default_factory=dict)
 
     def cost(self, pod_class: PodClass, other: PodClass) -> int:
@@ -34,33 +41,18 @@ class Displacement:
             self._costs[pair] = max_displaced(pod_class, other) if meet else 0
         return self._costs[pair]
 
-    def collides(self, pods: Counter[PodClass], ahead: Counter[PodClass]) -> bool:
-        """Whether these pods, or pods ahead of them, may stay pending if all are created."""
-        coming = ahead + pods
-        affected = (
-            pod_class for pod_class in coming if any(self.cost(pod_class, other) for other in pods)
-        )
-        return any(self.may_stay_pending(pod_class, coming) for pod_class in affected)
-
-    def may_stay_pending(self, pod_class: PodClass, coming: Counter[PodClass]) -> bool:
-        """Whether pods of a class may find no node once all other coming pods have theirs."""
-        others = ((other, pods) for other, pods in coming.items() if other is not pod_class)
-        harm = sum(pods * self.cost(pod_class, other) for other, pods in others)
-        return harm > 0 and self._room(pod_class) - harm < coming[pod_class]
-
     def in_turn(
-        self, growing: Sequence[RoleAllocation], ahead: Counter[PodClass]
+        self, growing: Sequence[RoleAllocation], unbound: "UnboundPods"
     ) -> list[RoleAllocation]:
         """The order of growth: first roles whose pods may not fit beside all others.
 
         Among these the least satisfied comes first, as rebalancing would give it replicas in the
         next plan. Roles that have just donated a replica come last, after their recipients.
-        `ahead`: pods, by class, that kube-scheduler has yet to bind.
         """
-        policy, together = self.snapshot.policy, ahead.copy()
+        policy, coming = self.snapshot.policy, Counter[PodClass]()
         for allocation in growing:
-            together[allocation.pod_class] += allocation.created
-        scarce = {pod_class for pod_class in together if self.may_stay_pending(pod_class, together)}
+            coming[allocation.pod_class] += allocation.created
+        scarce = unbound.scarce_beside(coming)
 
         def turn(allocation: RoleAllocation) -> tuple[bool, bool, float, float, int]:
             gave = last_changes.gave_replica(policy.rebalance_code, allocation.role)
@@ -70,14 +62,86 @@ class Displacement:
 
         return sorted(growing, key=turn)
 
-    def _room(self, pod_class: PodClass) -> int:
-        """How many pods of a class fit if no other pods are created."""
-        if pod_class not in self._capacity:
-            room = pod_class.pods_by_capacity(
-                self.snapshot.capacity.observed_idle, Horizon.OBSERVED
-            )
-            self._capacity[pod_class] = int(room.sum())
-        return self._capacity[pod_class]
+
+class UnboundPods:
+    """Pods that kube-scheduler has yet to bind, on the capacity that the cluster shows idle.
+
+    Thousands of classes may start at once, and each may displace all others: arrays have one entry
+    per class.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, ahead: Counter[PodClass], later: Iterable[PodClass]
+    ) -> None:
+        """`ahead`: by class, kept up to date; `later`: classes of pods that may be added."""
+        self._capacity, self._ahead = snapshot.capacity, ahead
+        self._classes = [*dict.fromkeys((*ahead, *later))]
+        self._places = {pod_class: place for place, pod_class in enumerate(self._classes)}
+        shape = len(self._capacity.resources), len(self._classes)
+        self._amounts, self._taken = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        """What one pod requests, and the most that it takes; int64[resources, classes]."""
+        for place, pod_class in enumerate(self._classes):
+            for row, amount in pod_class.amounts:
+                self._amounts[row, place] = self._taken[row, place] = amount
+            for row, more in pod_class.beside.items():
+                self._taken[row, place] = max(self._taken[row, place], more.max())
+        masks = {id(pod_class.eligible): pod_class.eligible for pod_class in self._classes}
+        groups = {mask: group for group, mask in enumerate(masks)}
+        self._groups = [groups[id(pod_class.eligible)] for pod_class in self._classes]
+        """By class, the number of its set of eligible nodes."""
+        self._nodes = np.array([np.packbits(mask) for mask in masks.values()])
+        self._room = np.full(len(self._classes), -1)
+        """How many pods fit if no other pods are created; -1 until that is asked."""
+        self._displaced = lru_cache(_KEPT)(self._displaced_by)
+        self._pods, self._harm = np.zeros((2, len(self._classes)), np.int64)
+        """Pods, and how many of a class all pods of other classes may displace."""
+        self._count(ahead, 1)
+
+    def add(self, pods: Counter[PodClass]) -> None:
+        self._ahead.update(+pods)
+        self._count(pods, 1)
+
+    def remove(self, pods: Counter[PodClass]) -> None:
+        self._count(pods & self._ahead, -1)
+        self._ahead -= pods
+
+    def _count(self, pods: Mapping[PodClass, int], times: int) -> None:
+        for pod_class, count in pods.items():
+            self._pods[self._places[pod_class]] += count * times
+            self._harm += self._displaced(pod_class) * count * times
+
+    def collide(self, pods: Mapping[PodClass, int]) -> bool:
+        """Whether more pods, or pods that they may displace, may stay pending."""
+        affected = sum(map(self._displaced, pods), self._pods * 0) > 0
+        affected[[self._places[pod_class] for pod_class in pods]] = True
+        return bool((affected & self._scarce(pods)).any())
+
+    def scarce_beside(self, pods: Mapping[PodClass, int]) -> set[PodClass]:
+        """Classes whose pods may find no node once all other pods, these included, have theirs."""
+        return {self._classes[place] for place in self._scarce(pods).nonzero()[0]}
+
+    def _scarce(self, more: Mapping[PodClass, int]) -> Mask:
+        pods, harm = self._pods.copy(), self._harm.copy()
+        for pod_class, count in more.items():
+            pods[self._places[pod_class]] += count
+            harm += self._displaced(pod_class) * count
+        contested = (pods > 0) & (harm > 0)
+        for place in (contested & (self._room < 0)).nonzero()[0]:
+            observed = self._capacity.observed_idle
+            room = self._classes[place].pods_by_capacity(observed, Horizon.OBSERVED)
+            self._room[place] = room.sum()
+        scarce: Mask = contested & (self._room - harm < pods)
+        return scarce
+
+    def _displaced_by(self, other: PodClass) -> Ints:
+        """How many pods of each other class one pod may displace: `max_displaced` in arrays."""
+        place = self._places[other]
+        meets = (self._nodes & self._nodes[self._groups[place]]).any(axis=1)
+        taken, most = -self._taken[:, [place]], np.zeros_like(self._amounts)
+        np.floor_divide(taken, self._amounts, out=most, where=self._amounts > 0)
+        displaced: Ints = np.minimum(-most.min(axis=0, initial=0), _MOST) * meets[self._groups]
+        displaced[place] = 0
+        return displaced
 
 
 @dataclass(slots=True)
@@ -116,6 +180,8 @@ class JobsAhead:
             for other, jobs in self._jobs.items():
                 if any(self.displacement.cost(other, pod_class) for pod_class in classes):
                     ahead |= jobs
+                if len(ahead) > _NAMED:
+                    break
             several = len(ahead) > _NAMED
             self._reasons[classes] = reasons.placed_after([*ahead][:_NAMED], others=several)
         return self._reasons[classes]

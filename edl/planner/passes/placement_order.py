@@ -20,7 +20,7 @@ from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
 from edl.planner.pass_results import PassResults, PipelinedPods, Start
 from edl.planner.passes.admission.precedence import Precedence
-from edl.planner.passes.displacement import Displacement, JobsAhead
+from edl.planner.passes.displacement import Displacement, JobsAhead, UnboundPods
 from edl.planner.passes.quiet_period import is_on_its_way
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.restarts.job_restart import JobRestart, planned_restarts
@@ -42,6 +42,8 @@ class PlacementOrder:
     _displacement: Displacement = field(init=False)
     _ahead: Counter[PodClass] = field(default_factory=Counter)
     """Ungated pods, by class, that kube-scheduler has yet to bind."""
+    _unbound: UnboundPods = field(init=False)
+    """The same pods, which it counts, compared with each other."""
     _victims: list[RoleAllocation] = field(default_factory=list)
     """Roles whose jobs are stopped for claims that have yet to be checked, or run on after all."""
     _gated: Counter[PodClass] = field(default_factory=Counter)
@@ -87,6 +89,8 @@ class PlacementOrder:
         ungated = [start for start in starts if not start.is_gated]
         if not self._may_defer(creates=bool(growing or ungated)):
             return
+        coming = chain(*(start.pods for start in ungated), (role.pod_class for role in growing))
+        self._unbound = UnboundPods(self.snapshot, self._ahead, coming)
         begun = (
             role for role in self.snapshot.allocations if role.starts and role.role.template.gated
         )
@@ -136,10 +140,10 @@ class PlacementOrder:
                 displaced = [*precedence.displaced(pods, self._ahead)]
             hinders = displaced or precedence.takes_claimed(number, pods, self._ahead)
             hinders = hinders or not start.within_quota
-            if hinders or (self._ahead and self._displacement.collides(pods, self._ahead)):
+            if hinders or (self._ahead and self._unbound.collide(pods)):
                 reserved.append(self._requeue(start, self._jobs_ahead.why_behind(pods)))
             else:
-                self._ahead += pods
+                self._unbound.add(pods)
             for served in (start, *behind):
                 self._jobs_ahead.add(served.key, served.pods)
         while left:
@@ -218,7 +222,7 @@ class PlacementOrder:
 
     def _leave(self, victims: Container[JobKey]) -> None:
         """Count no pods of victims that are stopped."""
-        self._ahead -= self._late_pods(victims)
+        self._unbound.remove(self._late_pods(victims))
         self._victims = [role for role in self._victims if role.job.key not in victims]
 
     def _grow(self, growing: Sequence[RoleAllocation], claims: Sequence[PipelinedPods]) -> None:
@@ -231,18 +235,17 @@ class PlacementOrder:
         precedence = self._precedence(reserved, self._gated + late, self._restarts)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""
-        for allocation in self._displacement.in_turn(growing, self._ahead):
+        for allocation in self._displacement.in_turn(growing, self._unbound):
             if late:
                 self._defer_harmful(allocation, precedence)
             pod_class, created = allocation.pod_class, allocation.created
             pods, least = Counter({pod_class: created}), refused.get(pod_class, created + 1)
-            collides = self._displacement.collides
             waits = created >= least
-            if waits or precedence.hinders(pods, self._ahead) or collides(pods, self._ahead):
+            if waits or precedence.hinders(pods, self._ahead) or self._unbound.collide(pods):
                 refused[pod_class] = min(created, least)
                 defer_growth(allocation, self._jobs_ahead.why_behind([pod_class]))
             else:
-                self._ahead += pods
+                self._unbound.add(pods)
                 self._jobs_ahead.add_roles([allocation])
 
     def _defer_harmful(self, allocation: RoleAllocation, precedence: Precedence) -> None:

@@ -153,6 +153,8 @@ class Precedence:
         """Whether each node of a reservation has enough left over for those that may use it."""
         requests = self.pipelined[index].requests
         nodes = np.array([*chain(*self.pipelined[index].nodes)], dtype=np.int64)
+        if not nodes.size:
+            return False
         left = self.snapshot.capacity.future_idle[:, nodes]
         for pod_class, count in pods:
             may = self._takes_one(pod_class)[nodes]
@@ -160,7 +162,7 @@ class Precedence:
             if may.any() and not all(other.is_unconstrained for other in classes):
                 return False
             pod_class.subtract(left, count * may, nodes)
-        return nodes.size > 0 and not (left < 0).any()
+        return not (left < 0).any()
 
     def _harm(
         self, pod_class: PodClass, pods: Iterable[tuple[PodClass, int] | PodSetRequest]

@@ -253,6 +253,29 @@ def behind_a_head(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *run, head, *wait)
 
 
+def starting_distinct_pods(size: int) -> ClusterState:
+    """Each job's pods have a shape and an anti-affinity of their own, and may use any node."""
+
+    def apart(n: int) -> PodConstraints:
+        own = Selector(("ns",), (Requirement("job-name", "In", (f"job-{n}",)),))
+        return PodConstraints(
+            "ns", (("job-name", f"job-{n}"),), anti_affinity=(PodAffinityTerm("host", own),)
+        )
+
+    shapes = (shape(1 + n / 1000, constraints=apart(n)) for n in range(size))
+    jobs = (worker(f"job-{n:04}", 2, 2, shape=one) for n, one in enumerate(shapes))
+    return cluster(*(node(f"node-{n:02}", 9 * size, labels={"host": f"{n}"}) for n in range(20)),
+                   *jobs)  # fmt: skip
+
+
+def growing_distinct_pods(size: int) -> ClusterState:
+    """Jobs whose pods have a shape of their own may grow onto any of a few nodes."""
+    shapes = (shape(1 + n / 1000) for n in range(size))
+    jobs = (worker(f"job-{n:04}", 1, 3, shape=one, on=[f"node-{n % 20:02}"])
+            for n, one in enumerate(shapes))  # fmt: skip
+    return cluster(*(node(f"node-{n:02}", size / 8) for n in range(20)), *jobs)
+
+
 def behind_heads_that_lack_gpus(size: int) -> ClusterState:
     """Gangs of many kinds wait for GPUs, and jobs without any start on the same nodes."""
     gpus = [
@@ -292,6 +315,8 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "growth behind pending pods": growing_behind_pending_pods,
     "gangs behind one that has waited for long": behind_a_head,
     "jobs without GPUs behind gangs that lack them": behind_heads_that_lack_gpus,
+    "starts of distinct pods": starting_distinct_pods,
+    "growth of distinct pods": growing_distinct_pods,
     "lost pods beside a higher priority": lacking_lost_pods,
     "racks that lost nodes": in_lost_racks,
     "restarting jobs above a budget": restarting_above_a_budget,
