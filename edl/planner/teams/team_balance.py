@@ -40,6 +40,9 @@ class TeamBalance(TeamUsage):
         self._common: dict[tuple[int, int], tuple[int, ...]] = {}
         self._borrowers: dict[tuple[int, ...], tuple[list[bool], int]] = {}
         """By scarce resources, the teams that borrow them, and the length of `charged` then."""
+        self._less: dict[tuple[int, int], bool] = {}
+        """`has_less`, by pair of teams, while the length of `charged` is `_compared`."""
+        self._compared = 0
         self.reclaims_jobs = frozenset(
             number for number, name in enumerate(self.names) if teams[name].reclaim is Reclaim.JOBS
         )
@@ -144,8 +147,13 @@ class TeamBalance(TeamUsage):
 
     def has_less(self, team: int, other: int) -> bool:
         """Whether a team's share is at most another's, compared just below the common ancestor."""
-        mine, theirs = self.below_common(other, team), self.below_common(team, other)
-        return bool(mine and theirs) and self.share(mine[-1]) <= self.share(theirs[-1])
+        if self._compared != len(self.charged):  # thousands of roles of few teams ask
+            self._less, self._compared = {}, len(self.charged)
+        if (team, other) not in self._less:
+            mine, theirs = self.below_common(other, team), self.below_common(team, other)
+            less = bool(mine and theirs) and self.share(mine[-1]) <= self.share(theirs[-1])
+            self._less[team, other] = less
+        return self._less[team, other]
 
     def shares(self, team: int) -> tuple[float, ...]:
         """Shares of the teams on its path, top first: teams are compared level by level."""
