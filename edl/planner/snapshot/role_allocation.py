@@ -15,6 +15,7 @@ from edl.planner.packing.pod_class import PodClass
 from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.teams.reclaim_priority import Margin, ReclaimPriority
+from edl.planner.teams.team_charge import TeamCharge
 from edl.planner.teams.team_guarantees import NO_TEAM
 from edl.spec.allowed_sizes import RESIZABLE
 
@@ -238,13 +239,18 @@ class RoleAllocation:
 
     def charge_devices(self, placement: Placement, pods: int) -> None:
         """Count in its team what the devices of a replica count as beyond its requests."""
+        if charge := self.device_charge(placement):
+            charge.reserve(pods)
+
+    def device_charge(self, placement: Placement) -> TeamCharge | None:
+        """What its devices count in its team beyond its requests; None if it is not known."""
         charge = self.quota_request.team
         if charge is None or placement.taken is None:
-            return
+            return None
         counted, names = dict(self.role.template.shape.counted), self.pod_class.resources
         taken = dict.fromkeys((row for row, _ in self.pod_class.amounts), 0) | dict(placement.taken)
         more = ((names[row], amount - counted.get(names[row], 0)) for row, amount in taken.items())
-        charge.with_amounts((name, amount) for name, amount in more if amount).reserve(pods)
+        return charge.with_amounts((name, amount) for name, amount in more if amount)
 
     def _class_of(self, placement: Placement) -> PodClass:
         return self.pod_class.with_amounts(placement.taken)

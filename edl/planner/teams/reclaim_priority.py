@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple
 
+from edl.planner.teams.attribution import UsageAhead
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
 
@@ -105,8 +106,8 @@ class TeamRight(NamedTuple):
             for index in self.scarce or guaranteed
         )
 
-    def stops(self, job: TeamCharge, *, lower: bool) -> bool:
-        """Whether it may preempt a whole job, whose charge the team has just released.
+    def stops(self, job: TeamCharge, ahead: UsageAhead, *, lower: bool) -> bool:
+        """Whether it may preempt a whole job, by what the guarantees cover of it.
 
         The job is judged as if it claimed its capacity anew, so that afterwards this claim comes
         before it in the order of claims. `lower`: the job has a lower priority, and preemption by
@@ -115,12 +116,12 @@ class TeamRight(NamedTuple):
         if job.team == self.team:
             return lower
         above = self.balance.below_common(self.team, job.team)
-        if lower and all(job.is_borrowed(team) for team in above):
+        if lower and all(job.is_borrowed(team, ahead[team]) for team in above):
             return True
         return (
             self.reclaims_jobs
             and self.owns(job.team)
-            and not any(job.is_within(team) for team in above)
+            and not any(job.is_within(team, ahead=ahead[team]) for team in above)
         )
 
 

@@ -58,8 +58,12 @@ class TeamBalance(TeamUsage):
             )
             for name, amounts in zip(self.names, self._guaranteed_dense, strict=True)
         ]
-        for name, amounts in sorted(usage.items()):
-            self.charge(self.number(name), amounts).reserve(1)
+        self.others = [
+            self.charge(self.number(name), amounts) for name, amounts in sorted(usage.items())
+        ]
+        """What other workloads use, by team."""
+        for charge in self.others:
+            charge.reserve(1)
 
     def charge(self, team: int, amounts: Iterable[tuple[str, int]]) -> TeamCharge:
         return self.charge_at(team, self.placed(amounts))

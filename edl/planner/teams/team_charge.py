@@ -1,6 +1,6 @@
 """What a pod or a gang counts in its team, and whether a guarantee covers it."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -33,12 +33,14 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
         if balance.keepers:
             balance.kept.count(self.team, self.amounts, pods)
 
-    def is_within(self, team: int, pods: int = 1) -> bool:
+    def is_within(self, team: int, pods: int = 1, ahead: Mapping[int, int] | None = None) -> bool:
         """Whether the guarantee of a team on its path covers `pods` more.
 
-        False if they need a contended resource that the guarantee does not name.
+        False if they need a contended resource that the guarantee does not name. `ahead`: what the
+        guarantee covers before; None: all that is used.
         """
-        guaranteed, used, named = self.balance.guaranteed[team], self.balance.used[team], False
+        guaranteed, named = self.balance.guaranteed[team], False
+        used = self.balance.used[team] if ahead is None else ahead
         for index, amount in self.amounts:
             if index in guaranteed:
                 if used[index] - self.yielding[index] + amount * pods > guaranteed[index]:
@@ -59,12 +61,13 @@ class TeamCharge(msgspec.Struct, frozen=True, eq=False):
             if index in guaranteed
         )
 
-    def is_borrowed(self, team: int) -> bool:
+    def is_borrowed(self, team: int, ahead: Mapping[int, int] | None = None) -> bool:
         """Whether a team's guarantee covers no contended resource of one more.
 
-        A pod that it covers in part is neither `is_within` nor `is_borrowed`.
+        A pod that it covers in part is neither `is_within` nor `is_borrowed`. `ahead`: as there.
         """
-        guaranteed, used = self.balance.guaranteed[team], self.balance.used[team]
+        guaranteed = self.balance.guaranteed[team]
+        used = self.balance.used[team] if ahead is None else ahead
         beyond = named = False
         for index, _ in self.amounts:
             if index not in guaranteed:

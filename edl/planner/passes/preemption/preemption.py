@@ -26,6 +26,7 @@ from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.victims import (
     Trial,
     Victim,
+    ahead_by_job,
     select_victims,
     trial_by_amounts,
     victim_candidates,
@@ -99,12 +100,19 @@ class Preemption:
 
     def run(self, preemptor: Preemptor) -> Reservation | None:
         """Preempt victims and reserve capacity for the whole claim; None, and no change, if not."""
-        victims = self._within_reach(preemptor)
+        victims, right = self._within_reach(preemptor), preemptor.scope.right
         pods = [request.pods for request in preemptor.requests]
         if not victims:
             return None
         if pack(self._most(preemptor, victims), preemptor.requests, Horizon.EMPTY) != pods:
             return None
+        reservation = self._run(preemptor, victims)
+        if reservation or right is None:
+            return reservation
+        rest = self._stoppable(preemptor, right, victims, gone=victims)
+        return self._run(preemptor, rest) if 0 < len(rest) < len(victims) else None
+
+    def _run(self, preemptor: Preemptor, victims: list[Victim]) -> Reservation | None:
         room = self.reclaimable.capacity.with_idle(preemptor.scope)
         chosen = select_victims(victims, trial_by_amounts(room, preemptor.requests))
         reservation = self._made_room(chosen, preemptor)
@@ -143,7 +151,11 @@ class Preemption:
         return chosen
 
     def _made_room(self, chosen: list[Victim], preemptor: Preemptor) -> Reservation | None:
-        if not chosen:
+        right = preemptor.scope.right
+        # Once all of them are gone, the guarantee of their team may cover one of them.
+        if not chosen or (
+            right and self._stoppable(preemptor, right, chosen, gone=chosen) != chosen
+        ):
             return None
         self._evict(*chosen)
         reservation = preemptor.reservation(self.snapshot)
@@ -182,42 +194,46 @@ class Preemption:
         return room
 
     def _within_reach(self, preemptor: Preemptor) -> list[Victim]:
-        """Candidates that this claim may preempt, in order; of a team only as far as it borrows."""
-        scope = preemptor.scope
-        if scope.right is None:
+        """Candidates that this claim may preempt, in order."""
+        if (right := preemptor.scope.right) is None:
             priority = preemptor.priority
             lower = bisect_left(self._victims, priority, key=lambda victim: victim.job.priority)
             victims = self._victims[:lower]
             return victims if self.snapshot.limits.preempt else list(filter(self._stands, victims))
-        charges: dict[Victim, TeamCharge] = {}
+        return self._stoppable(preemptor, right, self._victims)
+
+    def _stoppable(
+        self,
+        preemptor: Preemptor,
+        right: TeamRight,
+        victims: Iterable[Victim],
+        gone: Iterable[Victim] = (),
+    ) -> list[Victim]:
+        """Those of the victims that this claim may preempt; of a team only as far as it borrows.
+
+        `gone`: whose capacity guarantees cover no longer.
+        """
         for team, extras in (extra_charges := self._extras_in_teams()):
             team.reserve(-extras)
-        for victim in self._victims:
-            lower = self._is_lower(victim, preemptor)
-            within = scope.reach(victim.allocations[0].team) is not Reach.NONE
-            if within and (lower or scope.reclaims_jobs):
-                charges[victim] = victim.charge(scope.right.balance)
-                charges[victim].reserve(-1)
-                if not self._may_stop(victim, preemptor, scope.right):
-                    charges.pop(victim).reserve(1)
-        # With later candidates evicted too, its team may no longer borrow.
-        for victim in list(charges):
-            if not self._may_stop(victim, preemptor, scope.right):
-                charges.pop(victim).reserve(1)
-        for charge in charges.values():
-            charge.reserve(1)
+        ahead = ahead_by_job(right.balance, self.snapshot.allocations, gone)
+        found = [
+            victim
+            for victim in victims
+            if right.reach(victim.allocations[0].team) is not Reach.NONE
+            and right.stops(
+                victim.charge_of_return(right.balance),
+                ahead[victim.job.key],
+                lower=self._is_lower(victim, preemptor),
+            )
+        ]
         for team, extras in extra_charges:
             team.reserve(extras)
-        return list(charges)
+        return found
 
     def _extras_in_teams(self) -> list[tuple[TeamCharge, int]]:
         """What one extra of a role counts, and how many: they go before any job is preempted."""
         roles = ((role.quota_request.team, role.extras) for role in self.reclaimable.allocations)
         return [(team, extras) for team, extras in roles if team and extras]
-
-    def _may_stop(self, victim: Victim, preemptor: Preemptor, right: TeamRight) -> bool:
-        lower = self._is_lower(victim, preemptor)
-        return right.stops(victim.charge_of_return(right.balance), lower=lower)
 
     def _is_lower(self, victim: Victim, preemptor: Preemptor) -> bool:
         """Whether a candidate may be preempted because of its lower priority."""

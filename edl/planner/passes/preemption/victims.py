@@ -1,7 +1,7 @@
 """Started training jobs that claims may preempt, and the choice of few that suffice."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,10 +10,11 @@ from typing import NamedTuple
 from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import Horizon
 from edl.frameworks import restarts_together
-from edl.model import TrainingJob
+from edl.model import JobKey, TrainingJob
 from edl.planner.packing.placement import Placement, by_class
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
+from edl.planner.teams.attribution import UsageAhead, usage_ahead
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
 from edl.spec.allowed_sizes import start_pods
@@ -30,28 +31,47 @@ class Victim:
     evicted: list[tuple[RoleAllocation, Placement]] = field(default_factory=list)
     """Evicted replicas in order."""
 
-    def charge(self, balance: TeamBalance) -> TeamCharge:
-        """What it counts in its team, without extras."""
-        return self._charge(balance, [role.size - role.extras for role in self.allocations])
-
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
         """What it would count in its team if it were queued again."""
-        return self._charge(
-            balance, [start_pods(allocation.role) for allocation in self.allocations]
-        )
-
-    def _charge(self, balance: TeamBalance, sizes: Sequence[int]) -> TeamCharge:
         total: Counter[int] = Counter()
-        for allocation, size in zip(self.allocations, sizes, strict=True):
-            pod = allocation.quota_request.team
-            for index, amount in pod.amounts if pod else ():
-                total[index] += amount * size
+        for allocation in self.allocations:
+            _add(total, allocation.quota_request.team, start_pods(allocation.role))
         return balance.charge_at(self.allocations[0].team, total)
 
     def release_in(self, room: Ints, sign: int = 1) -> None:
         """Add what its holdings take to `room`, int64[resources, nodes]; -1 undoes it."""
         for pod_class, nodes in self.holdings:
             (pod_class.release_in if sign > 0 else pod_class.reserve_in)(room, nodes)
+
+
+def ahead_by_job(
+    balance: TeamBalance, allocations: Iterable[RoleAllocation], gone: Iterable[Victim]
+) -> Mapping[JobKey, UsageAhead]:
+    """What guarantees cover before each running job, if those that are gone use nothing."""
+    running = (role for role in allocations if not role.starts)
+    jobs = {roles[0].job.key: roles for roles in by_job(running)}
+    stopped = {victim.job.key for victim in gone}
+    minimums = [_minimum(balance, roles) for roles in jobs.values()]
+    ahead = usage_ahead(balance, minimums, [key in stopped for key in jobs])
+    return dict(zip(jobs, ahead, strict=True))
+
+
+def _minimum(balance: TeamBalance, roles: Sequence[RoleAllocation]) -> TeamCharge:
+    """What a job counts in its team now, without extras."""
+    total: Counter[int] = Counter()
+    for role in roles:
+        kept = role.placements[: role.size - role.extras]
+        counted = [placement for placement in kept if placement.counts_in_quota]
+        _add(total, role.quota_request.team, len(counted))
+        for placement in counted:
+            if placement.taken is not None:
+                _add(total, role.device_charge(placement), 1)
+    return balance.charge_at(roles[0].team, total)
+
+
+def _add(total: Counter[int], charge: TeamCharge | None, pods: int) -> None:
+    for index, amount in charge.amounts if charge else ():
+        total[index] += amount * pods
 
 
 def victim_candidates(

@@ -663,6 +663,73 @@ def test_a_job_partly_within_its_teams_guarantee_is_stopped_by_no_priority_of_ot
     assert suspended(plan_for(with_teams(state, team("a"), team("b")), PREEMPTING)) == {"large"}
 
 
+def test_a_covered_job_is_not_stopped_in_place_of_one_that_exceeds_the_guarantee() -> None:
+    """`low` is younger, so the guarantee covers `high` first and 2 of the 6 pods of `low`."""
+    jobs = [
+        *of("a", running("high", 2, 2, ["n1"] * 2, priority=1)),
+        *of("a", running("low", 6, 6, ["n1"] * 6)),
+        *of("b", worker("asks", 2, 2, priority=5)),
+    ]
+    state = with_teams(cluster(node("n1", 8), *jobs), team("a", 4), team("b"))
+    assert suspended(plan_for(state, PREEMPTING)) == set()
+
+
+def test_a_job_that_cannot_be_stopped_comes_after_those_of_a_higher_priority_too() -> None:
+    high = running("high", 2, 2, ["n1"] * 2, priority=1)
+    asks = worker("asks", 2, 2, priority=5)
+    for priority, gone in ((0, set[str]()), (7, {"high"})):
+        low = running("low", 6, 6, ["n1"] * 6, priority=priority)
+        low = replace(low, problem=invalid("no such class"))
+        jobs = [*of("a", high, low), *of("b", asks)]
+        state = with_teams(cluster(node("n1", 8), *jobs), team("a", 4), team("b"))
+        assert suspended(plan_for(state, PREEMPTING)) == gone
+
+
+def test_an_owner_stops_the_job_that_borrows_all_before_one_that_borrows_a_part() -> None:
+    """Without both, the guarantee would cover `low`: so not both, and `high` for three pods."""
+    low = running("low", 2, 2, ["n1"] * 2)
+    high = running("high", 6, 6, ["n1"] * 6, priority=1)
+    owner = team("b", 4, reclaim=Reclaim.JOBS)
+    for pods, gone in ((1, {"low"}), (2, {"low"}), (3, {"high"}), (4, {"high"})):
+        jobs = [*of("a", low, high), *of("b", worker("asks", pods, pods))]
+        state = with_teams(cluster(node("n1", 8), *jobs), team("a", 4), owner)
+        assert suspended(plan_for(state)) == gone
+
+
+def test_an_owner_stops_no_two_jobs_of_which_the_guarantee_then_covers_one() -> None:
+    """The nodes have less than both teams are guaranteed."""
+    jobs = [
+        *of("a", running("low", 2, 2, ["n1"] * 2)),
+        *of("a", running("high", 4, 4, ["n1"] * 4, priority=1)),
+        *of("b", worker("asks", 5, 5)),
+    ]
+    owner = team("b", 5, reclaim=Reclaim.JOBS)
+    state = with_teams(cluster(node("n1", 6), *jobs), team("a", 3), owner)
+    assert suspended(plan_for(state)) == set()
+
+
+def test_what_a_team_below_is_guaranteed_comes_before_borrowers_of_a_higher_priority() -> None:
+    jobs = [
+        *of("a", running("owed", 2, 2, ["n1"] * 2)),
+        *of("b", running("borrower", 2, 2, ["n1"] * 2, priority=1)),
+        *of("c", worker("asks", 2, 2, priority=5)),
+    ]
+    teams = (team("top", 2), team("a", 2, parent="top"), team("b", parent="top"), team("c"))
+    state = with_teams(cluster(node("n1", 4), *jobs), *teams)
+    assert suspended(plan_for(state, PREEMPTING)) == {"borrower"}
+
+
+def test_a_job_of_the_team_itself_comes_before_borrowers_in_the_teams_below() -> None:
+    jobs = [
+        *of("top", running("own", 2, 2, ["n1"] * 2)),
+        *of("b", running("borrower", 2, 2, ["n1"] * 2, priority=1)),
+        *of("c", worker("asks", 2, 2, priority=5)),
+    ]
+    teams = (team("top", 2), team("b", parent="top"), team("c"))
+    state = with_teams(cluster(node("n1", 4), *jobs), *teams)
+    assert suspended(plan_for(state, PREEMPTING)) == {"borrower"}
+
+
 def test_extras_of_its_team_make_no_job_a_borrower() -> None:
     jobs = [
         *of("a", running("elastic", 1, 3, ["n2"] * 3), running("fixed", 2, 2, ["n1"] * 2)),
