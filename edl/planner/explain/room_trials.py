@@ -22,7 +22,7 @@ class RoomTrials(msgspec.Struct, frozen=True):
     """What would give a job room; nothing if it gets some."""
 
     reclaiming_team: str = ""
-    """Its team, if `reclaim: jobs` of that team would."""
+    """Its team or one above it, the lowest one of which `reclaim: jobs` would."""
     preemption: bool = False
     """Whether preemption, which is off, would."""
     permission: bool = False
@@ -48,13 +48,23 @@ def room_trials(given: DecisionInput, decision: Decision, job: TrainingJob) -> R
 
 
 def _reclaiming_team(given: DecisionInput, job: TrainingJob) -> str:
-    state, name = given.state, given.state.team_of(job.key.namespace)
-    team = state.teams.by_name.get(name)
-    if team is None or name == DEFAULT_TEAM or team.reclaim is Reclaim.JOBS:
+    teams = given.state.teams
+    path = [teams.by_name.get(name) for name in teams.path(given.state.team_of(job.key.namespace))]
+    names = [
+        team.name
+        for team in path
+        if team and team.name != DEFAULT_TEAM and team.reclaim is not Reclaim.JOBS
+    ]
+
+    def suffices(some: Collection[str]) -> bool:
+        changed = (
+            replace(team, reclaim=Reclaim.JOBS) if team.name in some else team for team in teams
+        )
+        return given.changed(teams=Teams.of(changed)).admits(job.key)
+
+    if not names or not suffices(names):
         return ""
-    others = (other for other in state.teams if other is not team)
-    teams = Teams.of((*others, replace(team, reclaim=Reclaim.JOBS)))
-    return name if given.changed(teams=teams).admits(job.key) else ""
+    return next((name for name in names[:-1] if suffices({name})), names[-1])
 
 
 def _preempts(given: DecisionInput, job: TrainingJob) -> bool:

@@ -207,3 +207,12 @@ def test_capacity_that_pods_on_a_cordoned_node_need_is_what_the_nodes_have_too_l
     assert messages.remedy(blocker(given)) == "3 CPU more on schedulable nodes"
     for more, gets in ((2, False), (3, True)):
         assert gets_room(given.with_more("n", Resources.parse({"cpu": more}))) is gets
+
+
+def test_it_names_the_team_above_whose_guarantee_would_stop_a_borrower() -> None:
+    jobs = [*of("b", worker("borrows", 4, 4, on=["n"] * 4)), *of("a", worker("asks", 4, 4))]
+    tree = (team("top", 4), team("a", parent="top"), team("b"))
+    state = with_teams(cluster(node("n", 4), *jobs), *tree)
+    found = explain(DecisionInput(state, POLICIES["fair"], ALL), JobKey("a", "asks"))
+    assert found is not None
+    assert found.trials.reclaiming_team == "top"
