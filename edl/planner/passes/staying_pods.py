@@ -6,6 +6,7 @@ then the budget of their role is deleted, and the drain evicts them as a failure
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from operator import attrgetter
 from typing import Final, NamedTuple, Self
 
 from msgspec.structs import replace
@@ -161,8 +162,9 @@ def _may_move(job: TrainingJob, role: Role) -> bool:
 
 
 def _counted_on(nodes: Collection[str], role: Role) -> list[Pod]:
-    """The pods on these nodes that the role's PodDisruptionBudget counts."""
-    return [pod for pod in counted_pods(role) if pod.active and pod.node in nodes]
+    """The pods on these nodes that the role's PodDisruptionBudget counts, by index and name."""
+    found = (pod for pod in counted_pods(role) if pod.active and pod.node in nodes)
+    return sorted(found, key=attrgetter("index", "name"))
 
 
 def _staying(

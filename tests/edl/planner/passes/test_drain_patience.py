@@ -56,6 +56,14 @@ def test_without_a_patience_no_budget_is_lifted() -> None:
     assert not found.unprotected
 
 
+def test_the_order_of_pods_in_the_state_does_not_matter() -> None:
+    mine = job("ring", role("worker", 2, 2, on=["a", "a"], resizing=ResizePolicy.RESTART))
+    (worker,) = mine.roles
+    status = replace(worker.status, pods=worker.status.pods[::-1])
+    turned = replace(mine, roles=(replace(worker, status=status),))
+    assert staying(0, turned) == staying(0, mine)
+
+
 def test_the_plan_is_made_again_when_the_patience_ends() -> None:
     assert plan(599).recheck_after == timedelta(seconds=1)
 
