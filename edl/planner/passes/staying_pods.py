@@ -163,8 +163,8 @@ def _may_move(job: TrainingJob, role: Role) -> bool:
 
 def _counted_on(nodes: Collection[str], role: Role) -> list[Pod]:
     """The pods on these nodes that the role's PodDisruptionBudget counts, by index and name."""
-    found = (pod for pod in counted_pods(role) if pod.active and pod.node in nodes)
-    return sorted(found, key=attrgetter("index", "name"))
+    pods = (pod for pod in counted_pods(role) if pod.active and pod.node in nodes)
+    return sorted(pods, key=attrgetter("index", "name"))
 
 
 def _staying(

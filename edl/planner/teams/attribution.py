@@ -56,8 +56,8 @@ def _reserved(balance: TeamBalance, running: Iterable[TeamCharge]) -> list[TeamC
         for team in balance.paths[charge.team]:
             for index, amount in charge.amounts:
                 left[team][index] -= amount
-    own = [Counter(dict(enumerate(amounts))) for amounts in left]
+    by_team = [Counter(dict(enumerate(amounts))) for amounts in left]
     for team, path in enumerate(balance.paths):
         for parent in path[1:2]:
-            own[parent].subtract(dict(enumerate(left[team])))
-    return [balance.charge_at(team, +amounts) for team, amounts in enumerate(own)]
+            by_team[parent].subtract(dict(enumerate(left[team])))
+    return [balance.charge_at(team, +amounts) for team, amounts in enumerate(by_team)]

@@ -216,7 +216,7 @@ class Preemption:
         for team, extras in (extra_charges := self._extras_in_teams()):
             team.reserve(-extras)
         ahead = ahead_by_job(right.balance, self.snapshot.allocations, gone)
-        found = [
+        stoppable = [
             victim
             for victim in victims
             if right.reach(victim.allocations[0].team) is not Reach.NONE
@@ -228,7 +228,7 @@ class Preemption:
         ]
         for team, extras in extra_charges:
             team.reserve(extras)
-        return found
+        return stoppable
 
     def _extras_in_teams(self) -> list[tuple[TeamCharge, int]]:
         """What one extra of a role counts, and how many: they go before any job is preempted."""

@@ -60,8 +60,8 @@ def _minimum(balance: TeamBalance, roles: Sequence[RoleAllocation]) -> TeamCharg
     """What a job counts in its team now, without extras."""
     total: Counter[int] = Counter()
     for role in roles:
-        kept = role.placements[: role.size - role.extras]
-        counted = [placement for placement in kept if placement.counts_in_quota]
+        minimum = role.placements[: role.size - role.extras]
+        counted = [placement for placement in minimum if placement.counts_in_quota]
         _add(total, role.quota_request.team, len(counted))
         for placement in counted:
             if placement.taken is not None:
