@@ -151,7 +151,7 @@ class Preemption:
         return chosen
 
     def _made_room(self, chosen: list[Victim], preemptor: Preemptor) -> Reservation | None:
-        right = preemptor.scope.right
+        right = preemptor.scope.right if len(chosen) > 1 else None
         # Once all of them are gone, the guarantee of their team may cover one of them.
         if not chosen or (
             right and self._stoppable(preemptor, right, chosen, gone=chosen) != chosen
