@@ -134,11 +134,11 @@ class PodClass:
             and not nodes_that_fit(self._capacity, self.amounts, FUTURE_IDLE, self.nodes).size
         )
 
-    def in_order(self, nodes: Ints) -> Ints:
-        """`nodes` in the order in which its pods use them, by future idle capacity."""
+    def in_order(self, nodes: Ints, room: Ints | None = None) -> Ints:
+        """`nodes` in the order in which its pods use them, by `room` (None: future idle)."""
         if not self.amounts or not nodes.size:
             return nodes
-        room = self._capacity.future_idle
+        room = self._capacity.future_idle if room is None else room
         left = by_scarcest_resource(room[row].take(nodes) / amount for row, amount in self.amounts)
         return self.fullest_first(nodes, left, room)
 

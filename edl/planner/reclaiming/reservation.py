@@ -6,6 +6,7 @@ the claim uses is restored (reprieved), even on an overcommitted node, or if con
 newer than its pod forbid it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -15,6 +16,7 @@ import numpy as np
 
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.planner.packing.best_fit import CursorPosition
+from edl.planner.packing.chosen_nodes import choose_nodes
 from edl.planner.packing.missing_pods import still_missing
 from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity
 from edl.planner.packing.placement import Placement
@@ -57,6 +59,8 @@ class Reservation:
     """For each request, the nodes of its pods."""
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """Evicted placements by role, in the order of eviction: the last replica first."""
+    _unplaced: list[Counter[int]] | None = None
+    """For each request, the chosen nodes of pods that are not placed yet; None: any nodes."""
     _positions: list[CursorPosition] = field(init=False)
     _lending: LendingBound | None = field(init=False)
     _right: TeamRight | None = None
@@ -183,14 +187,51 @@ class Reservation:
     def _place_missing(self, node: int) -> bool:
         """Place missing pods on a node from which a replica was evicted; whether any fits."""
         placed = False
-        for (pod_class, count), nodes in zip(self.requests, self.nodes, strict=True):
+        for index, ((pod_class, count), nodes) in enumerate(
+            zip(self.requests, self.nodes, strict=True)
+        ):
             if node == NO_NODE or not pod_class.eligible[node]:
                 continue
-            while len(nodes) < count and pod_class.future_idle.fits(node):
+            most = self._unplaced[index][node] if self._unplaced else count - len(nodes)
+            added = 0
+            while added < most and pod_class.future_idle.fits(node):
                 pod_class.future_idle.reserve(node)
-                nodes.append(node)
-                placed = True
+                added += 1
+            nodes += [node] * added
+            placed |= added > 0
+            if self._unplaced:
+                self._unplaced[index][node] -= added
         return placed
+
+    def repack(self, reclaimable: Reclaimable, scope: ReclaimScope) -> bool:
+        """Reserve for several requests on nodes that are chosen as if all extras had left.
+
+        Pods that are placed where they fit at once may keep others off the only nodes on which
+        these fit later. Call it after `discard`; False, and no change, if that fails, too.
+        """
+        if sum(request.pods > 0 for request in self.requests) < 2:
+            return False
+        soon = self.capacity.future_idle
+        chosen = choose_nodes(soon, reclaimable.capacity.with_idle(scope), self.requests)
+        if chosen is None:
+            return False
+        self.quota_request.reserve(FUTURE_IDLE)
+        self._unplaced, requests = [*map(Counter, chosen)], self.requests
+        nodes = sorted(set().union(*chosen))
+        while any([self._place_missing(node) for node in nodes]):
+            pass  # pods with affinity to others follow these
+        lacking = (sorted(+unplaced) for unplaced in self._unplaced)
+        self.requests = [
+            PodSetRequest(pod_class.on(np.array(nodes, dtype=np.int64)), pods)
+            for (pod_class, pods), nodes in zip(requests, lacking, strict=True)
+        ]
+        if not self.complete():
+            self.reclaim(reclaimable, scope, reclaimable.capacity.with_idle(scope))
+        self.requests, self._unplaced = requests, None
+        if self.complete():
+            return True
+        self.discard(reclaimable)
+        return False
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
         """Restore evicted replicas that the claim does not need, last evicted role first."""
@@ -242,6 +283,14 @@ def reserve_capacity(
     `whole`: place all pods, or discard the reservation and return False. Otherwise as many pods as
     possible are placed, and the result is True.
     """
+    done = reserve_around_placed(reservation, reclaimable, scope, whole=whole)
+    return done or reservation.repack(reclaimable, scope)
+
+
+def reserve_around_placed(
+    reservation: Reservation, reclaimable: Reclaimable, scope: ReclaimScope, *, whole: bool
+) -> bool:
+    """`reserve_capacity`, where the pods that fit at once keep their nodes."""
     reservation.claim_by(scope.right)
     if reservation.complete():
         return True

@@ -1,7 +1,9 @@
 """What claims may take from running jobs in one plan: extra replicas, and whole gangs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -18,7 +20,11 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.passes.suspensions import drop_suspended
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.reservation import (
+    Reservation,
+    reserve_around_placed,
+    reserve_capacity,
+)
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
@@ -30,6 +36,9 @@ from edl.planner.teams.team_guarantees import NO_TEAM
 
 _COMPARED: Final = 4
 """Most required domains whose evictions are compared for one claim."""
+_Attempt: TypeAlias = Callable[[], Reservation | None]
+_Failed: TypeAlias = dict[tuple[Domain, ...], list[Reservation]]
+"""By the domains that were tried, the reservations that failed there, and are discarded."""
 _Loss: TypeAlias = tuple[int, int, int]
 """(the highest priority that yields, roles that restart, replicas)"""
 
@@ -129,30 +138,46 @@ class ClaimSources:
         """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
 
         Of the tightest required domains, the one where least is lost (`_loss`); preferred domains
-        are tried first. None, and no change, if it does not fit.
+        are tried first. If it fits in none, all are tried again, `repack`ed. None, and no change,
+        if it does not fit then either.
         """
-        snapshot, topology = self.snapshot, gang.job.topology
-        losses, tried = list[tuple[_Loss, Gang]](), set[tuple[Domain, ...]]()
+        failed: _Failed = {}
         for reach in self._reaches(gang, scope):
-            candidates = topology_placement.restricted_to_domains(
-                snapshot, gang, reach, FUTURE_IDLE
-            )
-            for candidate in candidates:
-                if candidate.domains in tried:
-                    continue
-                tried.add(candidate.domains)
-                reservation = self._reserve_close(candidate, scope, reach)
-                if reservation is None:
-                    continue
-                if not (topology.required and reservation.evicted):
-                    return reservation
-                losses.append((_loss(reservation), candidate))
-                reservation.discard(self.reclaimable)
-                if len(losses) == _COMPARED:
-                    break
-            if losses:
-                return self._reserve_close(min(losses, key=itemgetter(0))[1], scope, reach)
-        return None
+            attempts = self._attempts(gang, scope, reach, failed)
+            if reservation := self._least_loss(gang, attempts):
+                return reservation
+        again = chain.from_iterable(failed.values())
+        return self._least_loss(gang, (partial(self._repacked, one, scope) for one in again))
+
+    def _least_loss(self, gang: Gang, attempts: Iterable[_Attempt]) -> Reservation | None:
+        """The first attempt that succeeds; if the gang requires domains, the best of the first."""
+        losses = list[tuple[_Loss, _Attempt]]()
+        for attempt in attempts:
+            reservation = attempt()
+            if reservation is None:
+                continue
+            if not (gang.job.topology.required and reservation.evicted):
+                return reservation
+            losses.append((_loss(reservation), attempt))
+            reservation.discard(self.reclaimable)
+            if len(losses) == _COMPARED:
+                break
+        return min(losses, key=itemgetter(0))[1]() if losses else None
+
+    def _attempts(
+        self, gang: Gang, scope: ReclaimScope, reach: Ints, failed: _Failed
+    ) -> Iterator[_Attempt]:
+        """An attempt in each choice of required domains in which none has failed."""
+        candidates = topology_placement.restricted_to_domains(
+            self.snapshot, gang, reach, FUTURE_IDLE
+        )
+        for candidate in candidates:
+            if candidate.domains not in failed:
+                failed[candidate.domains] = []
+                yield partial(self._reserve_close, candidate, scope, reach, failed)
+
+    def _repacked(self, reservation: Reservation, scope: ReclaimScope) -> Reservation | None:
+        return reservation if reservation.repack(self.reclaimable, scope) else None
 
     def _reaches(self, gang: Gang, scope: ReclaimScope) -> Iterator[Ints]:
         """What a gang may use; then also what is gathered for it. int64[resources, nodes]."""
@@ -167,15 +192,18 @@ class ClaimSources:
         domains = [*map(self.snapshot.domains.by_label, labels)]
         return self.reclaimable.minimums.with_gathered(domains, scope)
 
-    def _reserve_close(self, gang: Gang, scope: ReclaimScope, reach: Ints) -> Reservation | None:
+    def _reserve_close(
+        self, gang: Gang, scope: ReclaimScope, reach: Ints, failed: _Failed
+    ) -> Reservation | None:
         """Reserve for a gang in its required domains: in few preferred ones, if that is possible.
 
         `reach`: what its claim may use; int64[resources, nodes].
         """
         for requests in topology_placement.in_preferred_domains(self.snapshot, gang, reach):
             reservation = self._reservation(gang, requests)
-            if reserve_capacity(reservation, self.reclaimable, scope, whole=True):
+            if reserve_around_placed(reservation, self.reclaimable, scope, whole=True):
                 return reservation
+            failed[gang.domains].append(reservation)
         return None
 
     def claim(self, gang: Gang, scope: ReclaimScope) -> Reservation | None:

@@ -1,0 +1,92 @@
+"""The nodes of a claim's pods, chosen as if all extras within its reach had left."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edl.feasibility.eligibility import Ints
+from edl.feasibility.horizon import FUTURE_IDLE, Horizon
+from edl.planner.packing.node_capacity import by_scarcest_resource
+from edl.planner.packing.pack_order import pack_orders
+from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
+
+
+def choose_nodes(
+    idle: Ints, room: Ints, requests: Sequence[PodSetRequest]
+) -> list[list[int]] | None:
+    """For each request, the nodes of its pods; None if no order places all of them.
+
+    `idle`: what is idle; `room`: what would be idle without the extras; both
+    int64[resources, nodes]. Of the packings found, the one for which least has to leave.
+    """
+    # Fast path: of most claims that fit nowhere, one request does not fit by itself.
+    if any(pack(room, [request], Horizon.EMPTY) != [request.pods] for request in requests):
+        return None
+    orders = [*pack_orders(requests)]
+    packings = [_Packing(idle, room, requests) for _ in orders]
+    found = [one for one, order in zip(packings, orders, strict=True) if one.fill(order)]
+    if not found:
+        return None
+    idle_first = [_Packing(idle, room, requests) for _ in orders]
+    found += [one for one, order in zip(idle_first, orders, strict=True) if one.fill_idle(order)]
+    best = min(found, key=_Packing.lack)
+    nodes = np.arange(room.shape[1])
+    return [np.repeat(nodes, pods).tolist() for pods in best.pods]
+
+
+class _Packing:
+    """Nodes for all requests, placed one after the other."""
+
+    def __init__(self, idle: Ints, room: Ints, requests: Sequence[PodSetRequest]) -> None:
+        self._requests, self._at_first = requests, (idle, room)
+        self._idle, self._room = idle.copy(), room.copy()
+        self.pods = [np.zeros(room.shape[1], dtype=np.int64) for _ in requests]
+        """For each request, its pods by node: int64[nodes]."""
+
+    def fill(self, order: Sequence[int]) -> bool:
+        """Place on the fullest nodes first, as on idle capacity; whether all pods fit."""
+        for index in order:
+            pod_class, _ = self._requests[index]
+            self._place(index, self._room, _tightest_first(pod_class, self._at_first[1]))
+        return self._is_whole()
+
+    def fill_idle(self, order: Sequence[int]) -> bool:
+        """Place on idle capacity first, then where least lacks; whether all pods fit."""
+        for index in order:
+            pod_class, _ = self._requests[index]
+            self._place(index, np.minimum(self._idle, self._room), _tightest_first(pod_class, self._idle))
+            self._place(index, self._room, _least_lack_first(pod_class, self._idle))
+        return self._is_whole()
+
+    def lack(self) -> float:
+        """What has to leave its nodes, in fractions of all that is idle without the extras."""
+        before, room = self._at_first
+        leaves = np.minimum(before, 0) - np.minimum(self._idle, 0)
+        return float((leaves.sum(axis=1) / np.maximum(room.sum(axis=1), 1)).sum())
+
+    def _place(self, index: int, room: Ints, nodes: Ints) -> None:
+        pod_class, count = self._requests[index]
+        most = pod_class.pods_per_node(room, Horizon.EMPTY)[nodes]
+        before = np.cumsum(most) - most
+        left = count - int(self.pods[index].sum())
+        placed = np.zeros_like(self.pods[index])
+        placed[nodes] = np.minimum(np.maximum(left - before, 0), most)
+        self.pods[index] += placed
+        pod_class.subtract(self._room, placed)
+        pod_class.subtract(self._idle, placed)
+
+    def _is_whole(self) -> bool:
+        pairs = zip(self._requests, self.pods, strict=True)
+        return all(pods.sum() == request.pods for request, pods in pairs)
+
+
+def _tightest_first(pod_class: PodClass, room: Ints) -> Ints:
+    return pod_class.in_order(pod_class.nodes, room)
+
+
+def _least_lack_first(pod_class: PodClass, idle: Ints) -> Ints:
+    nodes = pod_class.nodes
+    lack = np.zeros(len(nodes))
+    for row, amount in pod_class.amounts:
+        lack += np.maximum(amount - idle[row, nodes], 0) / amount
+    return nodes[np.argsort(lack, kind="stable")]
