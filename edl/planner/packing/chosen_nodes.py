@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edl.feasibility.eligibility import Ints
-from edl.feasibility.horizon import FUTURE_IDLE, Horizon
-from edl.planner.packing.node_capacity import by_scarcest_resource
+from edl.feasibility.horizon import Horizon
 from edl.planner.packing.pack_order import pack_orders
 from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
 
@@ -54,7 +53,8 @@ class _Packing:
         """Place on idle capacity first, then where least lacks; whether all pods fit."""
         for index in order:
             pod_class, _ = self._requests[index]
-            self._place(index, np.minimum(self._idle, self._room), _tightest_first(pod_class, self._idle))
+            now = np.minimum(self._idle, self._room)
+            self._place(index, now, _tightest_first(pod_class, now))
             self._place(index, self._room, _least_lack_first(pod_class, self._idle))
         return self._is_whole()
 

@@ -11,7 +11,7 @@ from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
 from edl.planner.gangs.empty_cluster import may_start_again
 from edl.planner.gangs.gang import Gang
-from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle
+from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
 from edl.planner.packing.placement import Placement, first_placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.reclaiming.removal_choice import move_last
@@ -49,12 +49,15 @@ def restart_gang(
     )
 
 
-def place(restart: JobRestart, gang: Gang) -> bool:
+def place(restart: JobRestart, gang: Gang, claimed: Sequence[Sequence[int]] | None = None) -> bool:
     """Place all pods of its `restart_gang` on idle capacity; False, and no change, if one lacks it.
 
-    New replicas up to the minimum belong to it.
+    `claimed`: where its claim would place them. New replicas up to the minimum belong to it.
     """
-    if not gang.quota_request.allows(IDLE) or (nodes := reserve_idle(gang.requests)) is None:
+    if not gang.quota_request.allows(IDLE):
+        return False
+    nodes = reserve_idle(gang.requests) or claimed
+    if nodes is None or (nodes is claimed and not reserve_nodes(gang.requests, claimed)):
         return False
     by_name = {role.role.name: role for role in restart.roles}
     for role, there in zip(gang.roles, nodes, strict=True):

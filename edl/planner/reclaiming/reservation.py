@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edl.feasibility.horizon import FUTURE_IDLE, Horizon
+from edl.feasibility.horizon import FUTURE_IDLE
 from edl.planner.packing.best_fit import CursorPosition
-from edl.planner.packing.chosen_nodes import choose_nodes
 from edl.planner.packing.missing_pods import still_missing
 from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity
 from edl.planner.packing.placement import Placement
-from edl.planner.packing.pod_class import PodClass, PodSetRequest, pack
+from edl.planner.packing.pod_class import PodClass, PodSetRequest
 from edl.planner.reclaiming.removal_choice import RemovalChoice, TakenNodes
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.node_search import NodeSearch
@@ -60,7 +59,7 @@ class Reservation:
     evicted: dict[RoleAllocation, list[Placement]] = field(default_factory=dict)
     """Evicted placements by role, in the order of eviction: the last replica first."""
     _unplaced: list[Counter[int]] | None = None
-    """For each request, the chosen nodes of pods that are not placed yet; None: any nodes."""
+    """For each request, the nodes of pods that are not placed yet, with repeats; None: any."""
     _positions: list[CursorPosition] = field(init=False)
     _lending: LendingBound | None = field(init=False)
     _right: TeamRight | None = None
@@ -197,41 +196,26 @@ class Reservation:
             while added < most and pod_class.future_idle.fits(node):
                 pod_class.future_idle.reserve(node)
                 added += 1
-            nodes += [node] * added
+            nodes.extend([node] * added)
             placed |= added > 0
             if self._unplaced:
                 self._unplaced[index][node] -= added
         return placed
 
-    def repack(self, reclaimable: Reclaimable, scope: ReclaimScope) -> bool:
-        """Reserve for several requests on nodes that are chosen as if all extras had left.
-
-        Pods that are placed where they fit at once may keep others off the only nodes on which
-        these fit later. Call it after `discard`; False, and no change, if that fails, too.
-        """
-        if sum(request.pods > 0 for request in self.requests) < 2:
-            return False
-        soon = self.capacity.future_idle
-        chosen = choose_nodes(soon, reclaimable.capacity.with_idle(scope), self.requests)
-        if chosen is None:
-            return False
-        self.quota_request.reserve(FUTURE_IDLE)
-        self._unplaced, requests = [*map(Counter, chosen)], self.requests
-        nodes = sorted(set().union(*chosen))
-        while any([self._place_missing(node) for node in nodes]):
-            pass  # pods with affinity to others follow these
+    def place_on(self, chosen: Sequence[Sequence[int]]) -> None:
+        """Restrict the pods, none of which is placed, to these nodes; place those that fit now."""
+        self._unplaced = [*map(Counter, chosen)]
+        for node in sorted(set().union(*chosen)) * len(chosen):  # some pods follow others
+            self._place_missing(node)
         lacking = (sorted(+unplaced) for unplaced in self._unplaced)
         self.requests = [
             PodSetRequest(pod_class.on(np.array(nodes, dtype=np.int64)), pods)
-            for (pod_class, pods), nodes in zip(requests, lacking, strict=True)
+            for (pod_class, pods), nodes in zip(self.requests, lacking, strict=True)
         ]
-        if not self.complete():
-            self.reclaim(reclaimable, scope, reclaimable.capacity.with_idle(scope))
+
+    def forget_choice(self, requests: list[PodSetRequest]) -> None:
+        """Lift the restriction of `place_on`."""
         self.requests, self._unplaced = requests, None
-        if self.complete():
-            return True
-        self.discard(reclaimable)
-        return False
 
     def _reprieve(self, reclaimable: Reclaimable) -> None:
         """Restore evicted replicas that the claim does not need, last evicted role first."""
@@ -273,43 +257,3 @@ def _on(allocation: RoleAllocation, first: int, useful: Sequence[bool]) -> bool:
     """Whether a replica from position `first` on is on a useful node."""
     nodes = (allocation.placements[position].node for position in range(first, allocation.size))
     return any(node != NO_NODE and useful[node] for node in nodes)
-
-
-def reserve_capacity(
-    reservation: Reservation, reclaimable: Reclaimable, scope: ReclaimScope, *, whole: bool
-) -> bool:
-    """Complete a reservation, if necessary by reclaiming replicas within `scope`.
-
-    `whole`: place all pods, or discard the reservation and return False. Otherwise as many pods as
-    possible are placed, and the result is True.
-    """
-    done = reserve_around_placed(reservation, reclaimable, scope, whole=whole)
-    return done or reservation.repack(reclaimable, scope)
-
-
-def reserve_around_placed(
-    reservation: Reservation, reclaimable: Reclaimable, scope: ReclaimScope, *, whole: bool
-) -> bool:
-    """`reserve_capacity`, where the pods that fit at once keep their nodes."""
-    reservation.claim_by(scope.right)
-    if reservation.complete():
-        return True
-    missing = reservation.missing
-    wanted = [request.pods for request in missing]
-    reach = reclaimable.capacity.with_idle(scope)
-    reachable = pack(reach, missing, Horizon.EMPTY)
-    if reachable != wanted and (gathered := reclaimable.gather_minimums(missing, scope)):
-        reachable, reach = gathered, reclaimable.capacity.with_idle(scope)
-    if not whole:
-        counts = zip(reservation.requests, reservation.nodes, reachable, strict=True)
-        reservation.requests = [
-            PodSetRequest(request.pod_class, len(nodes) + more) for request, nodes, more in counts
-        ]
-    elif reachable != wanted:
-        reservation.discard(reclaimable)
-        return False
-    reservation.reclaim(reclaimable, scope, reach)
-    if whole and not reservation.complete():
-        reservation.discard(reclaimable)
-        return False
-    return True

@@ -1,17 +1,12 @@
 """What claims may take from running jobs in one plan: extra replicas, and whole gangs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain
-from operator import itemgetter
-from typing import Final, TypeAlias
 
 from edl import reasons
-from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
 from edl.job_state.lost_pods import longest_wait, stands_still
-from edl.model import Demand, Domain, JobKey, Reason, TrainingJob
+from edl.model import Demand, JobKey, Reason, TrainingJob
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.empty_cluster import EmptyCluster
 from edl.planner.gangs.gang import Gang
@@ -20,11 +15,9 @@ from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.pass_results import PassResults, record_eviction
 from edl.planner.passes.preemption.preemption import Preemption, Preemptor
 from edl.planner.passes.suspensions import drop_suspended
-from edl.planner.reclaiming.reservation import (
-    Reservation,
-    reserve_around_placed,
-    reserve_capacity,
-)
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.gang_reservation import GangReservation, reservation_of
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order, reclaim_priority_of
@@ -33,22 +26,6 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ALL_IN_REACH, ReclaimPriority, ReclaimScope
 from edl.planner.teams.team_charge import TeamCharge
 from edl.planner.teams.team_guarantees import NO_TEAM
-
-_COMPARED: Final = 4
-"""Most required domains whose evictions are compared for one claim."""
-_Attempt: TypeAlias = Callable[[], Reservation | None]
-_Failed: TypeAlias = dict[tuple[Domain, ...], list[Reservation]]
-"""By the domains that were tried, the reservations that failed there, and are discarded."""
-_Loss: TypeAlias = tuple[int, int, int]
-"""(the highest priority that yields, roles that restart, replicas)"""
-
-
-def _loss(reservation: Reservation) -> _Loss:
-    """What other jobs lose for a claim that evicts replicas."""
-    evicted = reservation.evicted
-    restarts = sum(role.restarts_to_resize for role in evicted)
-    replicas = sum(map(len, evicted.values()))
-    return max(role.job.priority for role in evicted), restarts, replicas
 
 
 @dataclass(slots=True)
@@ -113,7 +90,7 @@ class ClaimSources:
         keeps = self._extras is not None and self._extras.keeps_any_from(gang.job.key, scope)
         if near is None or not (near[1] == gang.pods or keeps):
             return capacity
-        reservation = self._reservation(gang, near[0].requests)
+        reservation = reservation_of(snapshot, near[0])
         reserve_capacity(reservation, self.reclaimable, scope, whole=False)
         room = snapshot.capacity.future_idle.copy()
         for request, nodes in zip(reservation.requests, reservation.nodes, strict=True):
@@ -125,7 +102,7 @@ class ClaimSources:
     def within_reach(self, gang: Gang, scope: ReclaimScope | None = None) -> AttainedCapacity:
         """What idle nodes have for a gang, and all extras in `full_scope`."""
         scope = self.full_scope(gang, scope)
-        gathered = self._gathered(gang, scope)
+        gathered = GangReservation(self.snapshot, self.reclaimable, gang, scope).gathered()
         room = self.reclaimable.capacity.with_idle(scope) if gathered is None else gathered
         near = topology_placement.closest_fit(self.snapshot, gang, room, FUTURE_IDLE)
         return AttainedCapacity(room, near)
@@ -135,76 +112,8 @@ class ClaimSources:
         return self._extras.keeping_teams(scope) if self._extras else ()
 
     def reserve(self, gang: Gang, scope: ReclaimScope) -> Reservation | None:
-        """Reserve future idle capacity for the whole gang, reclaiming extras within `scope`.
-
-        Of the tightest required domains, the one where least is lost (`_loss`); preferred domains
-        are tried first. If it fits in none, all are tried again, `repack`ed. None, and no change,
-        if it does not fit then either.
-        """
-        failed: _Failed = {}
-        for reach in self._reaches(gang, scope):
-            attempts = self._attempts(gang, scope, reach, failed)
-            if reservation := self._least_loss(gang, attempts):
-                return reservation
-        again = chain.from_iterable(failed.values())
-        return self._least_loss(gang, (partial(self._repacked, one, scope) for one in again))
-
-    def _least_loss(self, gang: Gang, attempts: Iterable[_Attempt]) -> Reservation | None:
-        """The first attempt that succeeds; if the gang requires domains, the best of the first."""
-        losses = list[tuple[_Loss, _Attempt]]()
-        for attempt in attempts:
-            reservation = attempt()
-            if reservation is None:
-                continue
-            if not (gang.job.topology.required and reservation.evicted):
-                return reservation
-            losses.append((_loss(reservation), attempt))
-            reservation.discard(self.reclaimable)
-            if len(losses) == _COMPARED:
-                break
-        return min(losses, key=itemgetter(0))[1]() if losses else None
-
-    def _attempts(
-        self, gang: Gang, scope: ReclaimScope, reach: Ints, failed: _Failed
-    ) -> Iterator[_Attempt]:
-        """An attempt in each choice of required domains in which none has failed."""
-        candidates = topology_placement.restricted_to_domains(
-            self.snapshot, gang, reach, FUTURE_IDLE
-        )
-        for candidate in candidates:
-            if candidate.domains not in failed:
-                failed[candidate.domains] = []
-                yield partial(self._reserve_close, candidate, scope, reach, failed)
-
-    def _repacked(self, reservation: Reservation, scope: ReclaimScope) -> Reservation | None:
-        return reservation if reservation.repack(self.reclaimable, scope) else None
-
-    def _reaches(self, gang: Gang, scope: ReclaimScope) -> Iterator[Ints]:
-        """What a gang may use; then also what is gathered for it. int64[resources, nodes]."""
-        topology, capacity = gang.job.topology, self.reclaimable.capacity
-        yield capacity.with_idle(scope) if topology else self.snapshot.capacity.future_idle
-        if topology.required and (gathered := self._gathered(gang, scope)) is not None:
-            yield gathered
-
-    def _gathered(self, gang: Gang, scope: ReclaimScope) -> Ints | None:
-        """`MinimumNodes.with_gathered` for the domains that a gang requires."""
-        labels = dict.fromkeys(label for _, label in gang.job.topology.required)
-        domains = [*map(self.snapshot.domains.by_label, labels)]
-        return self.reclaimable.minimums.with_gathered(domains, scope)
-
-    def _reserve_close(
-        self, gang: Gang, scope: ReclaimScope, reach: Ints, failed: _Failed
-    ) -> Reservation | None:
-        """Reserve for a gang in its required domains: in few preferred ones, if that is possible.
-
-        `reach`: what its claim may use; int64[resources, nodes].
-        """
-        for requests in topology_placement.in_preferred_domains(self.snapshot, gang, reach):
-            reservation = self._reservation(gang, requests)
-            if reserve_around_placed(reservation, self.reclaimable, scope, whole=True):
-                return reservation
-            failed[gang.domains].append(reservation)
-        return None
+        """Reserve future idle capacity for a whole gang; see `GangReservation.run`."""
+        return GangReservation(self.snapshot, self.reclaimable, gang, scope).run()
 
     def claim(self, gang: Gang, scope: ReclaimScope) -> Reservation | None:
         """`reserve`, else by preemption if allowed; None, and no change, if that fails."""
@@ -244,7 +153,7 @@ class ClaimSources:
             for role in self.reclaimable.allocations
             if role.job.key == gang.job.key and role.restarts_to_resize
         ]
-        reservation = self._reservation(gang, gang.requests)
+        reservation = reservation_of(self.snapshot, gang)
         reclaimable = Reclaimable(self.snapshot, restarting, reclaim_order(self.snapshot))
         if not reserve_capacity(reservation, reclaimable, ALL_IN_REACH, whole=True):
             return None
@@ -267,9 +176,6 @@ class ClaimSources:
         others = Reclaimable(self.snapshot, live, reclaim_order(self.snapshot), self._extras)
         self.forget_reclaimable()  # its entries of these roles are outdated
         return reserve_capacity(reservation, others, scope, whole=True)
-
-    def _reservation(self, gang: Gang, requests: Iterable[PodSetRequest]) -> Reservation:
-        return Reservation(self.snapshot.capacity, list(requests), quota_request=gang.quota_request)
 
     def forget_reclaimable(self) -> None:
         """Rebuild `reclaimable` on next use, after roles changed in another way than by a claim."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from edl import reasons
-from edl.feasibility.horizon import IDLE
+from edl.feasibility.horizon import FUTURE_IDLE, IDLE
 from edl.model import JobKey, Reason
 from edl.model.causes.scarcity import Shortage
 from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, holds_nodes, why_unreserved
 from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest
+from edl.planner.packing.pack_order import reserve_nodes
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
@@ -185,6 +186,8 @@ class GangClaims:
         """Keep the capacity that is reserved for a gang, which waits until it is idle."""
         key, evicted = gang.job.key, reservation.evicted
         donors = {role.job.key for role in evicted}.union(victims) - {key}
+        if not (evicted or donors) and self._start_there(gang, reservation):
+            return
         placed = (reservation.requests, reservation.nodes)
         self.results.pipeline(*placed, key, clears=bool(donors), evicted=evicted)
         self.results.claimed_quota[key] = reservation.quota_request
@@ -192,6 +195,26 @@ class GangClaims:
         reason = reasons.PODS_TERMINATING if previous else reasons.leaving(gang.pods, donors)
         self.results.enqueue(key, reason)
         self.nodes.keep_provisioned(gang)
+
+    def _start_there(self, gang: Gang, reservation: Reservation) -> bool:
+        """Start a gang on the nodes reserved for it, if these are idle already.
+
+        A claim may find nodes that a search of idle capacity alone has missed.
+        """
+        nodes, quota_request = reservation.nodes, reservation.quota_request
+        candidate = topology_placement.kept_at(self.snapshot, gang, nodes)
+        if candidate is None or has_previous_pods(self.snapshot, gang):
+            return False
+        quota_request.release(FUTURE_IDLE)
+        pairs = [*zip(reservation.requests, nodes, strict=True)]
+        for request, there in pairs:
+            request.pod_class.future_idle.unreserve_pods(there)
+        if not self.nodes.lacks_quota(gang) and reserve_nodes(candidate.requests, nodes):
+            self.admit(candidate, nodes, gang.reason)
+            return True
+        reserve_nodes(reservation.requests, nodes, FUTURE_IDLE)
+        quota_request.reserve(FUTURE_IDLE)
+        return False
 
     def _pass_over(self, gang: Gang, reason: Reason) -> None:
         """Enqueue a gang that does not fit; others may start before it (backfill).

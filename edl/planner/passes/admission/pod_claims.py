@@ -28,7 +28,8 @@ from edl.planner.passes.drain import (
 from edl.planner.passes.node_clearing import NodeClearing
 from edl.planner.passes.preemption.preemption import Preemptor
 from edl.planner.passes.suspensions import minimum_patience
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.existing_placements import is_lost
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restart_backoff import with_failed_starts

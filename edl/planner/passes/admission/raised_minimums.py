@@ -24,7 +24,8 @@ from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
 from edl.planner.passes.admission.queue_heads import QueueHeads
 from edl.planner.passes.whole_restarts import place, restart_gang, shortage, why_kept
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restarts.job_restart import JobRestart, lacking
@@ -178,7 +179,7 @@ def _raise_by_restart(sources: ClaimSources, restart: JobRestart) -> bool:
         for node in nodes:
             request.pod_class.future_idle.release(node)
     quota_request.release(FUTURE_IDLE)
-    restart.awaited = not place(restart, gang)
+    restart.awaited = not place(restart, gang, reservation.nodes)
     if restart.awaited:
         reserve_nodes(requests, reservation.nodes, FUTURE_IDLE)
         quota_request.reserve(FUTURE_IDLE)

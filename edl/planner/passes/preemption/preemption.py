@@ -31,7 +31,8 @@ from edl.planner.passes.preemption.victims import (
     trial_by_amounts,
     victim_candidates,
 )
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest

@@ -29,7 +29,8 @@ from edl.planner.passes.rebalancing.donors import (
     reservation_of_one,
 )
 from edl.planner.passes.rebalancing.team_rebalance import TeamRebalance
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, order_by_satisfaction
 from edl.planner.snapshot.quota_balance import NOT_COUNTED

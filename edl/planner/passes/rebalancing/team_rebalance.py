@@ -23,7 +23,8 @@ from edl.planner.passes.rebalancing.donors import (
 )
 from edl.planner.passes.rebalancing.team_donors import TeamDonors
 from edl.planner.passes.team_growth import growth_order
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.minimum_nodes import any_may_leave
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order

@@ -16,7 +16,8 @@ from edl.planner.packing.placement import Placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.plan import Plan
 from edl.planner.policies import POLICIES
-from edl.planner.reclaiming.reservation import Reservation, reserve_capacity
+from edl.planner.reclaiming.capacity_claim import reserve_capacity
+from edl.planner.reclaiming.reservation import Reservation
 from edl.planner.snapshot.existing_placements import retention_order
 from edl.planner.snapshot.extras.reclaimable import Reclaimable, reclaim_order
 from edl.planner.snapshot.extras.yield_order import ReclaimOrder
