@@ -18,8 +18,7 @@ def choose_nodes(
     `idle`: what is idle; `room`: what would be idle without the extras; both
     int64[resources, nodes]. Of the packings found, the one for which least has to leave.
     """
-    # Fast path: of most claims that fit nowhere, one request does not fit by itself.
-    if any(pack(room, [request], Horizon.EMPTY) != [request.pods] for request in requests):
+    if _exceeds(room, requests):
         return None
     orders = [*pack_orders(requests)]
     packings = [_Packing(idle, room, requests) for _ in orders]
@@ -31,6 +30,16 @@ def choose_nodes(
     best = min(found, key=_Packing.lack)
     nodes = np.arange(room.shape[1])
     return [np.repeat(nodes, pods).tolist() for pods in best.pods]
+
+
+def _exceeds(room: Ints, requests: Sequence[PodSetRequest]) -> bool:
+    """Whether all pods together, or those of one request, are surely too many; cheap to find."""
+    left = np.maximum(room, 0).sum(axis=1)
+    for pod_class, pods in requests:
+        for row, amount in pod_class.amounts:
+            left[row] -= amount * pods
+    alone = (pack(room, [request], Horizon.EMPTY) != [request.pods] for request in requests)
+    return bool((left < 0).any()) or any(alone)
 
 
 class _Packing:

@@ -1,0 +1,44 @@
+"""Claims of several roles: the nodes of all pods are chosen together."""
+
+from msgspec.structs import replace
+
+from edl.model import Teams, TrainingJob
+from tests.edl.planner import teams
+from tests.edl.planner.acting import act
+from tests.edl.planner.plans import plan_for, sizes, started
+from tests.edl.planner.states import cluster, job, node, role, shape, worker
+from tests.edl.planner.ways import wait
+
+NODES = (node("a", 3), node("b", 3))
+RUNS = worker("runs", 1, 2, on=["b", "a"], queued=-900)
+
+
+def _asks(**fields: object) -> TrainingJob:
+    parts = (role("ps", 1, 1, shape=shape(3)), role("worker", 1, 1, shape=shape(2)))
+    return job("asks", *parts, queued=-400, **fields)
+
+
+def test_a_role_does_not_take_the_only_node_that_another_fits_without_an_extra() -> None:
+    state = cluster(*NODES, RUNS, _asks())
+    plan = plan_for(state)
+    assert sizes(plan) == {"runs": 1}
+    assert started(plan_for(act(state, plan, after=wait(plan)))) == {"asks": {"ps": 1, "worker": 1}}
+
+
+def test_an_extra_of_a_higher_priority_stays() -> None:
+    above = worker("runs", 1, 2, on=["b", "a"], queued=-900, priority=1)
+    assert not sizes(plan_for(cluster(*NODES, above, _asks())))
+
+
+def test_a_borrower_returns_the_only_node_that_a_role_fits() -> None:
+    (borrower,), (owner,) = teams.of("borrower", RUNS), teams.of("owner", _asks())
+    given = Teams.of([teams.team("owner", 5), teams.team("borrower")])
+    names = {"owner": "owner", "borrower": "borrower"}
+    state = replace(cluster(*NODES, borrower, owner), teams=given, namespace_teams=names)
+    assert sizes(plan_for(state)) == {"runs": 1}
+
+
+def test_only_the_extra_in_the_way_yields() -> None:
+    beside = worker("beside", 1, 3, on=["c", "c", "c"], queued=-900)
+    state = cluster(*NODES, node("c", 3), RUNS, beside, _asks())
+    assert sizes(plan_for(state)) == {"runs": 1}
