@@ -42,3 +42,14 @@ def test_only_the_extra_in_the_way_yields() -> None:
     beside = worker("beside", 1, 3, on=["c", "c", "c"], queued=-900)
     state = cluster(*NODES, node("c", 3), RUNS, beside, _asks())
     assert sizes(plan_for(state)) == {"runs": 1}
+
+
+def test_a_gang_starts_on_idle_nodes_that_only_its_claim_has_found() -> None:
+    """The fullest nodes first are other ones without the extras, and no order fits with them."""
+    nodes = [node(f"n{n}", cpus) for n, cpus in enumerate((6, 8, 7, 5))]
+    runs = worker("runs", 1, 9, on=["n2", "n2", "n3"], queued=-900)
+    pods = (("ps", 3, 3), ("worker", 1, 1), ("chief", 3, 4))
+    asks = job("asks", *(role(name, n, n, shape=shape(cpus)) for name, n, cpus in pods))
+    plan = plan_for(cluster(*nodes, runs, asks))
+    assert "asks" in started(plan)
+    assert "runs" not in sizes(plan)
