@@ -16,18 +16,18 @@ def choose_nodes(
     """For each request, the nodes of its pods; None if no order places all of them.
 
     `idle`: what is idle; `room`: what would be idle without the extras; both
-    int64[resources, nodes]. Of the packings found, the one for which least has to leave.
+    int64[resources, nodes]. The packing is the one for which least has to leave.
     """
     if _exceeds(room, requests):
         return None
     orders = [*pack_orders(requests)]
-    packings = [_Packing(idle, room, requests) for _ in orders]
-    found = [one for one, order in zip(packings, orders, strict=True) if one.fill(order)]
-    if not found:
+    fullest = [_Packing(idle, room, requests) for _ in orders]
+    packings = [one for one, order in zip(fullest, orders, strict=True) if one.fill(order)]
+    if not packings:
         return None
     idle_first = [_Packing(idle, room, requests) for _ in orders]
-    found += [one for one, order in zip(idle_first, orders, strict=True) if one.fill_idle(order)]
-    best = min(found, key=_Packing.lack)
+    packings += [one for one, order in zip(idle_first, orders, strict=True) if one.fill_idle(order)]
+    best = min(packings, key=_Packing.lack)
     nodes = np.arange(room.shape[1])
     return [np.repeat(nodes, pods).tolist() for pods in best.pods]
 
