@@ -115,11 +115,17 @@ def failing(
 
 
 def role(
-    replica: Replica, sizes: Sizes, failing: tuple[str, Json], policy: RunPolicy
+    replica: Replica,
+    sizes: Sizes,
+    failing: tuple[str, Json],
+    policy: RunPolicy,
+    port: RendezvousPort | None = None,
 ) -> RoleManifest:
     """`failing`: the pods' restart policy, and the Job's failure fields (`restart_policy`)."""
     restart, patience = failing
     template = run_policy.prioritised(policy, replica.fields, replica.template)
+    if port:
+        template = pod_templates.training_in(replica.fields, template, port.container)
     template, share = gpu_share_labels.on_template(template)
     return RoleManifest(
         replica.role,

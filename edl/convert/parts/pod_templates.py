@@ -87,6 +87,19 @@ def main_container(template: Json, name: str) -> Json:
     return next((one for one in entries if one.get("name") == name), entries[0] if entries else {})
 
 
+def training_in(fields: Fields, template: Json, name: str) -> Json:
+    """Annotate the container that the operator knows by its name, if the webhook takes another."""
+    names = [container.get("name") for container in containers(template)]
+    if name not in names or names.index(name) == manifest_parts.training_position(template):
+        return template
+    given = manifest_parts.annotations(template).get(contract.DEFAULT_CONTAINER)
+    if given in names:
+        what = f'{contract.DEFAULT_CONTAINER} was "{given}", and "{name}" is the one that trains'
+        fields.note("template", what, f'it is "{name}" now')
+    note = {contract.DEFAULT_CONTAINER: name}
+    return {"metadata": {}} | manifest_parts.annotated(template, note)
+
+
 def port_named(container: Json, name: str) -> int | None:
     """The containerPort with that name; None if the container has no such port."""
     ports: list[Json] = container.get("ports") or []

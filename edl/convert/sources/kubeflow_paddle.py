@@ -49,7 +49,7 @@ def read(document: Fields) -> Sequence[Json]:
 def _part(replica: Replica, policy: RunPolicy, limits: ReplicaBounds) -> RoleManifest:
     failing = training_manifest.failing(replica, policy, _PORT)
     return training_manifest.role(
-        replica, limits.around(replica.fields, replica.size), failing, policy
+        replica, limits.around(replica.fields, replica.size), failing, policy, _PORT
     )
 
 

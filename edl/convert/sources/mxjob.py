@@ -59,7 +59,9 @@ def _part(replica: Replica, policy: RunPolicy, scheduler: str) -> RoleManifest:
         replica.fields, replica.template, "schedulerName", scheduler
     )
     replica = replica_specs.with_template(replica, template)
-    return training_manifest.role(replica, replica_bounds.exactly(replica.size), failing, policy)
+    return training_manifest.role(
+        replica, replica_bounds.exactly(replica.size), failing, policy, _PORT
+    )
 
 
 def _mode(spec: Fields, roles: Sequence[str]) -> dict[str, str]:

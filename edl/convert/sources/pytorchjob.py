@@ -77,7 +77,7 @@ def _part(replica: Replica, sizes: Sizes, policy: RunPolicy, words: _Words) -> R
     failing = training_manifest.failing(replica, policy, _PORT)
     template = pod_templates.with_env(replica.template, words.env)
     return training_manifest.role(
-        replica_specs.with_template(replica, template), sizes, failing, policy
+        replica_specs.with_template(replica, template), sizes, failing, policy, _PORT
     )
 
 

@@ -57,7 +57,7 @@ def _part(
     failing = training_manifest.failing(replica, policy, _PORT, serves=kind.serves)
     around = limits.around(replica.fields, replica.size) if kind.resizable else None
     return training_manifest.role(
-        replica, around or replica_bounds.exactly(replica.size), failing, policy
+        replica, around or replica_bounds.exactly(replica.size), failing, policy, _PORT
     )
 
 
