@@ -12,7 +12,7 @@ from edl.convert import template_schema
 from edl.convert.diagnostics import FieldPath, Remark
 from edl.convert.template_schema import FieldShape
 
-_NOT_CARRIED: Final = "a Job has nothing for it: leave it out, or write it into the Job yourself"
+_NOT_CARRIED: Final = "convert does not know it: write it into the Job if its pods need it"
 
 
 class ConversionReport:
@@ -113,9 +113,9 @@ class Fields:
     # -- reporting --------------------------------------------------------------------------------
 
     def drop(self, name: str, what: str = "", instead: str = _NOT_CARRIED) -> None:
-        """Report a known field that is not carried over, if it is set."""
+        """Report a known field that is not carried over, unless it is absent or empty."""
         value = self.value(name)
-        if value is not None:
+        if value is not None and value not in ("", [], {}):
             text = what or f"{_shown(value)} is not carried"
             self._report.dropped.append(Remark((*self.place, name), text, instead))
 

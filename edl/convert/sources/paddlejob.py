@@ -53,6 +53,7 @@ _OF_ALL: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "volumes": ("volumes", template_schema.NAMED),
     "imagePullSecrets": ("imagePullSecrets", template_schema.NAMED),
     "schedulerName": ("schedulerName", str),
+    "NodeSelector": ("nodeSelector", template_schema.LABELS),
 }
 _OF_POD: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "grace_period_seconds": ("terminationGracePeriodSeconds", int),
@@ -97,7 +98,10 @@ class PaddlePods(msgspec.Struct, frozen=True):
         for name in _WRITTEN:
             if fields.value(name) is not None:
                 fields.note(name, "written by the controller: left out")
-        pod = {**self.pod, **_renamed(fields, _OF_POD), "containers": [container]}
+        own = _renamed(fields, _OF_POD)
+        if selector := {**self.pod.get("nodeSelector", {}), **own.get("nodeSelector", {})}:
+            own["nodeSelector"] = selector
+        pod = {**self.pod, **own, "containers": [container]}
         return pod_templates.todays(fields, "resources", {"spec": pod})
 
 

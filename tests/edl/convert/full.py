@@ -261,6 +261,7 @@ spec:
   volumes: [{name: data, emptyDir: {}}]
   VolumeMounts: [{name: data, mountPath: /data}]
   imagePullSecrets: [{name: key}]
+  NodeSelector: {gpu: k80}
   mountpath: /a
   nfsmount: /b
   annotations: {usergroupid: a, userid: b, priority: high, scheduler: c, walltime: 1}

@@ -104,7 +104,7 @@ def test_a_dropped_field_is_named_with_its_line_and_the_way_out() -> None:
     assert kinds(found.out) == ["Service mnist", "Job mnist"]
     assert found.err == (
         'dropped: stdin: document 2, line 18: TFJob mnist: spec.color: "red" is not carried; '
-        "a Job has nothing for it: leave it out, or write it into the Job yourself\n"
+        "convert does not know it: write it into the Job if its pods need it\n"
     )
 
 

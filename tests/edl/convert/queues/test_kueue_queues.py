@@ -250,7 +250,9 @@ def test_what_has_no_counterpart_is_named_with_its_path() -> None:
         unheardOf=1,
     )
     local = local_queue("one", "a", stopPolicy="Hold", fairSharing={"weight": 2})
-    flavor = kueue("ResourceFlavor", "any", nodeLabels={"a": "b"}, tolerations=[], topologyName="x")
+    flavor = kueue(
+        "ResourceFlavor", "any", nodeLabels={"a": "b"}, tolerations=[{}], topologyName="x"
+    )
     assert dropped(converted(queue, local, flavor)) == [
         "spec.resourceGroups[0].flavors[0].resources[0].name",
         "spec.queueingStrategy",

@@ -142,6 +142,23 @@ def test_the_words_of_later_versions_are_a_pods() -> None:
     assert container["readinessProbe"] == {"tcpSocket": {"port": 2}}
 
 
+def test_edls_node_selector_is_that_of_all_pods() -> None:
+    found = jobs(elastic(NodeSelector={"disk": "ssd"}, master={"node_selector": {"zone": "a"}}))
+    assert found.dropped == ()
+    assert {role: pod(job)["nodeSelector"] for role, job in by_role(found).items()} == {
+        "master": {"disk": "ssd", "zone": "a"},
+        "pserver": {"disk": "ssd"},
+        "trainer": {"disk": "ssd"},
+    }
+
+
+def test_the_empty_values_that_edls_client_writes_are_no_loss() -> None:
+    found = jobs(elastic(master={"etcd-endpoint": "", "resources": CPU}))
+    assert found.dropped == ()
+    document = paddlejob({"etcd-endpoint": ""}, mountpath="", annotations={})
+    assert jobs(document).dropped == ()
+
+
 def test_no_grace_at_all_is_said() -> None:
     found = by_role(jobs(paddlejob({"grace_period_seconds": 0})))
     assert pod(found["trainer"])["terminationGracePeriodSeconds"] == 0
