@@ -1,6 +1,6 @@
 """The part of a source object's metadata that its Jobs inherit."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -64,7 +64,7 @@ def read(document: Fields, interpreted: Sequence[str] = ()) -> SourceMetadata:
 
     The status describes the old object, so it is left out, which is reported.
     """
-    ended = _end(document.value("status"))
+    ended = end(document.value("status"))
     if ended:
         way_out = "leave it out where it must not run again"
         document.note("status", f"it has ended ({ended}), and its Jobs start over", way_out)
@@ -94,8 +94,8 @@ def read(document: Fields, interpreted: Sequence[str] = ()) -> SourceMetadata:
     )
 
 
-def _end(status: Any) -> str:  # noqa: ANN401 - JSON
-    """The status word by which the old object ended; empty if it has not ended."""
+def end(status: Any, words: Collection[str] = _ENDS) -> str:  # noqa: ANN401 - JSON
+    """The status word, one of `words`, by which the old object ended; empty if it has not ended."""
     entries = mapping(status)
     conditions = entries.get("conditions")
     states = [entries.get("phase"), entries.get("state"), entries.get("launcherStatus")]
@@ -104,7 +104,7 @@ def _end(status: Any) -> str:  # noqa: ANN401 - JSON
         for condition in (conditions if isinstance(conditions, list) else ())
         if isinstance(condition, dict) and condition.get("status") == "True"
     ]
-    return next((str(word) for word in states if str(word).lower() in _ENDS), "")
+    return next((str(word) for word in states if str(word).lower() in words), "")
 
 
 def _leave_out(fields: Fields, names: Sequence[str], why: str) -> None:

@@ -108,6 +108,8 @@ def _framework(replicas: Sequence[Replica]) -> str:
 
 _USUAL_TIMEOUT: Final = 60
 """Seconds; et-operator's default."""
+_ENDS: Final = frozenset({"scalesucceeded", "scalefailed"})
+"""A TrainingJob that runs on has these conditions, too."""
 
 
 def read_in(document: Fields) -> Sequence[Json]:
@@ -137,15 +139,19 @@ def read_out(document: Fields) -> Sequence[Json]:
 
 
 def _say(document: Fields, spec: Fields, flags: str, how: str) -> None:
-    """Report the equivalent command; there is no manifest to apply."""
+    """Report the command for an operation that has not ended; there is no manifest to apply."""
     meta = object_metadata.read(document)
     job = spec.fields("selector").text("name") or "JOB"
     namespace = f" -n {quote(meta.namespace)}" if meta.namespace else ""
     script = "".join(_script(spec))
     command = f"kubectl edl scale {quote(job)}{namespace}{flags}{script}"
     spec.value("backoffLimit")  # retries of the operation itself: a failed command can be run again
-    way_out = f"run: {command}" + (f" ({how}: kubectl edl status {job})" if how else "")
-    document.lose("", "an operation, nothing to apply", way_out)
+    way_out = f"run: {command}"
+    way_out += f" ({how}: kubectl edl status {quote(job)}{namespace})" if how else ""
+    if ended := object_metadata.end(document.value("status"), _ENDS):
+        document.note("", f"an operation that has ended ({ended}): nothing to apply or to run")
+    else:
+        document.lose("", "an operation, nothing to apply", way_out)
 
 
 def _script(spec: Fields) -> Iterator[str]:

@@ -103,7 +103,7 @@ def test_scaling_out_is_a_command() -> None:
     text = said(scale("ScaleOut", toAdd={"count": 3}))
     assert text == (
         "run: kubectl edl scale elastic -n lab SIZE --timeout 60s "
-        "(where SIZE is 3 more than it has now: kubectl edl status elastic)"
+        "(where SIZE is 3 more than it has now: kubectl edl status elastic -n lab)"
     )
 
 
@@ -127,6 +127,23 @@ def test_the_time_that_a_script_has_before_workers_leave_goes_with_the_command(
     text = said(scale("ScaleIn", toDelete=gone, timeout=300, script="/leave.sh"))
     assert "--timeout 300s --script /leave.sh" in text
     assert "--timeout" not in said(scale("ScaleIn", toDelete=gone, timeout=300))
+
+
+@pytest.mark.parametrize("end", ["ScaleSucceeded", "ScaleFailed"])
+@pytest.mark.parametrize("kind", ["ScaleIn", "ScaleOut"])
+def test_an_operation_that_has_ended_is_history(kind: str, end: str) -> None:
+    conditions = [{"type": end, "status": "True"}]
+    for status in ({"phase": end}, {"phase": "Scaling", "conditions": conditions}):
+        found = jobs(scale(kind) | {"status": status})
+        assert (found.manifests, found.dropped) == ((), ())
+        assert end in str(found.notes[-1])
+    for status in ({"phase": "Scaling"}, {"phase": "ScriptExecuted"}):
+        assert "run: kubectl edl" in said(scale(kind) | {"status": status})
+
+
+def test_a_training_job_that_was_scaled_runs_on() -> None:
+    status = {"phase": "Running", "conditions": [{"type": "ScaleSucceeded", "status": "True"}]}
+    assert not any("ended" in str(note) for note in jobs(training_job() | {"status": status}).notes)
 
 
 def test_a_script_goes_with_the_command() -> None:
