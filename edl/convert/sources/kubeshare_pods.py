@@ -98,7 +98,7 @@ def _job(
     if not spec.get("containers"):
         document.wrong("spec", "has no containers", "a pod's spec")
         return ()
-    bare = {"spec": _without_node(document, spec)}
+    bare = {"spec": _without_node(document, meta, spec)}
     policy, template = pod_templates.restart_of(document, bare, "spec")
     texts = {"labels": dict(pod_labels), "annotations": dict(meta.annotations)}
     head = {place: words for place, words in texts.items() if words}
@@ -122,15 +122,22 @@ def _job(
     )
 
 
-def _without_node(document: Fields, spec: Json) -> Json:
-    """Replace `nodeName` by a node selector: `nodeName` bypasses all schedulers."""
+def _without_node(document: Fields, meta: SourceMetadata, spec: Json) -> Json:
+    """Replace the user's `nodeName`, which bypasses all schedulers, by a node selector.
+
+    KubeShare's scheduler writes it together with the device: that node is left out.
+    """
     node = spec.get("nodeName")
     if not node:
         return spec
+    bare = pod_templates.without(spec, "nodeName")
+    if any(name in meta.interpreted for name in (*_DEVICES, *_WRITTEN)):
+        what = f"left out nodeName {node}: KubeShare's scheduler writes it with the device"
+        document.note("spec", what, f"if you chose it, set nodeSelector {HOSTNAME}: {node}")
+        return bare
     what = f"{node} is requested by {HOSTNAME} now, so that a scheduler sees the pod"
     document.note("spec", what)
-    selector = {**(spec.get("nodeSelector") or {}), HOSTNAME: node}
-    return pod_templates.without(spec, "nodeName") | {"nodeSelector": selector}
+    return bare | {"nodeSelector": {**(spec.get("nodeSelector") or {}), HOSTNAME: node}}
 
 
 SHARE_POD: Final = SourceKind(

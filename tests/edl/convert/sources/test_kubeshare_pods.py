@@ -115,6 +115,20 @@ def test_a_device_is_no_longer_chosen_by_its_user() -> None:
         "metadata.annotations[kubeshare/sched_affinity]",
     ]
     spec = only(found)["spec"]["template"]["spec"]
+    assert not {"nodeName", "nodeSelector"} & spec.keys()
+    assert "left out nodeName node01: KubeShare's scheduler writes it" in str(found.notes[-2])
+
+
+def test_a_node_that_kubeshares_scheduler_chose_binds_no_job() -> None:
+    live = pod(nodeName="node01", nodeSelector={"disk": "ssd"})
+    live["metadata"]["annotations"] = {"sharedgpu/gpu_uuid": "GPU-1"}
+    spec = only(jobs(live))["spec"]["template"]["spec"]
+    assert (spec["nodeSelector"], "nodeName" in spec) == ({"disk": "ssd"}, False)
+
+
+@pytest.mark.parametrize("document", [share_pod(nodeName="node01"), pod(nodeName="node01")])
+def test_a_node_without_a_device_is_the_users(document: Json) -> None:
+    spec = only(jobs(document))["spec"]["template"]["spec"]
     assert spec["nodeSelector"] == {"kubernetes.io/hostname": "node01"}
     assert "nodeName" not in spec
 
