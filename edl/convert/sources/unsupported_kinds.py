@@ -4,7 +4,7 @@ If such a training job is applied again, its operator runs it, next to the conve
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from edl import contract
 from edl.contract.manifest_parts import mapping
@@ -79,7 +79,7 @@ def queued_elsewhere(api: ApiKind, document: Json) -> Iterator[Remark]:
     """Notes on a workload that stays in the queues of Kueue or of another scheduler."""
     if api not in _QUEUED:
         return
-    labels = mapping(mapping(document.get("metadata")).get("labels"))
+    labels = _labels(document)
     if contract.KUEUE_QUEUE in labels:
         what = f"{api[1]} stays in Kueue's queue: left as it is"
         adding = "" if contract.FRAMEWORK in labels else f" and add {contract.FRAMEWORK}"
@@ -88,3 +88,14 @@ def queued_elsewhere(api: ApiKind, document: Json) -> Iterator[Remark]:
     for remark in other_schedulers.of_workload(document):
         instead = f"for kubectl-edl: {remark.instead}"
         yield Remark(remark.place, f"{remark.what}: left as it is", instead)
+    template = mapping(mapping(document.get("spec")).get("template"))
+    shared = any(str(name).startswith("sharedgpu/") for name in _labels(template))
+    scheduler = mapping(template.get("spec")).get("schedulerName")
+    if contract.FRAMEWORK not in labels and (shared or scheduler == contract.KUBESHARE_SCHEDULER):
+        what = "KubeShare places its pods, but no label makes it elastic: left as it is"
+        instead = "for kubectl-edl: kubectl edl adopt -f FILE --framework none"
+        yield Remark(("spec", "template"), what, instead)
+
+
+def _labels(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(part.get("metadata")).get("labels"))

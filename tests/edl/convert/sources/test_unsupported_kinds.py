@@ -90,3 +90,40 @@ def test_a_job_in_a_queue_of_kueue_is_left_and_named(kind: str) -> None:
 def test_a_job_outside_kueue_is_not_converted(labels: object) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"labels": labels}}
     assert convert(job) is None
+
+
+def with_share(framework: str = "") -> Json:
+    template = {"metadata": {"labels": {"sharedgpu/gpu_request": "0.5"}}, "spec": {}}
+    labels = {"edl.dev/framework": framework} if framework else {}
+    head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "one", "labels": labels}}
+    return head | {"spec": {"template": template}}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        with_share(),
+        with_share() | {"spec": {"template": {"spec": {"schedulerName": "kubeshare-scheduler"}}}},
+    ],
+)
+def test_a_job_of_kubeshare_is_left_and_can_be_adopted(document: Json) -> None:
+    found = convert(document)
+    assert found is not None
+    assert (found.manifests, found.dropped) == ((document,), ())
+    (note,) = found.notes
+    assert str(note) == (
+        "spec.template: KubeShare places its pods, but no label makes it elastic: left as it is; "
+        "for kubectl-edl: kubectl edl adopt -f FILE --framework none"
+    )
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        with_share("none"),
+        with_share() | {"spec": {"template": {"metadata": {"labels": {7: "a"}}, "spec": []}}},
+        with_share() | {"spec": {"template": {"spec": {"schedulerName": ["kubeshare-scheduler"]}}}},
+    ],
+)
+def test_a_managed_or_malformed_job_has_no_note_on_kubeshare(document: Json) -> None:
+    assert convert(document) is None
