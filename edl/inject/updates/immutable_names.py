@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from edl import contract
-from edl.contract.manifest_parts import annotations, labels, metadata, namespace_option
+from edl.contract.manifest_parts import (
+    annotations,
+    is_of_cron_job,
+    labels,
+    metadata,
+    namespace_option,
+)
 from edl.errors import Denied, Finding, refuse
 from edl.frameworks import FRAMEWORKS
 from edl.inject.updates.update_policy import WRITTEN_OUT, name_of
@@ -71,6 +77,20 @@ def _new_bounds(new: Json, old: Json) -> Sequence[RoleBounds]:
 
 
 def _adoption(job: Json) -> str:
-    """The command for a Job that never was elastic; its options are left to the user."""
+    """What to do about a Job that never was elastic; options of the command are the user's."""
+    if other := _other_system(job):
+        return f"this Job is of {other}: when that is deleted and its Job is gone, apply again"
     name = metadata(job).get("name", "")
     return f"kubectl edl adopt {name}{namespace_option(job)} --recreate …"
+
+
+def _other_system(job: Json) -> str:
+    """The object of another system that the Job belongs to; a CronJob's labels are the user's."""
+    if is_of_cron_job(job):
+        return ""
+    for owner in metadata(job).get("ownerReferences") or ():
+        if owner.get("controller"):
+            return f"{owner.get('kind')} {owner.get('name')}"
+    # PaddlePaddle EDL sets no owner, and the API server copies the labels of the pods.
+    training_job = labels(job).get(contract.PADDLE_TRAINER_LABEL)
+    return f"TrainingJob {training_job}" if training_job else ""

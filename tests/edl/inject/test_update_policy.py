@@ -604,6 +604,29 @@ def test_all_labels_of_its_pods_on_a_job_that_was_never_ours_are_refused() -> No
         update(new, old)
 
 
+def owned_by(kind: str, **more: object) -> Json:
+    owner = {"apiVersion": "a/v1", "kind": kind, "name": "old", "uid": "1", "controller": True}
+    return changed(released(), "metadata ownerReferences", [owner | more])
+
+
+@pytest.mark.parametrize(
+    ("old", "way"),
+    [
+        (owned_by("TrainingJob"), "this Job is of TrainingJob old: when that is deleted"),
+        (changed(released(), "metadata labels", {"paddle-job": "ctr"}), "of TrainingJob ctr"),
+        (owned_by("CronJob"), "kubectl edl adopt mnist-worker --recreate"),
+        (owned_by("Experiment", controller=False), "kubectl edl adopt mnist-worker --recreate"),
+        (released(), "kubectl edl adopt mnist-worker --recreate"),
+    ],
+)
+def test_a_job_of_another_system_is_waited_for_and_any_other_adopted(old: Json, way: str) -> None:
+    old = changed(old, "spec template metadata labels", {"app": "mnist"})
+    new = changed(old, "metadata labels", {contract.FRAMEWORK: "tensorflow"})
+    with pytest.raises(Denied) as denied:
+        update(new, old)
+    assert way in str(denied.value)
+
+
 def test_an_update_gives_pods_no_more_rules_than_plans_follow() -> None:
     path, most = "spec template spec tolerations", pod_limits.MAX_RULES + pod_limits.ADDED
 
