@@ -152,7 +152,7 @@ def test_edls_node_selector_is_that_of_all_pods() -> None:
     }
 
 
-def test_the_empty_values_that_edls_client_writes_are_no_loss() -> None:
+def test_empty_values_of_a_typed_client_are_no_loss() -> None:
     found = jobs(elastic(master={"etcd-endpoint": "", "resources": CPU}))
     assert found.dropped == ()
     document = paddlejob({"etcd-endpoint": ""}, mountpath="", annotations={})
