@@ -1,8 +1,8 @@
-"""PaddlePaddle's TrainingJob, paddlepaddle.org/v1: of the EDL controller, and of Fluid before it.
+"""PaddlePaddle's TrainingJob: v1 of the EDL controller, and of Fluid before it; v1alpha1 of baidu.
 
 The resource has no pod templates, so they are built here as the controller built them. Mode
 cloud provides the variables, commands and etcd that the images of that time expect.
-Fields: elasticdeeplearning/edl and baidu/paddle-on-k8s-operator pkg/apis/paddlepaddle/v1,
+Fields: elasticdeeplearning/edl and baidu/paddle-on-k8s-operator pkg/apis/paddlepaddle,
 PaddlePaddle/cloud go/edl/resource; how pods were built: pkg/updater/jobparser.go.
 """
 
@@ -67,6 +67,8 @@ _OF_CONTAINER: Final[Mapping[str, tuple[str, FieldShape]]] = {
     "resources": ("resources", template_schema.RESOURCES),
 }
 """The source's field, the pod's field, and its type."""
+_OF_BAIDU: Final = (*_DROPPED, "schedulerName", "matrix")
+"""Fields of baidu's API alone, in which an entrypoint is the container's command."""
 _HOST_NETWORK: Final = ("host_network", "hostNetwork", "HostNetwork")
 _WRITTEN: Final = ("replicaSpec", "index_succeed")
 """Fields that the controller writes."""
@@ -78,13 +80,17 @@ class PaddlePods(msgspec.Struct, frozen=True):
     image: str
     pod: Json
     mounts: list[Any]
+    run_entrypoints: bool
+    """Whether an entrypoint is the command, and no variable of `paddle_k8s`."""
 
     @classmethod
-    def read(cls, spec: Fields) -> Self:
+    def read(cls, spec: Fields, *, run_entrypoints: bool) -> Self:
         flags = [spec.flag(name) for name in _HOST_NETWORK]
         network = {"hostNetwork": True} if any(flags) else {}
         mounts = spec.shaped("VolumeMounts", template_schema.MOUNTS) or []
-        return cls(spec.text("image") or _IMAGE, network | _renamed(spec, _OF_ALL), mounts)
+        return cls(
+            spec.text("image") or _IMAGE, network | _renamed(spec, _OF_ALL), mounts, run_entrypoints
+        )
 
     def template(self, fields: Fields, role: str, *, mounts: bool, pulls: bool) -> Json:
         """One role's template. `mounts`: mount the volumes; `pulls`: always pull the image."""
@@ -94,7 +100,13 @@ class PaddlePods(msgspec.Struct, frozen=True):
         if role == "master":
             container.setdefault("resources", _MASTERS_RESOURCES)
         container |= {"volumeMounts": self.mounts} if mounts and self.mounts else {}
-        container |= _env(fields, role) | _pre_stop(fields)
+        container |= _env(fields) | _pre_stop(fields)
+        if (entry := fields.text("entrypoint")) and self.run_entrypoints:
+            # As its operator splits it.
+            container["command"] = entry.split(" ")
+            fields.note(
+                "entrypoint", "it is the command, as in baidu's operator, without paddle_k8s"
+            )
         for name in _WRITTEN:
             if fields.value(name) is not None:
                 fields.note(name, "written by the controller: left out")
@@ -110,11 +122,9 @@ def _renamed(fields: Fields, names: Mapping[str, tuple[str, FieldShape]]) -> Jso
     return {field: value for field, value in values.items() if value is not None}
 
 
-def _env(fields: Fields, role: str) -> Json:
+def _env(fields: Fields) -> Json:
     envs = fields.fields("envs")
     variables = {name: envs.text(name) for name in envs.names()}
-    if role == "pserver" and (entry := fields.text("entrypoint")):
-        variables["ENTRY"] = entry
     return (
         {"env": [{"name": name, "value": variables[name]} for name in variables]}
         if variables
@@ -135,7 +145,9 @@ def read(document: Fields) -> Sequence[Json]:
     spec = document.fields("spec")
     trainer, pserver, master = (spec.fields(name) for name in ("trainer", "pserver", "master"))
     limits = replica_bounds.read(trainer, "min-instance", "max-instance")
-    pods = PaddlePods.read(spec)
+    is_baidu = document.peek_text("apiVersion").endswith("/v1alpha1")
+    is_baidu |= pserver.has("entrypoint") or any(map(spec.has, _OF_BAIDU))
+    pods = PaddlePods.read(spec, run_entrypoints=is_baidu)
     parts = [_pserver(pserver, pods), _trainer(trainer, pods, limits)]
     if _is_tolerant(spec, master, limits):
         parts.insert(0, _master(master, pods))
@@ -152,7 +164,11 @@ def _is_tolerant(spec: Fields, master: Fields, limits: replica_bounds.ReplicaBou
     stated = "fault_tolerant" in spec.names()
     tolerant = spec.flag("fault_tolerant")
     elastic = (limits.least or 0) < (limits.most or 0)
-    if tolerant or (not stated and master.names() and elastic):
+    if not tolerant and not stated and master.names() and elastic:
+        tolerant = True
+        what = "master, and max-instance above min-instance: it is fault_tolerant here"
+        spec.note("", what, "fault_tolerant: false restarts all trainers at each resize")
+    if tolerant:
         return True
     for name in master.names():
         master.drop(name, "there is no master without fault_tolerant", "set fault_tolerant")
@@ -170,9 +186,12 @@ def _trainer(
 
 
 def _pserver(fields: Fields, pods: PaddlePods) -> RoleManifest:
-    size = fields.whole("min-instance", least=1) or 1
-    most = fields.whole("max-instance", least=1)
-    if most is not None and most != size:
+    size = fields.whole("min-instance") or 0
+    if not size:
+        what = "there was none, and mode cloud needs one: it is 1 here"
+        fields.note("", what, "trainers without pserver are mode collective or elastic")
+    size, most = size or 1, fields.whole("max-instance") or size or 1
+    if most != size:
         fields.lose("max-instance", "parameter servers are never resized", "min-instance counts")
     template = pods.template(fields, "pserver", mounts=False, pulls=False)
     return _serving("pserver", size, template)
@@ -212,6 +231,6 @@ def _settings(spec: Fields, trainer: Fields) -> dict[str, str]:
 
 SOURCE: Final = SourceKind(
     apis=(("paddlepaddle.org", "TrainingJob"), ("paddlepaddle.org", "PaddleJob")),
-    versions=("v1",),
+    versions=("v1", "v1alpha1"),
     read=read,
 )

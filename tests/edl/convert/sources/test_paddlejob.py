@@ -35,6 +35,11 @@ def pod(job: Json) -> Json:
     return found
 
 
+def admitted_container(job: Json) -> Json:
+    found: Json = pod(admitted(job))["containers"][0]
+    return found
+
+
 def test_it_was_also_called_a_paddlejob() -> None:
     assert jobs(paddlejob() | {"kind": "PaddleJob"}) == jobs(paddlejob())
 
@@ -60,6 +65,8 @@ def test_in_fluids_days_bounds_and_a_master_were_enough() -> None:
     found = jobs(paddlejob({"max-instance": 6}, master={"resources": CPU}))
     assert list(by_role(found)) == ["master", "pserver", "trainer"]
     assert found.dropped == ()
+    assert ["it is fault_tolerant here" in str(note) for note in found.notes] == [True]
+    assert jobs(elastic(master={"resources": CPU})).notes == ()
 
 
 def test_a_master_that_was_never_made_is_named() -> None:
@@ -164,10 +171,40 @@ def test_no_grace_at_all_is_said() -> None:
     assert pod(found["trainer"])["terminationGracePeriodSeconds"] == 0
 
 
-def test_a_server_with_a_program_of_its_own_runs_it() -> None:
-    found = by_role(jobs(paddlejob(pserver={"entrypoint": "python ps.py"})))
-    env = pod(found["pserver"])["containers"][0]["env"]
-    assert env == [{"name": "ENTRY", "value": "python ps.py"}]
+@pytest.mark.parametrize(
+    ("pserver", "spec"),
+    [
+        ({"entrypoint": "python  ps.py"}, {}),
+        (None, {"schedulerName": "kube-batchd"}),
+        (None, {"matrix": False}),
+        (None, {"apiVersion": "paddlepaddle.org/v1alpha1"}),
+    ],
+)
+def test_an_entrypoint_of_baidus_operator_is_the_command(pserver: Json | None, spec: Json) -> None:
+    version = {"apiVersion": spec.pop("apiVersion", "paddlepaddle.org/v1")}
+    document = paddlejob({"entrypoint": "python a.py"}, pserver, **spec) | version
+    found = by_role(jobs(document))
+    assert admitted_container(found["trainer"])["command"] == ["python", "a.py"]
+    words = ["python", "", "ps.py"] if pserver else ["paddle_k8s", "start_pserver"]
+    assert admitted_container(found["pserver"])["command"] == words
+
+
+def test_an_entrypoint_of_edl_is_what_paddle_k8s_runs() -> None:
+    trainer = admitted_container(
+        by_role(jobs(paddlejob({"entrypoint": "python a.py"}, imagePullSecrets=[])))["trainer"]
+    )
+    assert trainer["command"] == ["paddle_k8s", "start_trainer", "v2"]
+
+
+@pytest.mark.parametrize("pserver", [None, {"min-instance": 0, "max-instance": 0}])
+def test_a_pserver_that_was_not_asked_for_is_reported(pserver: Json | None) -> None:
+    document = paddlejob(pserver=pserver)
+    if pserver is None:
+        del document["spec"]["pserver"]
+    found = jobs(document)
+    assert by_role(found)["pserver"]["spec"]["parallelism"] == 1
+    assert found.dropped == ()
+    assert ["spec.pserver: there was none" in str(note) for note in found.notes] == [True]
 
 
 def test_what_has_no_place_here_is_named() -> None:
