@@ -134,10 +134,14 @@ def with_env(template: Json, env: Mapping[str, str | Json]) -> Json:
     return template | {"spec": template["spec"] | {"containers": changed}}
 
 
-def env_names(template: Json) -> frozenset[str]:
-    """Names of the variables in the containers' `env`."""
-    entries = (entry for container in containers(template) for entry in container.get("env") or ())
-    return frozenset(str(entry.get("name")) for entry in entries)
+def without_env(template: Json, container: str, variable: str) -> Json:
+    """The template without a variable in the container of that name, or else in the first one."""
+    main = main_container(template, container)
+    env = [entry for entry in main.get("env") or () if entry.get("name") != variable]
+    if len(env) == len(main.get("env") or ()):
+        return template
+    changed = [one | {"env": env} if one is main else one for one in containers(template)]
+    return template | {"spec": template["spec"] | {"containers": changed}}
 
 
 def with_first(template: Json, change: Callable[[Json], Json]) -> Json:

@@ -63,10 +63,11 @@ def _limits(elastic: Fields) -> ReplicaBounds:
 
 def _with_operator_env(replica: Replica) -> Replica:
     """The replica with the operator's variable; the webhook writes those of the rendezvous."""
-    if _HOST in pod_templates.env_names(replica.template):
-        what = f"its own {_HOST} hides the name by which a launcher knows that it is the first"
-        replica.fields.lose("template", what, "leave it out")
-    return replica_specs.with_template(replica, pod_templates.with_env(replica.template, _ENV))
+    template = pod_templates.without_env(replica.template, _PORT.container, _HOST)
+    if template is not replica.template:
+        what = f"its own {_HOST} is left out: it hides the name by which a launcher is the first"
+        replica.fields.lose("template", what, "the webhook sets it")
+    return replica_specs.with_template(replica, pod_templates.with_env(template, _ENV))
 
 
 def _has_workers_alone(document: Json) -> bool:

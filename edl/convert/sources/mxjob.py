@@ -33,6 +33,7 @@ from edl.writes import Json
 
 _FRAMEWORK: Final = FRAMEWORKS["mxnet"]
 _MODES: Final = {"MXTrain": "", "MXTune": "tune", "dist": "dist", "local": "local"}
+_PORT_ENV: Final = "DMLC_PS_ROOT_PORT"
 _PORT: Final = RendezvousPort("mxnet", "mxjob-port", _FRAMEWORK.port)
 
 
@@ -44,6 +45,8 @@ def read(document: Fields) -> Sequence[Json]:
     run_policy.remark_on_retries(policy, spec, [replica.restart for replica in replicas])
     roles = [replica.role for replica in replicas]
     annotations = policy.annotations | _mode(spec, roles) | _port(replicas, port)
+    if "scheduler" in roles:  # mode local has neither variables nor MX_CONFIG
+        _note_own_ports(replicas, int(annotations.get(contract.PORT, _PORT.usual)))
     _drop_the_rest(spec)
     scheduler = spec.text("schedulerName")
     all_roles = tuple(_part(replica, policy, scheduler) for replica in replicas)
@@ -78,6 +81,16 @@ def _port(replicas: Sequence[Replica], number: int | None) -> dict[str, str]:
         if number is None
         else replica_specs.port_annotation(number, _PORT.usual)
     )
+
+
+def _note_own_ports(replicas: Sequence[Replica], number: int) -> None:
+    """Report variables that name another port than the scheduler's: they win over the webhook's."""
+    for replica in replicas:
+        main = pod_templates.main_container(replica.template, _PORT.container)
+        for entry in main.get("env") or ():
+            if entry.get("name") == _PORT_ENV and entry.get("value") not in (None, str(number)):
+                what = f"{_PORT_ENV} of its env wins, and MX_CONFIG has the port {number}"
+                replica.fields.note("template", what, "use one number")
 
 
 def _drop_the_rest(spec: Fields) -> None:

@@ -50,6 +50,20 @@ def env(job: Json) -> dict[str, str]:
     return {entry["name"]: entry.get("value", "") for entry in container["env"]}
 
 
+def test_a_port_in_the_env_that_differs_from_the_schedulers_is_reported() -> None:
+    def notes(value: Json, **spec: object) -> list[bool]:
+        document = mapped(**spec)
+        for one in document["spec"]["mxReplicaSpecs"].values():
+            one["template"] = template("mxnet", env=[{"name": "DMLC_PS_ROOT_PORT"} | value])
+        return ["MX_CONFIG has the port 9091" in str(note) for note in jobs(document).notes]
+
+    assert notes({"value": "9300"}) == [True] * 3
+    assert notes({"value": "9091"}) == []
+    assert notes({"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}) == []
+    alone = {"Worker": replica("mxnet")}
+    assert notes({"value": "9300"}, jobMode="local", mxReplicaSpecs=alone) == []
+
+
 @pytest.mark.parametrize("api", MAPS)
 def test_a_map_of_replicas_is_the_listed_roles(api: str) -> None:
     assert_roles(mapped(api))
