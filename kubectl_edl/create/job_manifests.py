@@ -20,6 +20,7 @@ from kubectl_edl.create.pod_options import Details, RolePodOptions, details
 from kubectl_edl.create.role_options import RequestedRoles, flag, requested_roles
 
 _ADD: Final = re.compile(r"\badd ([a-z-]+)=…")
+_ADD_SINGLE: Final = re.compile(rf"{_ADD.pattern}, (?=add )")
 _OPTIONS: Final[Mapping[str, str]] = {
     "metadata.name": "NAME",
     f"metadata.labels[{contract.JOB}]": "NAME",
@@ -133,7 +134,11 @@ def _translated(draft: _Draft, bounds: RoleBounds, finding: Finding) -> Finding:
 
 
 def in_options(framework: Framework, text: str) -> str:
-    """A manifest finding's advice, expressed with options: `add --workers`."""
+    """A manifest finding's advice, expressed with options: `add --workers`.
+
+    Roles of a single replica are added with the others.
+    """
+    text = _ADD_SINGLE.sub(lambda match: "" if framework.kinds[match[1]].single else match[0], text)
     return _ADD.sub(lambda match: f"add {flag(framework, match[1])}", text)
 
 

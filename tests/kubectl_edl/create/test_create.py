@@ -285,7 +285,7 @@ def test_several_mxnet_workers_without_servers_are_refused_with_the_missing_role
     assert found.code == 2
     assert found.err == (
         "error: --workers: 4 × worker; mode local has exactly one; for more, list all roles: "
-        "add --scheduler, add --servers\n"
+        "add --servers\n"
     )
 
 
@@ -297,7 +297,7 @@ def test_a_single_worker_without_servers_is_a_hint() -> None:
     assert found.code == 0
     assert found.err == (
         "hint: worker by itself: mode local has exactly one; for more, list all roles: "
-        "add --scheduler, add --servers\n"
+        "add --servers\n"
     )
     assert stage.run(*asked[:2], "meant", *asked[3:], "--mode", "local").err == ""
 
