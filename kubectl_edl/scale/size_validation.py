@@ -91,4 +91,7 @@ def _outside(target: ResizeTarget, size: int, items: int) -> str:
         remedy = f"it has {items} work items (spec.completions), which never change{most}"
     else:
         remedy = f"change the bound: {command} {size} --{'max' if size > high else 'min'} {size}"
+        if target.removed and target.request.size is None and size < low <= high:
+            workers = ",".join(target.request.remove)
+            remedy += f"; only to replace it: {command} {low} --remove {workers}"
     return f"takes {low}..{high}, not {size}; {remedy}"

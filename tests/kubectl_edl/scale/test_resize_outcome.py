@@ -154,6 +154,9 @@ def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "--remove", "worker-1")
     assert found.code == 1
     assert "worker takes 4..12, not 3; change the bound: kubectl edl scale mnist 3" in found.err
+    assert found.err.endswith("; only to replace it: kubectl edl scale mnist 4 --remove worker-1\n")
+    assert stage.run("scale", "mnist", "4", "--remove", "worker-1").code == 0
+    assert "only to replace" not in stage.run("scale", "mnist", "3").err
 
 
 def test_a_scale_up_with_a_timeout_annotates_the_job(stage: Stage) -> None:
