@@ -110,10 +110,10 @@ class PaddlePods(msgspec.Struct, frozen=True):
         for name in _WRITTEN:
             if fields.value(name) is not None:
                 fields.note(name, "written by the controller: left out")
-        own = _renamed(fields, _OF_POD)
-        if selector := {**self.pod.get("nodeSelector", {}), **own.get("nodeSelector", {})}:
-            own["nodeSelector"] = selector
-        pod = {**self.pod, **own, "containers": [container]}
+        per_role = _renamed(fields, _OF_POD)
+        if selector := {**self.pod.get("nodeSelector", {}), **per_role.get("nodeSelector", {})}:
+            per_role["nodeSelector"] = selector
+        pod = {**self.pod, **per_role, "containers": [container]}
         return pod_templates.todays(fields, "resources", {"spec": pod})
 
 

@@ -51,7 +51,7 @@ def env(job: Json) -> dict[str, str]:
 
 
 def test_a_port_in_the_env_that_differs_from_the_schedulers_is_reported() -> None:
-    def notes(value: Json, **spec: object) -> list[bool]:
+    def notes(value: Json, **spec: Any) -> list[bool]:  # noqa: ANN401 - JSON
         document = mapped(**spec)
         for one in document["spec"]["mxReplicaSpecs"].values():
             one["template"] = template("mxnet", env=[{"name": "DMLC_PS_ROOT_PORT"} | value])
