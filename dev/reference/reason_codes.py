@@ -86,7 +86,7 @@ _REASONS: Final[Mapping[str, str]] = {
     Code.PODS_UNREADY: "Pods stay on a cordoned node while others of their role are not ready.",
     Code.CONTAINER_WAITING: "A container cannot start, or is restarted again and again.",
     Code.PODS_GATED: "Its pods have a scheduling gate that is not kubectl-edl's.",
-    Code.PODS_SUCCEEDED: "It is not restarted: some of its pods have already succeeded.",
+    Code.PODS_SUCCEEDED: "It is neither scaled up nor restarted: some of its pods have succeeded.",
     Code.NEARLY_DONE: "It is nearly finished and keeps its size.",
     Code.FIXED_SIZE: "Its size is fixed.",
     Code.AT_MIN: "It has its min.",

@@ -43,7 +43,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.COOLDOWN: "cooldown after its last start or resize",
     Code.PODS_MISSING: "waiting for its lost pods to be recreated",
     Code.PODS_GATED: "its pods wait behind a scheduling gate of their template",
-    Code.PODS_SUCCEEDED: "not restarted: some of its pods have already succeeded",
+    Code.PODS_SUCCEEDED: "neither scaled up nor restarted: some of its pods have already succeeded",
     Code.NEARLY_DONE: "nearly finished: it keeps its size",
     Code.FIXED_SIZE: "its size is fixed",
     Code.AT_MIN: "its min",

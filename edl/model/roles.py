@@ -71,8 +71,8 @@ class RoleStatus(msgspec.Struct, frozen=True):
     """The role has to end, but a suspended Job cannot complete."""
     deadline_passed: bool = False
     """Its `activeDeadlineSeconds` is 0: the Job controller will fail it."""
-    keeps_completions: bool = False
-    """The API server refuses `completions: 0`: the Job has a successPolicy or maxFailedIndexes."""
+    has_success_policy: bool = False
+    """Its `successPolicy` says which ranks have to succeed; without one, each has to."""
     remaining: int | None = None
     """Remaining work items, the upper bound of its pods; None where indexes are ranks."""
     finished_indexes: frozenset[int] = frozenset()

@@ -1,6 +1,6 @@
 """Sizes that the spec, a manual size, remaining work items and ended ranks of a role allow."""
 
-from edl.model import ResizePolicy, Role
+from edl.model import PodPhase, ResizePolicy, Role
 
 RESIZABLE = (ResizePolicy.LIVE, ResizePolicy.ITEMS, ResizePolicy.RESTART)
 """Roles that a plan may resize: while they run, or by a restart of their training job."""
@@ -59,3 +59,18 @@ def unended(role: Role, size: int) -> int:
     """How many of its first `size` ranks have not ended."""
     ended = role.ended_ranks
     return sum(index not in ended for index in range(size)) if ended else size
+
+
+def is_finishing(role: Role) -> bool:
+    """Whether a rank has succeeded in a Job of which each rank has to: its training ends.
+
+    Further ranks would have to succeed as well. Not so those of a service, or of a Job whose
+    successPolicy names the ranks that decide. Pods that are deleted may exit with 0 on SIGTERM:
+    these count once the Job controller has counted them.
+    """
+    spec, status = role.spec, role.status
+    if not spec.indexed or spec.is_service or status.has_success_policy:
+        return False
+    return bool(status.finished_indexes - status.failed_indexes) or any(
+        pod.phase is PodPhase.SUCCEEDED and not pod.terminating for pod in status.pods
+    )

@@ -58,7 +58,8 @@ def _end(role: Role) -> Json:
     A leader role still runs only if the training job has failed, so it must fail too. The API
     server refuses 0/0 for Jobs with a successPolicy or maxFailedIndexes.
     """
-    if role.spec.is_leader or role.status.keeps_completions:
+    needs_an_index = role.status.has_success_policy or role.spec.failure_rules.indexes
+    if role.spec.is_leader or needs_an_index:
         return {"activeDeadlineSeconds": 0, "suspend": False}
     return size_spec(role, 0)
 

@@ -389,6 +389,27 @@ def test_a_job_resumes_with_a_rank_that_has_not_ended(installed: Stage) -> None:
     assert not installed.is_complete("mnist-trainer")
 
 
+def test_a_training_that_ends_gets_no_more_trainers(installed: Stage) -> None:
+    """Each of them would have to succeed as well before the Job is complete."""
+    made = role_jobs("paddle", "deep", "master=1,pserver=1,trainer=1..40", "4")
+    for job in made:
+        job["metadata"]["annotations"][contract.MODE] = "cloud"
+    installed.apply(*made)
+    installed.until_runs("deep-trainer", 5)
+    before = installed.job("deep-trainer")["metadata"]["annotations"][contract.HISTORY]
+    installed.complete("deep-trainer", 0)
+    installed.until(
+        lambda: installed.job("deep-trainer")["status"].get("completedIndexes") == "0",
+        "trainer 0 has ended",
+    )
+    installed.apply(elastic("next", "4", completions=1))
+    installed.until_runs("next", 1)
+    assert installed.job("deep-trainer")["metadata"]["annotations"][contract.HISTORY] == before
+    for index in range(1, 5):
+        installed.complete("deep-trainer", index)
+    installed.until(lambda: installed.is_complete("deep-trainer"), "the training is complete")
+
+
 def _trainer_0_ends(installed: Stage) -> None:
     """An elastic Paddle job of a master and four trainers, each as large as half a node."""
     made = role_jobs("paddle", "mnist", "master=1,trainer=1..4", "4", trainer=1)

@@ -240,7 +240,7 @@ def _status(manifest: Json, spec: JobSpec) -> RoleStatus:
         end_condition=job_status.end_condition(manifest),
         end_unrecorded=job_status.is_end_unrecorded(manifest),
         deadline_passed=job_status.has_passed_its_deadline(manifest),
-        keeps_completions=job_status.keeps_completions(manifest),
+        has_success_policy=bool(manifest["spec"].get("successPolicy")),
         remaining=None if spec.indexed else job_status.remaining(manifest),
         finished_indexes=job_status.finished_indexes(manifest) if spec.indexed else frozenset(),
         failed_indexes=job_status.failed_indexes(manifest) if spec.indexed else frozenset(),

@@ -77,15 +77,6 @@ def has_passed_its_deadline(manifest: Mapping[str, Any]) -> bool:
     return spec.get("activeDeadlineSeconds") == 0 and not spec.get("suspend")
 
 
-def keeps_completions(manifest: Mapping[str, Any]) -> bool:
-    """Whether the API server refuses 0 completions, as a user's rule needs an index.
-
-    See batch/validation.
-    """
-    spec = manifest["spec"]
-    return bool(spec.get("successPolicy") or spec.get("maxFailedIndexes"))
-
-
 def _intervals(text: str | None) -> Iterator[tuple[int, int]]:
     """The intervals of a text such as `1,3-5`; it stops at one that is invalid or not ascending."""
     least = 0

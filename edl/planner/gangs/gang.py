@@ -20,7 +20,14 @@ from edl.planner.snapshot.growth_gates import cool_down_after_restart
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.restart_backoff import failed_starts
 from edl.planner.snapshot.role_allocation import ROLES_PER_JOB, RoleAllocation
-from edl.spec.allowed_sizes import manual_size, pods_at, start_size, with_unended, with_work
+from edl.spec.allowed_sizes import (
+    is_finishing,
+    manual_size,
+    pods_at,
+    start_size,
+    with_unended,
+    with_work,
+)
 
 _YIELDING: Final = timedelta(minutes=1)
 """Jobs yield to a gang no earlier than this before pods of its earlier start end at the latest."""
@@ -179,7 +186,8 @@ def _most_at_start(gang: Gang, role: Role, size: int) -> int:
         # A manual size that was raised during the restart applies at once, if it fits.
         return start_size(role) if last_changes.stopped_for_manual_size(role) else size
     # A job stopped for a size has grown to it or yielded replicas: more would be taken again.
-    most = min(role.status.size, role.spec.max) if gang.stop_reason else role.spec.max
+    returns = gang.stop_reason or is_finishing(role)
+    most = min(role.status.size, role.spec.max) if returns else role.spec.max
     return max(size, with_work(role, most))
 
 

@@ -18,7 +18,13 @@ from edl.planner.snapshot.restart_backoff import (
 )
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.snapshot.started_domains import restricted_to_started, why_split
-from edl.spec.allowed_sizes import manual_size, most_replicas, with_unended, with_work
+from edl.spec.allowed_sizes import (
+    is_finishing,
+    manual_size,
+    most_replicas,
+    with_unended,
+    with_work,
+)
 
 
 def started_role(
@@ -53,6 +59,8 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
         allocation.hold.nearly_done = True
     else:
         _hold_after_change(snapshot, allocation)
+    if allocation.job.has_succeeded_pods and is_finishing(role):
+        allocation.hold.deny(reasons.PODS_SUCCEEDED)
     if why := why_split(snapshot, allocation):
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:

@@ -1,9 +1,19 @@
 """Sizes at which ranks are left to train: ended ones alone would make the Job complete."""
 
+import msgspec
 import pytest
 
+from edl.kube.decode import job_facts
+from edl.kube.decode.pod_shapes import ShapeInterner
 from edl.model import PodPhase
-from edl.spec.allowed_sizes import pods_at, start_pods, start_size, with_unended
+from edl.spec.allowed_sizes import (
+    is_finishing,
+    pods_at,
+    start_pods,
+    start_size,
+    with_unended,
+)
+from tests.edl.manifests import created, job
 from tests.edl.planner.states import pod, role
 
 
@@ -49,3 +59,34 @@ def test_work_items_have_no_ranks() -> None:
     """Another pod takes the next item, and the Job is complete once all items are."""
     items = role("worker", 1, 8, size=4, indexed=False, finished_indexes=frozenset({0}))
     assert start_size(items) == 1
+
+
+@pytest.mark.parametrize(
+    ("framework", "mode", "role", "roles", "finishing"),
+    [
+        ("paddle", "cloud", "trainer", "master=1,pserver=1,trainer=1..4", True),
+        ("paddle", "elastic", "trainer", "master=1,trainer=1..4", True),
+        ("tensorflow", "ps", "worker", "chief=1,ps=1,worker=1..4", True),
+        ("mxnet", "fork", "worker", "scheduler=1,server=1,worker=1..4", True),
+        ("tensorflow", "ps", "worker", "ps=1,worker=1..4", False),  # worker 0 decides
+        ("pytorch", "elastic", "worker", "rendezvous=1,worker=1..4", False),  # the first decides
+        ("horovod", "kubexec", "worker", "launcher=1,worker=1..4", False),  # the launcher does
+        ("none", "items", "worker", "worker=1..4", False),  # items do not depend on each other
+    ],
+)
+def test_a_success_ends_the_training_where_each_rank_has_to_succeed(
+    framework: str, mode: str, role: str, roles: str, *, finishing: bool
+) -> None:
+    notes = {"mode": mode, "roles": roles}
+    named = {"framework": framework, "job": "mnist", "role": role}
+    spec = {"parallelism": 4, "completions": 4}
+    manifest = created(job(f"mnist-{role}", annotations=notes, spec=spec, **named))
+    manifest["metadata"] |= {
+        "uid": "u",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    manifest["status"] = {"succeeded": 1, "completedIndexes": "1"}
+    found = job_facts.job(msgspec.json.encode(manifest), ShapeInterner()).role
+    assert found is not None
+    assert is_finishing(found) is finishing

@@ -1,10 +1,11 @@
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from edl import contract
 from edl.contract import CleanUp
-from edl.model import JobEnd, PodPhase, Role
+from edl.model import FailureRules, JobEnd, PodPhase, Role
 from edl.steps.finish import finish
 from edl.steps.running_jobs import upkeep
 from edl.writes import Delete, Step
@@ -117,8 +118,15 @@ def test_a_job_past_its_deadline_is_not_patched_again() -> None:
     assert job_patches(ended(told, failed)) == {}
 
 
-def test_a_job_with_a_success_policy_gets_no_deadline() -> None:
-    step = ended(CHIEF, PS, WORKER.changed(keeps_completions=True))
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"has_success_policy": True},
+        {"failure_rules": FailureRules(per_index=1, indexes=1)},
+    ],
+)
+def test_a_job_whose_rules_need_an_index_gets_a_deadline(rules: dict[str, Any]) -> None:
+    step = ended(CHIEF, PS, WORKER.changed(**rules))
     at_once = {"activeDeadlineSeconds": 0, "suspend": False}
     assert job_patches(step) == {"mnist-ps": NOTHING_LEFT, "mnist-worker": at_once}
 

@@ -71,19 +71,6 @@ def test_a_job_without_time_only_waits_for_its_controller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "keeps"),
-    [
-        ({"successPolicy": {"rules": [{"succeededCount": 1}]}}, True),
-        ({"maxFailedIndexes": 1}, True),
-        ({"maxFailedIndexes": 0}, False),
-        ({}, False),
-    ],
-)
-def test_rules_of_a_user_may_need_an_index(spec: Json, *, keeps: bool) -> None:
-    assert job_status.keeps_completions(job(spec)) == keeps
-
-
-@pytest.mark.parametrize(
     ("suspend", "status", "expected"),
     [
         (True, "True", datetime(2026, 1, 1, 12, tzinfo=UTC)),

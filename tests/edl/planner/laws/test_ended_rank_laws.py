@@ -48,5 +48,18 @@ def test_no_size_leaves_fewer_ranks_to_train_than_the_min(state: ClusterState) -
         assert len(_left(part, size)) >= min(part.spec.min, len(left))
 
 
+@drawn(state=partly_ended())
+def test_no_plan_adds_ranks_to_those_that_each_have_to_succeed(state: ClusterState) -> None:
+    finishing = {
+        (one.key, part.name)
+        for one in state.jobs
+        for part in one.roles
+        if part.status.finished_indexes and not part.spec.is_service
+    }
+    assume(finishing)
+    grown = [one for one in plan_for(state).resizes if one.after > one.before]
+    assert not finishing & {(one.job, one.role) for one in grown}
+
+
 def _left(part: Role, size: int) -> set[int]:
     return set(range(size)) - part.status.finished_indexes

@@ -1,14 +1,17 @@
 """Elastic jobs of which ranks have ended: no size and no requeue takes the others' work."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import Code, Pod, PodPhase, Quota, QuotaCharge, TrainingJob
+from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
-from tests.edl.planner.plans import plan_for, sizes, started, wait_reasons
+from edl.planner.policies import POLICIES
+from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 
 PREEMPT = Limits(load_ceiling=1, queue_patience=timedelta(hours=9), preempt=True)
@@ -58,6 +61,38 @@ def test_a_job_that_has_started_grows_beside_its_ended_ranks() -> None:
     assert started(plan_for(cluster(node("a", 3), _queued(over=(0, 2))))) == {
         "mnist": {"worker": 4}
     }
+
+
+@pytest.mark.parametrize(
+    ("fields", "grown"),
+    [
+        ({"finished_indexes": frozenset({0})}, False),
+        ({"finished_indexes": frozenset({0}), "failed_indexes": frozenset({0})}, True),
+        ({"finished_indexes": frozenset({0}), "has_success_policy": True}, True),
+        ({"finished_indexes": frozenset({0}), "is_service": True}, True),
+        ({"pods": (pod(0, "a"), pod(1, "a", phase=PodPhase.SUCCEEDED))}, False),
+        ({"pods": (pod(0, "a"), pod(1, "a", phase=PodPhase.SUCCEEDED, terminating=True))}, True),
+        ({"pods": (pod(0, "a"), pod(1, "a"), pod(5, phase=PodPhase.SUCCEEDED))}, False),
+        ({"finished_indexes": frozenset({0}), "replicas": 4}, False),
+        ({"finished_indexes": frozenset({0}), "min": 3}, False),
+    ],
+)
+def test_a_role_of_which_a_rank_has_succeeded_grows_no_further(
+    fields: dict[str, Any], *, grown: bool
+) -> None:
+    """Each further rank would have to succeed as well, unless others decide how the Job ends."""
+    given: dict[str, Any] = {"pods": (pod(0, "a"), pod(1, "a")), "size": 2} | fields
+    mine = worker("mnist", given.pop("min", 1), 4, suspended=False, **given)
+    for policy in POLICIES.values():
+        plan = decide(cluster(node("a", 9), mine), policy, ALL)
+        assert bool(plan.resizes) is grown
+        assert grown or held(plan) == {"mnist": reasons.PODS_SUCCEEDED}
+
+
+def test_a_job_of_which_a_rank_has_succeeded_returns_no_larger_than_it_was() -> None:
+    mine = _queued(over=(0,)).roles[0].changed(max=9)
+    plan = plan_for(cluster(node("a", 9), replace(_queued(), roles=(mine,))))
+    assert started(plan) == {"mnist": {"worker": 4}}
 
 
 def test_the_nodes_of_a_start_are_assigned_by_rank() -> None:
