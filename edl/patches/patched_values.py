@@ -1,6 +1,7 @@
 """The model's values after patches of `edl.steps`, as the API server would store them.
 
-Only fields that a plan or a step reads: sizes, suspension, annotations, gates, finalizers.
+Only fields that a plan or a step reads: sizes, suspension, deadlines, annotations, gates,
+finalizers.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ def patched_role(role: Role, patch: Patch) -> Role:
     role = role.changed(
         size=spec.get("parallelism", role.status.size),
         suspended=spec.get("suspend", role.status.suspended),
+        deadline_passed=spec.get("activeDeadlineSeconds") == 0 or role.status.deadline_passed,
         held_ttl=None if "ttlSecondsAfterFinished" in spec else role.spec.held_ttl,
         backoff_limit=spec.get("backoffLimit", role.spec.backoff_limit),
     )

@@ -2,12 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 
 from edl.contract import Provision
 from edl.model import (
     ClusterState,
+    Code,
     Demand,
     Device,
     Node,
@@ -39,7 +41,8 @@ def from_state(
     state = with_counted_demands(state, limits)
     # Pods of a finished job may still be terminating.
     observed = map(_with_previous_pods, map(_without_waits, state.jobs))
-    jobs = [job for job in observed if job.live or any(_bound([job]))]
+    resumed = (_with_resumption(job, state.observed_at) for job in observed)
+    jobs = [job for job in resumed if job.live or any(_bound([job]))]
     return Scenario(
         nodes=_without(state.nodes, jobs),
         trainings=tuple(
@@ -56,6 +59,17 @@ def _without_waits(job: TrainingJob) -> TrainingJob:
     if all(role.growth_awaited_since is None for role in job.roles):
         return job
     return replace(job, roles=tuple(role.changed(growth_awaited_since=None) for role in job.roles))
+
+
+def _with_resumption(job: TrainingJob, now: datetime) -> TrainingJob:
+    """The job with the record that its pause has ended, which the reconciler is yet to write.
+
+    The simulation writes no reasons of jobs that wait, with which the time would be recorded.
+    """
+    if not job.just_resumed:
+        return job
+    first, *others = job.roles
+    return replace(job, roles=(first.changed(reason=Code.UNOBSERVED, resumed_at=now), *others))
 
 
 def _with_previous_pods(job: TrainingJob) -> TrainingJob:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from edl.job_state import phases
 from edl.job_state.lost_pods import delayed_until, recreated_within
-from edl.model import JobKey, Pod, PodPhase, TrainingJob
+from edl.model import JobEnd, JobKey, Pod, PodPhase, TrainingJob
 from edl.simulator.cluster.scheduler import PendingPod
 from edl.simulator.cluster.simulated_job import SimulatedJob, simulate_job
 from edl.simulator.cluster.simulated_nodes import Place
@@ -70,17 +70,11 @@ class JobController:
             if not part.unseen:
                 continue
             part.unseen = False
-            self._complete_empty(part)
+            part.sync(self.env.moment)
             for pod in part.surplus():
                 self.end(sim_job, part, pod)
             for index in part.missing() if self.env.now >= part.makes_from else ():
                 self._queue(sim_job, part, part.make(index, self.env.moment))
-
-    def _complete_empty(self, part: SimulatedRole) -> None:
-        """0/0 completes an Indexed Job at once (docs/kubernetes.md 10)."""
-        role = part.role
-        if role.spec.indexed and not role.status.size and role.status.ending is None:
-            part.complete(self.env.moment)
 
     def end(self, sim_job: SimulatedJob, part: SimulatedRole, pod: Pod) -> None:
         """Delete a pod; it terminates, or is gone at once if it has no node."""
@@ -262,18 +256,20 @@ class JobController:
                 self._remove(sim_job, part, pod.name)
             elif not pod.ended:
                 self.end(sim_job, part, pod)
-        part.complete(self.env.moment)
+        part.end(JobEnd.COMPLETE, self.env.moment)
 
     def end_all(self, sim_job: SimulatedJob) -> None:
         """Complete all remaining roles of a job that has ended."""
         for part in sim_job.parts.values():
             if part.role.status.ending is None:
-                part.complete(self.env.moment)
+                part.end(JobEnd.COMPLETE, self.env.moment)
                 self.touch(sim_job)
 
     def note(self, sim_job: SimulatedJob) -> None:
         """Record the state of a job; forget it once no pod of it is left."""
         key = sim_job.training.key
+        if sim_job.over and sim_job.track.ended is None:
+            sim_job.track.ended = self.env.now
         sim_job.note(self.env.now)
         if sim_job.track.ended is None and not sim_job.has_bound_minimum:
             self.waiting.add(key)

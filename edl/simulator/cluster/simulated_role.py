@@ -12,13 +12,13 @@ from edl.spec.allowed_sizes import with_work
 
 
 class PodTally(NamedTuple):
-    """Counts of pods that have neither ended nor are terminating, and of succeeded pods."""
+    """Counts of pods that have neither ended nor are terminating, and of what has succeeded."""
 
     live: int
     bound: int
     ready: int
     done: int
-    """Pods that have succeeded: their indexes are never recreated."""
+    """Succeeded pods, or ended ranks: their pods are never recreated."""
 
 
 @dataclass(slots=True)
@@ -49,8 +49,21 @@ class SimulatedRole:
         """Store a change of its Job."""
         self.role, self.unseen = role, True
 
-    def complete(self, now: datetime) -> None:
-        self.write(self.role.changed(ending=JobEnd.COMPLETE, end_condition=EndCondition(now)))
+    def end(self, how: JobEnd, now: datetime) -> None:
+        self.write(self.role.changed(ending=how, end_condition=EndCondition(now)))
+
+    def sync(self, now: datetime) -> None:
+        """Update the Job's status; 0/0 completes an Indexed Job at once (docs/kubernetes.md 10).
+
+        Pods of a suspended Job do not count as active once they are deleted.
+        """
+        status = self.role.status
+        if status.ending is None and status.deadline_passed:
+            self.end(JobEnd.FAILED, now)
+        elif status.ending is None and self.role.spec.indexed and not status.size:
+            self.end(JobEnd.COMPLETE, now)
+        if status.settled is not status.suspended:
+            self.role = self.role.changed(settled=status.suspended)
 
     def put(self, pod: Pod) -> None:
         """Store a new or changed pod."""
@@ -68,12 +81,16 @@ class SimulatedRole:
     def done(self) -> list[Pod]:
         return [pod for pod in self.pods.values() if pod.phase is PodPhase.SUCCEEDED]
 
+    def ended_ranks(self) -> frozenset[int]:
+        return self.role.status.finished_indexes.union(pod.index for pod in self.done())
+
     @property
     def count(self) -> PodTally:
         if self._count is None:
             live = self.live()
             bound, ready = [1 for pod in live if pod.node], [1 for pod in live if pod.ready]
-            self._count = PodTally(len(live), len(bound), len(ready), len(self.done()))
+            done = self.ended_ranks() if self.role.spec.indexed else self.done()
+            self._count = PodTally(len(live), len(bound), len(ready), len(done))
         return self._count
 
     @property
@@ -105,7 +122,7 @@ class SimulatedRole:
         """The indexes of pods to create; -1 for pods without an index."""
         if not self.role.spec.indexed:
             return [-1] * max(self.wanted - self.count.live, 0)
-        there = {pod.index for pod in (*self.live(), *self.done())}
+        there = self.ended_ranks().union(pod.index for pod in self.live())
         return [index for index in range(self.wanted) if index not in there]
 
     def make(self, index: int, now: datetime) -> Pod:
