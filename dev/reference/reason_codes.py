@@ -123,6 +123,7 @@ _RULES: Final[Mapping[str, str]] = {
     NodeRule.POD_ANTI_AFFINITY: "Pod anti-affinity to other owners' pods excludes all nodes.",
     NodeRule.OTHERS_UNSCHEDULABLE: "Every eligible node is cordoned.",
     Scarce.RULES: "Pod (anti-)affinity or topology spread.",
+    Scarce.PORTS: "Its host ports: a node has each of them for one pod.",
     Scarce.DEVICES: "The GPUs are shared, and none has a large enough free share.",
 }
 _BOUNDS: Final[Mapping[str, str]] = {

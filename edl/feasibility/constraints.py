@@ -156,7 +156,8 @@ class AffinityConstraint(NamedTuple):
 class ConstraintState:
     """The placement constraints of one shape.
 
-    `anti_affinity` counts pods that exclude it from their domain. `carried` are the counts that its
+    `anti_affinity` counts pods that exclude it from their domain, with those of `ports`, which use
+    its host ports. `carried` are the counts that its
     own pods change, including those of other shapes' constraints.
     """
 
@@ -164,6 +165,12 @@ class ConstraintState:
     affinity: AffinityConstraint | None = None
     spread: Sequence[SpreadConstraint] = ()
     carried: Sequence[ConstraintCount] = field(default_factory=tuple)
+    ports: Sequence[ConstraintCount] = ()
+
+    @property
+    def by_ports(self) -> "ConstraintState":
+        """Its host ports alone."""
+        return ConstraintState(self.ports, carried=self.carried)
 
     @property
     def counts(self) -> frozenset[ConstraintCount]:

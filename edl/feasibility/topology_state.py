@@ -114,10 +114,13 @@ class TopologyState:
         matching = _selecting(self._selectors, rules)
         apart = [self._count(_Matching((term.selector,)), term.key) for term in rules.anti_affinity]
         apart += self._repelling(matching)
-        apart += [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
+        ports = [self._count(port, None) for own in rules.ports for port in _taken_by(own)]
         return ConstraintState(
             # A label that no node has keeps no pods apart.
-            anti_affinity=tuple(count for count in dict.fromkeys(apart) if count.domains.size),
+            anti_affinity=tuple(
+                count for count in dict.fromkeys((*apart, *ports)) if count.domains.size
+            ),
+            ports=tuple(ports),
             affinity=self._near(rules, matching),
             spread=tuple(self._levels(shape, rules, matching)),
         )

@@ -41,6 +41,7 @@ from edl.quantities import amount_text, shown_amounts
 
 _EXCLUDING: Final[Mapping[Scarce, str]] = {
     Scarce.RULES: "its pod (anti-)affinity or topology spread rules",
+    Scarce.PORTS: "the host ports that it requests, each of which one pod per node may use,",
     Scarce.DEVICES: "the GPU shares of other pods",
 }
 """What keeps a pod off nodes whose free resources would suffice."""

@@ -22,6 +22,7 @@ NAMED: Final = 3
 _INSUFFICIENT: Final[Mapping[Scarce, str]] = {
     Scarce.NODES: "nodes",
     Scarce.RULES: "nodes that satisfy its pod (anti-)affinity or topology spread rules",
+    Scarce.PORTS: "nodes with free ports for the requested pod ports",
     Scarce.DEVICES: "GPUs with a large enough free share",
 }
 

@@ -28,7 +28,7 @@ _TEXTS = some.text(max_size=20)
 def test_every_code_is_camel_case_and_explained() -> None:
     told = {code for _, meanings in TABLES for code in meanings}
     enums = (Code, NodeRule, SizeBound, JobCondition, OperationPhase)
-    codes = {code for enum in enums for code in enum} | {Scarce.RULES, Scarce.DEVICES}
+    codes = {code for enum in enums for code in enum} | {Scarce.RULES, Scarce.PORTS, Scarce.DEVICES}
     codes |= {blocker.__name__ for blocker in get_args(Blocker)}
     assert told == codes
     assert all(code.isalnum() and code[0].isupper() for code in codes)

@@ -17,6 +17,8 @@ class Scarce(StrEnum):
     """No node is available for pods without requests."""
     RULES = "Rules"
     """Nodes have the resources, but pod (anti-)affinity or topology spread excludes them."""
+    PORTS = "Ports"
+    """Nodes have the resources, but other pods there use its host ports, or its own would."""
     DEVICES = "Devices"
     """Nodes have enough GPU capacity in sum, but no single GPU has enough left."""
 

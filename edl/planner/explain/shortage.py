@@ -19,10 +19,14 @@ from edl.model.causes.blockers import (
     StartSizes,
     TooLarge,
 )
-from edl.model.causes.scarcity import Scarce
 from edl.planner.explain.kept_extras import kept_extras
 from edl.planner.explain.sufficient_ceiling import CEILING_PRECISION
-from edl.planner.fit_errors.fit_error import no_domain_error, no_node_error, resource_lack
+from edl.planner.fit_errors.fit_error import (
+    excluding_rule,
+    no_domain_error,
+    no_node_error,
+    resource_lack,
+)
 from edl.planner.gangs.gang import Gang
 from edl.planner.packing.node_capacity import NO_NODE
 from edl.planner.packing.pack_order import pack_in_best_order
@@ -177,7 +181,8 @@ def _room(
     indexes = large if large.size else allowed
     fitting_there = pod_class.pods_by_resources(room[:, indexes], indexes)
     if not pod_class.is_unconstrained and (fitting_there.any() or not indexes.size):
-        rule = Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES
+        by_resources = pod_class.pods_by_resources(room)
+        rule = excluding_rule(pod_class, by_resources, pods, FUTURE_IDLE)
         closest = _closest_node(snapshot, room, pod_class, indexes if indexes.size else every)
         return ConstraintsUnsatisfied(
             role.name,

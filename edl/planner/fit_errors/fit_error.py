@@ -125,10 +125,20 @@ def scarcest(
     pod_class = worst[0].pod_class
     if not pod_class.amounts:
         return Lack(Scarce.NODES)
-    ruled = not pod_class.is_unconstrained
-    if ruled and int(pod_class.pods_by_resources(room).sum()) >= worst[0].pods:
-        return Lack(Scarce.DEVICES if pod_class.constraints is None else Scarce.RULES)
+    fitting = pod_class.pods_by_resources(room)
+    if not pod_class.is_unconstrained and int(fitting.sum()) >= worst[0].pods:
+        return Lack(excluding_rule(pod_class, fitting, worst[0].pods, horizon))
     return Lack(Scarce.RESOURCE, scarce_resource(snapshot, room, pod_class))
+
+
+def excluding_rule(pod_class: PodClass, fitting: Ints, pods: int, horizon: Horizon) -> Scarce:
+    """The kind of rule that keeps so many pods off nodes with resources for `fitting` of them."""
+    rules = pod_class.constraints
+    if rules is None:
+        return Scarce.DEVICES
+    empty, by_ports = horizon is Horizon.EMPTY, rules.by_ports
+    allowed = by_ports.pods_per_node(fitting) if empty else by_ports.surely(fitting)
+    return Scarce.PORTS if int(allowed.sum()) < pods else Scarce.RULES
 
 
 def resource_lack(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints | Mask) -> Lack:

@@ -12,6 +12,7 @@ from edl.feasibility.eligibility import NAME_FIELD
 from edl.messages import message
 from edl.model import (
     ForeignPods,
+    HostPort,
     JobKey,
     PodAffinityTerm,
     PodConstraints,
@@ -41,7 +42,7 @@ from edl.model.causes.blockers import (
     TimedHold,
 )
 from edl.model.causes.reason_codes import Code
-from edl.model.causes.scarcity import Shortage
+from edl.model.causes.scarcity import Scarce, Shortage
 from edl.planner.decide import decide
 from edl.planner.decision import Decision
 from edl.planner.decision_limits import Limits
@@ -433,6 +434,40 @@ def test_unsatisfied_affinity_is_not_reported_as_insufficient_resources() -> Non
     assert "Insufficient nodes that satisfy its pod (anti-)affinity" in message(
         plan.waiting[0].reason
     )
+
+
+def test_missing_host_ports_are_named() -> None:
+    """A node has each host port for one pod, also beside another training job."""
+    ports = PodConstraints("ns", (), ports=(HostPort("TCP", 9200, "0.0.0.0"),))  # noqa: S104
+    nodes, wanted = [node(name, 8) for name in "ab"], shape(1, constraints=ports)
+    (blocker,) = start("mnist", *nodes, worker("mnist", 3, 9, shape=wanted))
+    assert messages.blocker_text(blocker) == (
+        "the host ports that it requests, each of which one pod per node may use, keep one worker "
+        "off the 2 nodes that it may use"
+    )
+    other = worker("other", 1, 1, on=["a"], shape=wanted)
+    for jobs in (
+        [worker("mnist", 3, 9, shape=wanted)],
+        [worker("mnist", 2, 9, shape=wanted), other],
+    ):
+        why = decide(cluster(*nodes, *jobs), POLICIES["fair"], ALL).held[0].reason
+        said = "Insufficient nodes with free ports for the requested pod ports"
+        assert message(why).startswith(said)
+    (blocker,) = growth("mnist", *nodes, worker("mnist", 1, 9, on=["a", "b"], shape=wanted))
+    assert isinstance(blocker, ConstraintsUnsatisfied)
+    assert blocker.rule is Scarce.PORTS
+
+
+def test_a_spread_beside_host_ports_is_named_where_the_ports_are_free() -> None:
+    rules = PodConstraints(
+        "ns",
+        (("app", "mnist"),),
+        anti_affinity=(PodAffinityTerm("zone", MNIST),),
+        ports=(HostPort("TCP", 9200, "0.0.0.0"),),  # noqa: S104 - of a manifest
+    )
+    nodes = [node(name, 8, labels={"zone": "z"}) for name in "ab"]
+    (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=shape(1, constraints=rules)))
+    assert messages.blocker_text(blocker).startswith("its pod (anti-)affinity or topology spread")
 
 
 CACHE = Selector(("ns",), (Requirement("app", "In", ("cache",)),))
