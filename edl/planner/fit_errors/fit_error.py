@@ -132,7 +132,7 @@ def scarcest(
 
 
 def excluding_rule(pod_class: PodClass, fitting: Ints, pods: int, horizon: Horizon) -> Scarce:
-    """The kind of rule that keeps so many pods off nodes with resources for `fitting` of them."""
+    """The kind of rule that keeps `pods` pods off nodes with resources for `fitting` pods."""
     rules = pod_class.constraints
     if rules is None:
         return Scarce.DEVICES
