@@ -10,8 +10,6 @@ from edl.simulator.cluster.simulated_role import SimulatedRole
 from tests.edl.planner.states import NOON, at, cluster, job, node, pod, role, worker
 from tests.edl.simulator.worlds import FAIR
 
-RESTARTING = {"resizing": ResizePolicy.RESTART, "gated": False}
-
 
 def simulated(*jobs: TrainingJob, policy: str = "fair") -> Result:
     limits = Limits(load_ceiling=1)
@@ -22,7 +20,9 @@ def simulated(*jobs: TrainingJob, policy: str = "fair") -> Result:
 def test_a_running_job_whose_pods_have_no_gate_restarts_at_its_new_size() -> None:
     """Its template is written once its Jobs are suspended and have no active pods."""
     observed = worker("mnist", 1, 4, on=["a"], settled=False, started_at=at(-3000))
-    ungated = tuple(found.changed(**RESTARTING) for found in observed.roles)
+    ungated = tuple(
+        found.changed(resizing=ResizePolicy.RESTART, gated=False) for found in observed.roles
+    )
     (found,) = simulated(replace(observed, roles=ungated)).jobs
     assert (found.track.stops, found.track.sizes) == (1, {"worker": 4})
 

@@ -78,9 +78,17 @@ def test_a_success_ends_the_training_where_each_rank_has_to_succeed(
     framework: str, mode: str, role: str, roles: str, *, finishing: bool
 ) -> None:
     notes = {"mode": mode, "roles": roles}
-    named = {"framework": framework, "job": "mnist", "role": role}
     spec = {"parallelism": 4, "completions": 4}
-    manifest = created(job(f"mnist-{role}", annotations=notes, spec=spec, **named))
+    manifest = created(
+        job(
+            f"mnist-{role}",
+            annotations=notes,
+            spec=spec,
+            framework=framework,
+            job="mnist",
+            role=role,
+        )
+    )
     manifest["metadata"] |= {
         "uid": "u",
         "resourceVersion": "1",

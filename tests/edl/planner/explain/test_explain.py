@@ -450,7 +450,7 @@ def test_missing_host_ports_are_named() -> None:
         [worker("mnist", 3, 9, shape=wanted)],
         [worker("mnist", 2, 9, shape=wanted), other],
     ):
-        why = decide(cluster(*nodes, *jobs), POLICIES["fair"], ALL).held[0].reason
+        why = decide(cluster(*nodes, *jobs), POLICIES["fair"], ALL).waiting[0].reason
         said = "Insufficient nodes with free ports for the requested pod ports"
         assert message(why).startswith(said)
     (blocker,) = growth("mnist", *nodes, worker("mnist", 1, 9, on=["a", "b"], shape=wanted))

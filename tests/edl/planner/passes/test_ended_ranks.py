@@ -11,7 +11,7 @@ from edl.model import Code, Pod, PodPhase, Quota, QuotaCharge, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
-from tests.edl.planner.plans import ALL, held, plan_for, sizes, started, wait_reasons
+from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 
 PREEMPT = Limits(load_ceiling=1, queue_patience=timedelta(hours=9), preempt=True)
@@ -86,7 +86,7 @@ def test_a_role_of_which_a_rank_has_succeeded_grows_no_further(
     for policy in POLICIES.values():
         plan = decide(cluster(node("a", 9), mine), policy, ALL)
         assert bool(plan.resizes) is grown
-        assert grown or held(plan) == {"mnist": reasons.PODS_SUCCEEDED}
+        assert grown or wait_reasons(plan) == {"mnist": reasons.PODS_SUCCEEDED}
 
 
 def test_a_job_of_which_a_rank_has_succeeded_returns_no_larger_than_it_was() -> None:
