@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.model import ClusterState, Code, JobKey, Node, Reason, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
+from edl.model.nodes import NODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler
 from edl.planner.plan import Plan, WaitingJob
@@ -75,7 +76,8 @@ def _coming(state: ClusterState, job: TrainingJob, resource: str) -> int:
     asked = (
         pod for provisioning in others if provisioning.failure is None for pod in provisioning.pods
     )
-    return sum(pod.requests.get(resource) for pod in asked if not (pod.node or pod.gone))
+    awaited = (pod for pod in asked if not (pod.node or pod.gone))
+    return sum(resource == NODES or pod.requests.get(resource) for pod in awaited)
 
 
 def hopeless(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:

@@ -26,12 +26,14 @@ from edl.messages.scarcity_messages import (
     insufficient,
     kept_to,
     listed,
+    may_add,
     needs,
     node_rule,
     placeable,
     required,
     resource,
     spread_over,
+    too_little,
     unplaced,
 )
 from edl.model.causes.reason_codes import Code, Reason
@@ -69,7 +71,6 @@ from edl.model.causes.scarcity import (
 )
 from edl.model.nodes import SplitDomains
 from edl.model.quotas import Excess
-from edl.quantities import number_text
 
 
 def message(reason: Reason, until: datetime | None = None) -> str:
@@ -246,7 +247,7 @@ def _about_capacity(about: AboutCapacity, code: Code) -> str:
         case UnplacedMinimum():
             return unplaced(about)
         case NodePoolLimit(name):
-            return f"the limits of NodePools allow too little {resource(name)}"
+            return f"the limits of NodePools allow {too_little(name)}"
         case NodesAsked():
             quoted = f"; the autoscaler: {about.message}" if about.message else ""
             if code is Code.NODES_NOT_PROVISIONED:
@@ -292,9 +293,8 @@ def _figures(reason: Reason) -> str:
             return f"{about.fitting} of {pods} pods {fit}{best(about.domains)}"
         case UnplacedMinimum() as about:
             return placeable(about)
-        case NodePoolLimit(name, amount, add):
-            more = f"{number_text(name, add)} more {resource(name)}"
-            return f"NodePools may add {more}: needs {number_text(name, amount)}"
+        case NodePoolLimit() as about:
+            return may_add(about)
         case NodesAsked(pods) if reason.code is not Code.NODES_NOT_PROVISIONED:
             return f"{_waiting(pods)} for them"
     return ""

@@ -6,6 +6,7 @@ from typing import Final
 from edl import contract
 from edl.model.causes.scarcity import (
     Lack,
+    NodePoolLimit,
     NodeRule,
     NoEligibleNode,
     ResourceNeed,
@@ -13,9 +14,16 @@ from edl.model.causes.scarcity import (
     Shortage,
     UnplacedMinimum,
 )
-from edl.model.nodes import Domain, SplitDomains
+from edl.model.nodes import NODES, Domain, SplitDomains
 from edl.model.selectors import Requirement
-from edl.quantities import CPU, DEVICE_CLASS, Resources, devices_text, shown_amounts
+from edl.quantities import (
+    CPU,
+    DEVICE_CLASS,
+    Resources,
+    devices_text,
+    number_text,
+    shown_amounts,
+)
 
 NAMED: Final = 3
 """This many names are listed; the rest are counted."""
@@ -39,6 +47,18 @@ def listed(names: Sequence[object], separator: str = ", ", most: int = NAMED) ->
 def resource(name: str) -> str:
     """A resource's name as users read it."""
     return "CPU" if name == CPU else scarce(name)
+
+
+def too_little(name: str) -> str:
+    """`too little CPU`."""
+    return "too few nodes" if name == NODES else f"too little {resource(name)}"
+
+
+def may_add(limit: NodePoolLimit) -> str:
+    """`NodePools may add 8 more CPU: needs 12`."""
+    name = limit.resource
+    more = f"{number_text(name, limit.add)} more {resource(name)}"
+    return f"NodePools may add {more}: needs {number_text(name, limit.needs)}"
 
 
 def scarce(name: str) -> str:

@@ -163,12 +163,25 @@ class Node(msgspec.Struct, frozen=True):
         return f"{state},SchedulingDisabled" if self.cordoned else state
 
 
-class NodePoolHeadroom(msgspec.Struct, frozen=True, order=True):
+NODES: Final = "nodes"
+"""The name by which a NodePool limits its number of nodes."""
+
+
+class NodePoolTemplate(msgspec.Struct, frozen=True):
+    """What a NodePool says of its nodes. `requirements` are of labels, also those that it sets."""
+
+    taints: tuple[Taint, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+
+
+class NodePoolHeadroom(msgspec.Struct, frozen=True):
     """What Karpenter may add to one NodePool: its limits less the capacity of its nodes."""
 
     limited: tuple[tuple[str, Amount], ...] = ()
     """(resource, amount) sorted by name; zeros are kept, as an absent resource has no limit."""
     name: str = ""
+    template: NodePoolTemplate | None = None
+    """None if unknown: any pod may use the NodePool."""
 
 
 # Topology: domains of nodes.

@@ -8,6 +8,7 @@ from edl import contract
 from edl.kube.cluster import Delta
 from edl.kube.provisioning.node_pool_facts import NodePoolFacts
 from edl.model import Node, NodePoolHeadroom
+from edl.model.nodes import NODES
 
 
 @dataclass(slots=True)
@@ -24,12 +25,16 @@ class NodePoolUsage:
     def apply_node(self, change: Delta[Node]) -> None:
         for node, sign in change.signed():
             if pool := _counting_pool(node):
+                self._nodes[pool, NODES] += sign
                 for name, amount in node.allocatable:
                     self._nodes[pool, name] += sign * amount
 
     def headroom(self, pools: Iterable[NodePoolFacts]) -> tuple[NodePoolHeadroom, ...]:
-        """What may be added to each pool, sorted."""
-        return tuple(sorted(NodePoolHeadroom(tuple(self._left(pool)), pool.name) for pool in pools))
+        """What may be added to each pool, sorted by name."""
+        found = (
+            NodePoolHeadroom(tuple(self._left(pool)), pool.name, pool.template) for pool in pools
+        )
+        return tuple(sorted(found, key=lambda pool: (pool.name, pool.limited)))
 
     def _left(self, pool: NodePoolFacts) -> Iterator[tuple[str, int]]:
         for name, limit in pool.limits:

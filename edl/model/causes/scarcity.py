@@ -62,7 +62,7 @@ class NoRoom(msgspec.Struct, frozen=True, tag=True):
 
 
 class NodePoolLimit(msgspec.Struct, frozen=True, tag=True):
-    """A gang needs more of a resource on new nodes than all NodePools may `add`."""
+    """A gang needs more of a resource on new nodes than NodePools may `add`."""
 
     resource: str
     needs: Amount

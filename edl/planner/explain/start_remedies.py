@@ -13,6 +13,7 @@ from edl.model.causes.scarcity import NodePoolLimit, NodeRule, NoEligibleNode, S
 from edl.model.nodes import MAX_TOPOLOGY_LABELS
 from edl.planner.decision import Decision
 from edl.planner.explain.what_if_state import DecisionInput
+from edl.planner.passes.admission.pool_headroom import PoolHeadroom
 from edl.similar_names import similar_key
 
 
@@ -33,7 +34,7 @@ class StartRemedy(msgspec.Struct, frozen=True):
     limit: NodePoolLimit | None = None
     """What it needs beyond the limits of NodePools; `min` is then one for which they suffice."""
     pools: tuple[str, ...] = ()
-    """The names of these NodePools."""
+    """The names of the NodePools that its pods may use and that limit it."""
 
     def __bool__(self) -> bool:
         return bool(self.min or self.required or self.preferred or self.limit)
@@ -67,7 +68,8 @@ def start_remedy(given: DecisionInput, decision: Decision, job: TrainingJob) -> 
 
 def within_pool_limits(given: DecisionInput, job: TrainingJob, limit: NodePoolLimit) -> StartRemedy:
     """Higher limits, or a smaller min for which the present ones allow enough nodes."""
-    pools = tuple(sorted(pool.name for pool in given.state.node_pools if pool.name))
+    shapes = (role.template.shape for role in job.live)
+    pools = tuple(PoolHeadroom(given.state.node_pools).limiting(shapes, limit.resource))
     return msgspec.structs.replace(_smaller_min(given, job), limit=limit, pools=pools)
 
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from edl.contract import NODE_POOL
 from edl.feasibility.eligibility import Eligibility, Ints
-from edl.model import Node, NodePoolHeadroom, Shape
-from edl.model.nodes import HOSTNAME
+from edl.model import Node, NodePoolHeadroom, Requirement, Shape
+from edl.model.nodes import HOSTNAME, NodePoolTemplate
 from edl.simulator.cluster.consolidation import GOING, Consolidation
 from edl.simulator.environment import Environment
 from edl.simulator.scenario import SimulatedNodePool
@@ -87,12 +87,13 @@ class SimulatedAutoscaler:
     def headroom(self) -> tuple[NodePoolHeadroom, ...]:
         """What it may add to each pool, as Karpenter's limits would say."""
         counts = self.counts() if self.pools else {}
-        pools = (
-            (pool.node.allocatable, pool.limit - counts.get(pool.name, 0)) for pool in self.pools
-        )
+        lefts = ((pool, pool.limit - counts.get(pool.name, 0)) for pool in self.pools)
         return tuple(
-            NodePoolHeadroom(tuple((name, amount * left) for name, amount in allocatable))
-            for allocatable, left in pools
+            NodePoolHeadroom(
+                tuple((name, amount * left) for name, amount in pool.node.allocatable),
+                template=_template(pool),
+            )
+            for pool, left in lefts
         )
 
     def lose(self, name: str) -> None:
@@ -201,3 +202,9 @@ class SimulatedAutoscaler:
 def _node(pool: SimulatedNodePool, name: str) -> Node:
     own_labels = {HOSTNAME: name, NODE_POOL: pool.name}
     return replace(pool.node, name=name, labels={**(pool.node.labels or {}), **own_labels})
+
+
+def _template(pool: SimulatedNodePool) -> NodePoolTemplate:
+    labels = _node(pool, "").labels or {}
+    needs = (Requirement(key, "In", (value,)) for key, value in labels.items() if key != HOSTNAME)
+    return NodePoolTemplate(pool.node.taints, tuple(needs))

@@ -26,7 +26,7 @@ from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.admission import pool_headroom
+from edl.planner.passes.admission.pool_headroom import PoolHeadroom, needed
 from edl.planner.passes.admission.provisional_room import (
     MAX_PODS,
     ProvisionalRoom,
@@ -51,7 +51,7 @@ class NodeRequests:
     """How many more gangs may request nodes (`provisioning_parallelism`)."""
     provisioner: ProvisionalRoom = field(init=False)
     _requesting: list[Gang] = field(default_factory=list)
-    _headroom: Mapping[str, int] = field(init=False)
+    _headroom: PoolHeadroom = field(init=False)
     _above_limits: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
     """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
 
@@ -60,7 +60,7 @@ class NodeRequests:
         self._left = limits.provisioning.provisioning_parallelism
         by_request = limits.provisioning.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
-        self._headroom = pool_headroom.total(self.snapshot.state.node_pools)
+        self._headroom = PoolHeadroom(self.snapshot.state.node_pools)
 
     def keep(self, gang: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
@@ -144,14 +144,13 @@ class NodeRequests:
         """
         if gang.job.provisioning.has_requests or self._left <= 0:
             return None
-        if not pool_headroom.exceeded(self._headroom, gang.requests):
+        if not self._headroom.exceeded(gang.requests):
             return None  # fast path: it would fit even if it got no capacity of existing nodes
         key = (gang.signature, reason)
-        limit = self._above_limits.get(key)
-        if limit is None:
-            needed = pool_headroom.needed(gang, attained().room)
-            if limit := pool_headroom.exceeded(self._headroom, needed):
-                self._above_limits[key] = limit
+        if known := self._above_limits.get(key):
+            return known
+        if limit := self._headroom.exceeded(needed(gang, attained().room)):
+            self._above_limits[key] = limit
         return limit
 
     def reserve(self) -> None:
