@@ -166,7 +166,7 @@ class TwoPools(PooledCluster):
         return JobKey("lab", name) in {one.job for one in self.plan.requests}
 
 
-SELECTING = {"nodeSelector": {"team": "a"}, "tolerations": TOLERATED}
+SELECTING: Json = {"nodeSelector": {"team": "a"}, "tolerations": TOLERATED}
 
 
 def test_a_pool_that_the_pods_cannot_use_adds_nothing_for_them() -> None:
