@@ -18,6 +18,7 @@ from edl.steps.disruption_marks import withdrawal_due, withdrawn_marks
 from edl.steps.finish import finish, resume_unrecorded_ends
 from edl.steps.host_lists import Publication, leaves_no_worker, publish
 from edl.steps.preconditioned_patches import job_patch
+from edl.steps.provisioning.provisioning_steps import removed_at_growth
 from edl.steps.sizes import scale_deadline
 from edl.steps.sizes.resize_patch import RoleChange, role_change
 from edl.steps.sizes.restart import restart
@@ -51,6 +52,7 @@ def upkeep(job: TrainingJob, planned: Sequence[Resize], now: datetime) -> DueSte
     writes = (*published.writes, *(write for found in changes for write in found.writes))
     first: tuple[Write, ...] = (*host_lists.new_worker_patches(job), *resume_unrecorded_ends(job))
     first += pod_removal.finish_interrupted_deletions(job)
+    first += removed_at_growth(job, resizes)
     events = tuple(event for change in changes for event in change.events)
     sizes = tuple((one.role, one.after) for one in resizes if not roles[one.role].status.suspended)
     step = Step(job.key, (*first, *writes), events, sizes=sizes)

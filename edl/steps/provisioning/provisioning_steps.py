@@ -1,13 +1,13 @@
 """Creates and deletes provisional pods and ProvisioningRequests in one round.
 
-Provisional pods are deleted before kube-scheduler may bind the job's own pods: before the start, or
-for gated roles once all pods exist behind the gate. kube-scheduler must not preempt a provisional
-pod for its own job: if the victim is deleted meanwhile, the preemptor stays Pending for minutes
-(kubernetes/kubernetes#141694). A provisioned request stays until the job's pods are bound, because
-its nodes are reserved for them.
+Provisional pods are deleted before kube-scheduler may bind the job's own pods: before the start or
+the larger size, or for gated roles once all pods exist behind the gate. kube-scheduler must not
+preempt a provisional pod for its own job: if the victim is deleted meanwhile, the preemptor stays
+Pending for minutes (kubernetes/kubernetes#141694). A provisioned request stays until the job's pods
+are bound, because its nodes are reserved for them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,7 +26,7 @@ from edl.model import (
     Role,
     TrainingJob,
 )
-from edl.planner.plan import Plan, ProvisioningRequest
+from edl.planner.plan import Plan, ProvisioningRequest, Resize
 from edl.steps.preconditioned_patches import job_event, job_patch, reason_annotations
 from edl.steps.provisioning import capacity_requests, provisional_pods
 from edl.steps.step_collector import DueSteps, StepCollector
@@ -174,6 +174,18 @@ def removed_after_start(job: TrainingJob) -> tuple[Delete, ...]:
         return ()
     before = {write.target for write in removed_at_start(job)}
     return tuple(one for one in _deletions(job, job.provisioning.pods) if one.target not in before)
+
+
+def removed_at_growth(job: TrainingJob, resizes: Iterable[Resize]) -> tuple[Delete, ...]:
+    """Deletions that precede a larger size, in the same step, of pods that replicas replace."""
+    gated = {role.name for role in job.live if role.template.gated}
+    pods: list[ProvisionalPod] = []
+    for resize in resizes:
+        more = max(resize.after - resize.before, 0)
+        if more and resize.role not in gated:
+            there = job.provisioning.in_order(resize.role, queued=False)
+            pods += [pod for pod in there if pod.node][-more:]
+    return (*_deletions(job, pods),)
 
 
 def holds_nodes(job: TrainingJob, now: datetime) -> bool:

@@ -4,7 +4,7 @@ Once the nodes have joined, the gang is started there. A `ProvisionalRoom` makes
 holds the capacity meanwhile: by provisional pods, or by a ProvisioningRequest.
 
 Replacements of minimum pods on cordoned nodes are requested too, always by provisional pods; and
-what jobs that restart to resize lack of a raised minimum.
+what started jobs lack of a raised minimum.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -176,16 +176,21 @@ class NodeRequests:
         late = self.snapshot.clock.elapsed_or_recheck(since, wait)
         if not (late or self._takes_turn(job)):
             return False
-        more = min(pods, MAX_PODS) - len(asked)
-        more = min(more, allowed_pods(allocation.quota_request, more))
+        # Of its quota, only pods of its own size are in use: not those that it has requested.
+        most = allowed_pods(allocation.quota_request, min(pods, MAX_PODS))
         held = [pod for pod in asked if has_room_for(self.snapshot, pod)]
         self.snapshot.reserve_provisional(held)
-        if count := len(asked) + more:
-            self.results.requests.setdefault(job.key, {})[role.name] = count
-        if waiting := max(count - len(held), 0):
+        if most:
+            self.results.requests.setdefault(job.key, {})[role.name] = most
+        if waiting := max(most - len(held), 0):
             why = reasons.waits_for_nodes(waiting, job.provisioning.message)
             self.results.let_wait(job.key, why)
-        return count > 0 and not (late and waiting)
+        return most > 0 and not (late and waiting)
+
+    def has_request(self, allocation: RoleAllocation) -> bool:
+        """Whether this plan requests nodes for pods of a role already."""
+        asked = self.results.requests.get(allocation.job.key, {})
+        return allocation.role.name in asked
 
     def may_request_missing(self, allocation: RoleAllocation) -> bool:
         """Whether an autoscaler may add nodes for pods of a started role."""

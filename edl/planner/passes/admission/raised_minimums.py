@@ -3,8 +3,9 @@
 Like a gang that came at the same time, such a role takes nothing that a queue head waits for: what
 it got would be kept from the head for as long as the job runs.
 
-A role that resizes live gets one replica after the other; a job that restarts to resize is stopped
-only for the minimums of all its roles at once, as it could not start with less.
+A role that resizes live gets one replica after the other, and requests nodes for the rest; a job
+that restarts to resize is stopped only for the minimums of all its roles at once, as it could not
+start with less.
 
 A minimum for which the nodes would be too few even if no other training job ran takes nothing:
 replicas that its job got would belong to its minimum, which claims never take, and it would not
@@ -90,6 +91,7 @@ def serve_raise(
             restart.deny_growth(reasons.goes_first(first))
     elif not (restart and lacking(allocation)):
         _raise_to_minimum(sources, allocation)
+        _request_rest(nodes, allocation)
     elif _may_restart(restart) and not _raise_by_restart(sources, restart):
         _wait_in_turn(sources, heads, nodes, restart, gang)
 
@@ -151,6 +153,17 @@ def _raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None
         at_once = pod_class.idle.fits(node) and quota_request.allows(IDLE)
         allocation.place(node, IDLE if at_once else FUTURE_IDLE)
         allocation.min_replicas = allocation.size
+
+
+def _request_rest(nodes: NodeRequests, allocation: RoleAllocation) -> None:
+    """Request nodes for what a role lacks of its minimum; while it is held, it keeps its requests.
+
+    Replacements of its pods on cordoned nodes are requested before.
+    """
+    held = allocation.hold.reason or allocation.reason
+    missing = lacking(allocation)
+    if missing and not nodes.has_request(allocation):
+        nodes.request_missing(allocation, missing, begins=not held)
 
 
 def _may_restart(restart: JobRestart) -> bool:
