@@ -31,10 +31,10 @@ class NodePoolUsage:
 
     def headroom(self, pools: Iterable[NodePoolFacts]) -> tuple[NodePoolHeadroom, ...]:
         """What may be added to each pool, sorted by name."""
-        found = (
+        headrooms = (
             NodePoolHeadroom(tuple(self._left(pool)), pool.name, pool.template) for pool in pools
         )
-        return tuple(sorted(found, key=lambda pool: (pool.name, pool.limited)))
+        return tuple(sorted(headrooms, key=lambda pool: (pool.name, pool.limited)))
 
     def _left(self, pool: NodePoolFacts) -> Iterator[tuple[str, int]]:
         for name, limit in pool.limits:

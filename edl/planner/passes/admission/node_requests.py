@@ -147,9 +147,8 @@ class NodeRequests:
         if not self._headroom.exceeded(gang.requests):
             return None  # fast path: it would fit even if it got no capacity of existing nodes
         key = (gang.signature, reason)
-        if known := self._above_limits.get(key):
-            return known
-        if limit := self._headroom.exceeded(needed(gang, attained().room)):
+        limit = self._above_limits.get(key)
+        if limit is None and (limit := self._headroom.exceeded(needed(gang, attained().room))):
             self._above_limits[key] = limit
         return limit
 
@@ -176,7 +175,7 @@ class NodeRequests:
         late = self.snapshot.clock.elapsed_or_recheck(since, wait)
         if not (late or self._takes_turn(job)):
             return False
-        # Of its quota, only pods of its own size are in use: not those that it has requested.
+        # Its quota counts the pods of its size, not those that it has requested.
         most = allowed_pods(allocation.quota_request, min(pods, MAX_PODS))
         held = [pod for pod in asked if has_room_for(self.snapshot, pod)]
         self.snapshot.reserve_provisional(held)
