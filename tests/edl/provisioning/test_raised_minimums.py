@@ -27,8 +27,6 @@ class RunningJob(AutoscaledCluster):
         super().__init__(delay=delay, limits=limits)
         self.asked: list[int] = []
         """The provisional pods of the job after each round."""
-        self.asked: list[int] = []
-        """The provisional pods of the job after each round."""
         self.node("first")
         self.gang("mine", 2, most=20, framework=framework, annotations=notes)
         self.settle(60)
