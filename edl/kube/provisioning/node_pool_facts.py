@@ -90,9 +90,9 @@ def _template(raw: RawJson, pool: str) -> NodePoolTemplate | None:
     taints, needs = read.spec.taints or (), read.spec.requirements or ()
     labels = (read.metadata.labels or {}) | {NODE_POOL: pool}
     values = sum(len(need.values or ()) for need in needs)
-    if len(taints) + len(needs) + len(labels) > pod_limits.MOST_LABELS:
+    if len(taints) + len(needs) + len(labels) > pod_limits.MAX_LABELS:
         return None
-    if values > pod_limits.MOST_VALUES:
+    if values > pod_limits.MAX_VALUES:
         return None
     requirements = [Requirement(key, "In", (value,)) for key, value in labels.items()]
     requirements += [Requirement(one.key, one.operator, one.values or ()) for one in needs]
