@@ -87,6 +87,7 @@ class AdmissionQueue:
         raised = self._raised(beside=bool(queued))
         claims: list[Claim] = [*snapshot.state.demands, *queued, *raised]
         self._serve_in_order(claims, outranked, until)
+        self._gangs.nodes.share_turns()
         drop_suspended(snapshot, self.results.suspended)
         reserve_replacements(self._sources)
         self._gangs.nodes.reserve()

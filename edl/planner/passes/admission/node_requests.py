@@ -14,14 +14,10 @@ from datetime import timedelta
 import numpy as np
 
 from edl import reasons
-from edl.annotations.failed_attempts import NODES
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
-from edl.job_state import last_changes
-from edl.job_state.phases import unready_minimum
-from edl.model import Reason, Role, Shape, TrainingJob
+from edl.model import JobKey, Reason, Role, Shape, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
-from edl.model.failures import FailedAttempt
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
@@ -35,7 +31,12 @@ from edl.planner.passes.admission.provisional_room import (
     has_room_for,
     is_unlent,
 )
-from edl.planner.plan import is_never
+from edl.planner.passes.provisioning_turns import (
+    GangRequest,
+    ProvisioningTurns,
+    gave_way,
+    recent_failure,
+)
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import DEVICE_CLASS
@@ -49,15 +50,25 @@ class NodeRequests:
     results: PassResults
     _left: int = field(init=False)
     """How many more gangs may request nodes (`provisioning_parallelism`)."""
+    _asking: set[JobKey] = field(default_factory=set)
+    """Gangs that have requested nodes before."""
+    _running: set[JobKey] = field(default_factory=set)
+    """Jobs that run and request nodes."""
+    _granted: list[GangRequest] = field(default_factory=list)
+    """Gangs with a turn, in queue order."""
+    _waiting: list[GangRequest] = field(default_factory=list)
+    """Gangs without one, in queue order."""
     provisioner: ProvisionalRoom = field(init=False)
-    _requesting: list[Gang] = field(default_factory=list)
+    _reserving: dict[JobKey, Gang] = field(default_factory=dict)
+    """Gangs that request nodes, and reserve what these do not replace."""
     _headroom: PoolHeadroom = field(init=False)
     _above_limits: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
     """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
 
     def __post_init__(self) -> None:
         limits = self.snapshot.limits
-        self._left = limits.provisioning.provisioning_parallelism
+        asking = sum(job.suspended and job.provisioning.has_requests for job in self.snapshot.jobs)
+        self._left = limits.provisioning.provisioning_parallelism - asking
         by_request = limits.provisioning.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
         self._headroom = PoolHeadroom(self.snapshot.state.node_pools)
@@ -66,6 +77,7 @@ class NodeRequests:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
         asked = gang.job.provisioning.has_requests and self.may_request(gang)
         if asked and not self._is_late(gang):
+            self._asking.add(gang.job.key)
             self._record(gang, self.provisioner.reserve_bound(gang))
 
     def keep_provisioned(self, gang: Gang) -> None:
@@ -98,39 +110,83 @@ class NodeRequests:
 
         `reason`: why it does not fit. `attained`: what it may get of idle nodes and extras.
         """
-        why_waiting = self._request(gang, reason, attained)
-        if gang.job.key in self.results.requests:
-            self._requesting.append(gang)
-            self.provisioner.claim(gang)
-            gang.quota_request.reserve(IDLE)
-        return why_waiting
+        return self._request(GangRequest(gang, reason, attained))
 
     def request_all(self, gang: Gang, reason: Reason) -> Reason:
         """`request` for a gang that teams keep from existing nodes: it reserves nothing there."""
-        return self._request(gang, reason, self._nothing)
+        return self._request(GangRequest(gang, reason, self._nothing, reserves=False))
 
-    def _request(
-        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
-    ) -> Reason:
-        job = gang.job
+    def _request(self, request: GangRequest) -> Reason:
+        gang, reason, job = request.gang, request.reason, request.gang.job
         self.drop(gang)
-        if not self.may_request(gang) or self._gave_way(job):
+        if not self.may_request(gang) or gave_way(self.snapshot, job):
             return reason
-        if failure := self._recent_failure(job):
+        if failure := recent_failure(self.snapshot, job):
             return reasons.not_provisioned(failure.message)
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message)
-        if limit := self._pool_limit(gang, reason, attained):
+        if limit := self._pool_limit(gang, reason, request.attained):
             return reasons.above_pool_limits(limit)
-        if not self._takes_turn(job):
-            return reasons.QUEUE_ORDER if is_never(reason) else reason
-        pods = self.provisioner.wanted(gang, attained)
+        if not job.provisioning.has_requests:
+            if self._left <= 0:
+                self._waiting.append(request)
+                return request.why_waiting
+            self._left -= 1
+        self._granted.append(request)
+        return self._begin(request)
+
+    def _begin(self, request: GangRequest) -> Reason:
+        gang, job = request.gang, request.gang.job
+        pods = self.provisioner.wanted(gang, request.attained)
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._record(gang, asked)
+        if request.reserves:
+            self._reserving[job.key] = gang
+            self.provisioner.claim(gang)
+            gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.bound)
-        return reasons.waits_for_nodes(waiting, job.provisioning.message, reason)
+        return reasons.waits_for_nodes(waiting, job.provisioning.message, request.reason)
+
+    def _end(self, request: GangRequest) -> None:
+        """Undo `_begin`: the gang waits for its turn."""
+        gang, job = request.gang, request.gang.job
+        self.drop(gang)
+        if self._reserving.pop(job.key, None):
+            gang.quota_request.release(IDLE)
+        self.results.held[job.key] = request.why_waiting
+
+    def share_turns(self) -> None:
+        """Hand out the turns anew that gangs got in queue order, if not all have one.
+
+        Later gangs may have started meanwhile: what is requested now counts these.
+        """
+        granted = [one for one in self._granted if one.key in self.results.requests]
+        asking = self._asking.intersection(self.results.requests).difference(self.results.admitted)
+        asking = asking.difference(one.key for one in granted) | self._running
+        most = self.snapshot.limits.provisioning.provisioning_parallelism - len(asking)
+        if not self._waiting and len(granted) <= most:
+            return
+        turns = ProvisioningTurns(most, [one for one in granted if one.key in self._asking])
+        begun = [one for one in granted if one.key not in self._asking]
+        for request in begun:
+            self._end(request)
+        self._left = 1  # a gang is asked only if there is a turn for it
+        turns.share([*begun, *self._waiting], self._begin_late)
+        for request in turns.withdrawn:
+            self._end(request)
+
+    def _begin_late(self, request: GangRequest) -> bool:
+        """Request nodes for a gang after the last claim; False if it no longer may."""
+        gang = request.gang
+        if gang.quota_request.exceeded_beside_lending(IDLE):
+            return False
+        if limit := self._pool_limit(gang, request.reason, request.attained):
+            self.results.held[request.key] = reasons.above_pool_limits(limit)
+            return False
+        self.results.held[request.key] = self._begin(request)
+        return True
 
     def _nothing(self) -> AttainedCapacity:
         return AttainedCapacity(np.zeros_like(self.snapshot.capacity.idle), None)
@@ -154,17 +210,20 @@ class NodeRequests:
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
-        for gang in self._requesting:
+        for gang in self._reserving.values():
             self.provisioner.reserve(gang, self.results.requests.get(gang.job.key, {}))
 
-    def request_missing(self, allocation: RoleAllocation, pods: int, *, begins: bool) -> bool:
+    def request_missing(
+        self, allocation: RoleAllocation, pods: int, *, begins: bool, first: bool = False
+    ) -> bool:
         """Request capacity for `pods` pods of a started role.
 
         They leave cordoned nodes, or the role lacks them of its minimum.
 
         There is one provisional pod per pod; those that are bound hold their capacity. After the
         timeout unbound ones stay, but no longer count in `provisioning_parallelism`. `begins`: the
-        first request may be made. Returns whether nodes are requested and may come in time.
+        first request may be made; `first`: instead of a queued gang's request if no turn is left.
+        Returns whether nodes are requested and may come in time.
         """
         job, role = allocation.job, allocation.role
         asked = [pod for pod in job.provisioning.pods if pod.role == role.name and not pod.gone]
@@ -173,7 +232,7 @@ class NodeRequests:
         since = min((pod.created_at for pod in asked), default=None)
         wait = self.snapshot.limits.provisioning.provisioning_timeout
         late = self.snapshot.clock.elapsed_or_recheck(since, wait)
-        if not (late or self._takes_turn(job)):
+        if not (late or self._takes_turn(job, first=first)):
             return False
         # Its quota counts the pods of its size, not those that it has requested.
         most = allowed_pods(allocation.quota_request, min(pods, MAX_PODS))
@@ -197,30 +256,17 @@ class NodeRequests:
         job = allocation.job
         return by_pods and not job.topology.required and self._may_request(job, (allocation.role,))
 
-    def _takes_turn(self, job: TrainingJob) -> bool:
-        """Whether a job may request nodes: within the parallelism, or if it has a request."""
-        if self._left <= 0 and not job.provisioning.has_requests:
+    def _takes_turn(self, job: TrainingJob, *, first: bool) -> bool:
+        """Whether a job that runs may request nodes; `first`: also if gangs have all turns."""
+        if job.key in self._running:
+            return True
+        most = self.snapshot.limits.provisioning.provisioning_parallelism
+        full = len(self._running) >= most or (self._left <= 0 and not first)
+        if full and not job.provisioning.has_requests:
             return False
         self._left -= 1
+        self._running.add(job.key)
         return True
-
-    def _gave_way(self, job: TrainingJob) -> bool:
-        """Whether the job was stopped for one that is not ready yet; at most for the gang limit.
-
-        kube-scheduler might bind its provisional pods to the nodes that it left.
-        """
-        stopped = (role.status.suspended_at for role in job.live)
-        since, limit = max(filter(None, stopped), default=None), self.snapshot.limits.gang_limit
-        if since is None or self.snapshot.clock.now - since >= limit:
-            return False
-        keys = [last_changes.preempted_for(role) for role in job.live]
-        askers = [self.snapshot.referenced_jobs.get(key) for key in keys if key]
-        waits = any(
-            role.status.suspended or unready_minimum(role)
-            for asker in askers
-            for role in (asker.live if asker else ())
-        )
-        return waits and not self.snapshot.clock.elapsed_or_recheck(since, limit)
 
     def may_request(self, gang: Gang) -> bool:
         """Whether an autoscaler may add nodes for a gang, all of whose job is suspended."""
@@ -244,17 +290,6 @@ class NodeRequests:
     def _is_late(self, gang: Gang) -> bool:
         """Whether the deadline of a gang's requested nodes has passed."""
         return self.snapshot.clock.elapsed_or_recheck(self.provisioner.deadline(gang), timedelta())
-
-    def _recent_failure(self, job: TrainingJob) -> FailedAttempt | None:
-        """The failure after which it may not request again yet; None if it may.
-
-        A failure more than a minute in the future is ignored: a wrong clock wrote it.
-        """
-        failure = job.provisioning.failure
-        if failure is None or failure.at > self.snapshot.clock.now + timedelta(minutes=1):
-            return None
-        pause = NODES.after(failure.attempts)
-        return None if self.snapshot.clock.elapsed_or_recheck(failure.at, pause) else failure
 
 
 def is_provisionable(shape: Shape) -> bool:

@@ -213,7 +213,7 @@ def place_replacements(sources: ClaimSources, nodes: NodeRequests) -> None:
         # Pods that must leave nodes about to be removed come first.
         why = None if going else _why_irreplaceable(sources, allocation, least[0])
         begins = why is not None and not exceeded_by_replacement(allocation)
-        requested = nodes.request_missing(allocation, len(least), begins=begins)
+        requested = nodes.request_missing(allocation, len(least), begins=begins, first=True)
         if why and is_whole(allocation, least[0]) and not requested:
             sources.results.irreplaceable[allocation] = why
 

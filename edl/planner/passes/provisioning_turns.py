@@ -1,0 +1,171 @@
+"""Which queued gangs request nodes, as at most `provisioning_parallelism` jobs do at a time.
+
+A gang keeps its turn until it starts or its nodes have not come in time. Whether nodes can come for
+a gang is known only then, so gangs for which none can come must not take every turn:
+
+- Gangs whose earlier request failed take at most half of the turns, rounded up, while others wait,
+  and these at most half while failed ones wait. The turn between goes to the one that waits longer.
+- In each half a higher priority comes first, then the namespace with fewer turns, then the queue's
+  order; failed ones in the order in which their back-offs ended, so that each gets its turn.
+- A gang that has not failed takes the turn of one with a lower priority if no other is left.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import msgspec
+
+from edl import reasons
+from edl.annotations.failed_attempts import NODES
+from edl.job_state import last_changes
+from edl.job_state.phases import unready_minimum
+from edl.model import JobKey, Reason, TrainingJob
+from edl.model.causes.scarcity import NoEligibleNode
+from edl.model.failures import FailedAttempt
+from edl.planner.gangs.gang import Gang
+from edl.planner.gangs.topology_placement import AttainedCapacity
+from edl.planner.plan import is_never
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+
+
+class GangRequest(msgspec.Struct, frozen=True, eq=False):
+    """A gang that requests nodes, or waits for its turn to do so."""
+
+    gang: Gang
+    reason: Reason
+    """Why it does not fit on the present nodes."""
+    attained: Callable[[], AttainedCapacity]
+    """What it may get of idle nodes and extras."""
+    reserves: bool = True
+    """Whether it reserves its quota, and capacity of existing nodes."""
+
+    @property
+    def key(self) -> JobKey:
+        return self.gang.job.key
+
+    @property
+    def priority(self) -> int:
+        return self.gang.job.priority
+
+    @property
+    def failed(self) -> bool:
+        """Whether nodes that it requested did not come in time."""
+        return self.gang.job.provisioning.failure is not None
+
+    @property
+    def why_waiting(self) -> Reason:
+        """Why it waits without a turn: for others if no present node can hold it."""
+        unfit = is_never(self.reason) or isinstance(self.reason.about, NoEligibleNode)
+        return reasons.QUEUE_ORDER if unfit else self.reason
+
+    @property
+    def due(self) -> datetime:
+        """Since when it may request nodes."""
+        failure = self.gang.job.provisioning.failure
+        if failure is None:
+            return self.gang.job.queued_at
+        return failure.at + NODES.after(failure.attempts)
+
+
+@dataclass(slots=True)
+class ProvisioningTurns:
+    """The turns of one plan; `most`: those that jobs which run leave."""
+
+    most: int
+    served: list[GangRequest]
+    """Gangs that request nodes: first those that did before."""
+    withdrawn: list[GangRequest] = field(init=False)
+    """Those of them that lose their turns."""
+
+    def __post_init__(self) -> None:
+        most = max(self.most, 0)
+        self.served.sort(key=_order_of_loss)
+        self.served, self.withdrawn = self.served[:most], self.served[most:]
+
+    def share(self, requests: Sequence[GangRequest], grant: Callable[[GangRequest], bool]) -> None:
+        """Hand out the free turns; `requests`: in queue order. `grant`: False if it needs none."""
+        turns = Counter(request.key.namespace for request in self.served)
+        fresh = _in_order((request for request in requests if not request.failed), turns)
+        failed = (request for request in requests if request.failed)
+        in_time = sorted(failed, key=lambda request: request.due)
+        waiting = self._share_halves(fresh, _in_order(in_time, turns), grant)
+        self.served.sort(key=_order_of_loss)
+        for request in waiting:
+            if not self.served or self.served[-1].priority >= request.priority:
+                return
+            if grant(request):
+                self.withdrawn.append(self.served.pop())
+
+    def _share_halves(
+        self,
+        fresh: list[GangRequest],
+        failed: list[GangRequest],
+        grant: Callable[[GangRequest], bool],
+    ) -> Sequence[GangRequest]:
+        """Hand out free turns; returns the gangs that have not failed and still wait."""
+        half, turns = (self.most + 1) // 2, Counter(request.failed for request in self.served)
+        fresh.reverse()
+        failed.reverse()
+        while len(self.served) < self.most and (fresh or failed):
+            if not (fresh and failed):
+                again = bool(failed)
+            elif max(turns.values(), default=0) >= half:
+                again = turns[True] < half
+            else:
+                again = failed[-1].due < fresh[-1].due
+            request = (failed if again else fresh).pop()
+            if grant(request):
+                turns[again] += 1
+                self.served.append(request)
+        return fresh[::-1]
+
+
+def _order_of_loss(request: GangRequest) -> tuple[int, bool, datetime, JobKey]:
+    """The last one loses its turn first: of the lowest priority, the latest one."""
+    since = request.gang.job.provisioning.since
+    return -request.priority, since is None, since or request.due, request.key
+
+
+def _in_order(requests: Iterable[GangRequest], turns: Counter[str]) -> list[GangRequest]:
+    """By priority, then by how many turns their namespace has before; else in the given order."""
+
+    def ranked() -> Iterator[tuple[int, int, int, GangRequest]]:
+        before = Counter(turns)
+        for place, request in enumerate(sorted(requests, key=lambda request: -request.priority)):
+            yield -request.priority, before[request.key.namespace], place, request
+            before[request.key.namespace] += 1
+
+    return [request for *_, request in sorted(ranked())]
+
+
+def gave_way(snapshot: Snapshot, job: TrainingJob) -> bool:
+    """Whether the job was stopped for one that is not ready yet; at most for the gang limit.
+
+    kube-scheduler might bind its provisional pods to the nodes that it left.
+    """
+    stopped = (role.status.suspended_at for role in job.live)
+    since, limit = max(filter(None, stopped), default=None), snapshot.limits.gang_limit
+    if since is None or snapshot.clock.now - since >= limit:
+        return False
+    keys = [last_changes.preempted_for(role) for role in job.live]
+    askers = [snapshot.referenced_jobs.get(key) for key in keys if key]
+    waits = any(
+        role.status.suspended or unready_minimum(role)
+        for asker in askers
+        for role in (asker.live if asker else ())
+    )
+    return waits and not snapshot.clock.elapsed_or_recheck(since, limit)
+
+
+def recent_failure(snapshot: Snapshot, job: TrainingJob) -> FailedAttempt | None:
+    """The failure after which it may not request again yet; None if it may.
+
+    A failure more than a minute in the future is ignored: a wrong clock wrote it.
+    """
+    failure = job.provisioning.failure
+    if failure is None or failure.at > snapshot.clock.now + timedelta(minutes=1):
+        return None
+    pause = NODES.after(failure.attempts)
+    return None if snapshot.clock.elapsed_or_recheck(failure.at, pause) else failure
