@@ -6,8 +6,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from edl import reasons
+from edl.contract import Provision
 from edl.model import ClusterState, Code, JobKey, Node, Reason, TrainingJob
-from edl.model.causes.scarcity import NodePoolLimit
+from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode
 from edl.model.nodes import NODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler
@@ -30,7 +31,7 @@ def unstartable(state: ClusterState, settings: Settings, plan: Plan) -> Mapping[
         return {entry.job: entry.reason for entry in plan.waiting if entry.never}
     without = replace(limits, autoscaler=Autoscaler.NONE)
     present = decide(state, settings.policy_to_apply(), without)
-    short = {entry.job for entry in present.waiting if entry.never}
+    short = {entry.job for entry in present.waiting if entry.never or _lacks_nodes(entry.reason)}
     waiting = [entry for entry in plan.waiting if entry.job in short]
     return dict(_without_their_nodes(state, settings, waiting))
 
@@ -43,7 +44,8 @@ def _without_their_nodes(
     for entry in short:
         job, reason = jobs[entry.job], entry.reason
         above = isinstance(reason.about, NodePoolLimit)
-        if above or entry.never or reason == reasons.QUEUE_ORDER:
+        requests = job.provisioning.provision is not Provision.NEVER
+        if above or entry.never or not requests or reason == reasons.QUEUE_ORDER:
             tried += 1
             alone = _reason_alone(state, settings, job) if tried <= _TRIED else None
             limit = alone.about if alone else None
@@ -54,6 +56,11 @@ def _without_their_nodes(
                 yield job.key, reason
         elif (failure := job.provisioning.failure) and not job.provisioning.bound:
             yield job.key, reasons.not_provisioned(failure.message)
+
+
+def _lacks_nodes(reason: Reason) -> bool:
+    """Whether no node that may run it is schedulable at present, or exists."""
+    return isinstance(reason.about, NoEligibleNode)
 
 
 def _reason_alone(state: ClusterState, settings: Settings, job: TrainingJob) -> Reason | None:

@@ -10,6 +10,7 @@ from edl.planner.explain.template_remedies import TemplateRemedy
 from kubectl_edl.explain.blocker_documents import higher_pool_limit, smaller_min
 from kubectl_edl.explain.explained_job import ExplainedJob
 from kubectl_edl.job_views import topology_view
+from kubectl_edl.job_views.job_reasons import REQUESTS_NO_NODES
 from kubectl_edl.job_views.training_job_view import JobView
 
 _SIZES: Final = 3
@@ -23,6 +24,7 @@ def job_remedies(explained: ExplainedJob) -> str:
         _automatic_sizes(explained),
         *_start(explained.view, trials.start),
         *_template(trials.template),
+        *_nodes(explained.view),
     )
     return "; or ".join(filter(None, ways))
 
@@ -52,6 +54,15 @@ def _start(view: JobView, start: StartRemedy) -> Iterator[str]:
         overwrite = " --overwrite" if view.job.topology.preferred else ""
         changes = f"{contract.REQUIRED_TOPOLOGY}- {wanted}{overwrite}"
         yield f"its topology as preferred: {topology_view.annotating(view, changes)}"
+
+
+def _nodes(view: JobView) -> Iterator[str]:
+    """The command by which a queued job would request nodes from an autoscaler, if it does not."""
+    if view.job.suspended and view.job.provisioning.provision is contract.Provision.NEVER:
+        jobs = " ".join(role.job for role in view.job.live)
+        changes = f"{contract.PROVISION}={contract.Provision.MINIMUM} --overwrite"
+        command = f"kubectl annotate job {jobs} {changes} {view.namespace_option}".strip()
+        yield f"nodes of an autoscaler, if there is one; {REQUESTS_NO_NODES}: {command}"
 
 
 def _template(remedy: TemplateRemedy) -> Iterator[str]:

@@ -50,6 +50,10 @@ _BEFORE_MANUAL: Final = frozenset(
     }
 )
 """Reasons of changes to a size that is manual since: a removal by name makes its size manual."""
+REQUESTS_NO_NODES: Final = (
+    f"it requests none, as its annotation {contract.PROVISION}, or the default of its namespace "
+    f"({contract.DEFAULT_PROVISION}), is {contract.Provision.NEVER}"
+)
 _MAX_CONFLICTS: Final = 3
 _ENDS: Final = {JobEnd.COMPLETE: Code.COMPLETE, JobEnd.FAILED: Code.FAILED}
 

@@ -40,7 +40,7 @@ from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.blocker_facts import BlockerFacts, Urgency
 from kubectl_edl.job_views.creation_failures import creation_failures
 from kubectl_edl.job_views.job_blockers import job_blockers
-from kubectl_edl.job_views.job_reasons import conflicts
+from kubectl_edl.job_views.job_reasons import REQUESTS_NO_NODES, conflicts
 from kubectl_edl.job_views.node_blockers import deleted_nodes, staying_text, unready_nodes
 from kubectl_edl.job_views.pod_blockers import may_crash_loop
 from kubectl_edl.job_views.training_job_view import JobView, view
@@ -165,9 +165,12 @@ def _unstartable(
 ) -> CheckResult:
     """`listed`: whether its remedy will be read, as finding one takes decisions."""
     why = f"{job.key} cannot start on the present nodes and quotas: {message(reason)}"
+    state, settings, _ = context.next_plan
     if listed and isinstance(reason.about, NodePoolLimit):
-        state, settings, _ = context.next_plan
         return warning(why, pool_remedy(state, settings, job, reason.about))
+    adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
+    if adds and job.provisioning.provision is contract.Provision.NEVER:
+        why += f"; an autoscaler may add nodes, but {REQUESTS_NO_NODES}"
     return warning(why, explanation(job))
 
 

@@ -7,6 +7,7 @@ import pytest
 from edl import contract
 from edl.model import ObjectRef
 from edl.writes import Json
+from kubectl_edl.job_views.job_reasons import REQUESTS_NO_NODES
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.doctor.findings import checked, only
 from tests.kubectl_edl.stage import Stage, job, node, pod
@@ -175,7 +176,33 @@ def test_a_job_that_requests_no_nodes_is_a_warning_as_without_an_autoscaler(stag
     never = {contract.PROVISION: contract.Provision.NEVER.value}
     stage.patch("big", {"metadata": {"annotations": never}})
     expected = f"{CANNOT}Insufficient cpu, even if no training job ran: needs 20 x 2 CPU (worker)"
-    assert only(stage, "never")[1].startswith(expected)
+    found = only(stage, "never")[1]
+    assert found.startswith(expected)
+    assert found.endswith(f"; an autoscaler may add nodes, but {REQUESTS_NO_NODES}")
+    command = "kubectl annotate job big edl.dev/provision=minimum --overwrite"
+    assert f"{REQUESTS_NO_NODES}: {command}" in " ".join(stage.run("explain", "big").out.split())
+
+
+@pytest.mark.parametrize("cordoned", [False, True])
+def test_jobs_that_cannot_start_are_warnings_without_a_schedulable_node(
+    stage: Stage, *, cordoned: bool
+) -> None:
+    target = ObjectRef("Node", "", "node-1")
+    if cordoned:
+        stage.cluster.patch(target, {"spec": {"unschedulable": True}})
+    else:
+        stage.cluster.delete(target)
+    gang(stage, "fits", 10)
+    assert only(stage, "never")[0] == "ok"
+    gang(stage, "big", 30)
+    gang(stage, "none", 1)
+    stage.patch("none", {"metadata": {"annotations": {contract.PROVISION: "never"}}})
+    gang(stage, "typo", 1, **failed())
+    messages = " ".join(one["message"] for one in checked(stage)["never"])
+    assert f"{CANNOT}{above(add=32, needs=60)}" in messages
+    assert f"but {REQUESTS_NO_NODES}" in messages
+    assert "default/typo cannot start" in messages
+    assert "default/fits" not in messages
 
 
 def test_nodes_that_come_for_another_job_count_as_if_they_were_there(stage: Stage) -> None:
