@@ -73,7 +73,8 @@ _TABLE: Final = f"""
 {keys.PREFERRED_TOPOLOGY} | `LABEL[,LABEL…]` | its pods run on nodes with as few values of these \
     labels as possible; the widest first
 {keys.PROVISION} | minimum, maximum, never | the size for which a queued job requests nodes \
-    from an autoscaler; default: minimum
+    from an autoscaler; default: minimum; extras keep the nodes of maximum only with \
+    `--growth=any-node`
 {keys.SLOTS} | whole number | slots per host; default: whole GPUs, else 1
 {keys.PORT} | 1..65535 | the framework's port; default: the framework's own
 {keys.RESTART} | Always, OnFailure, Never, ExitCode | what happens when a pod fails; \
