@@ -55,7 +55,7 @@ ROWS: Final = (
             ),
             Panel(
                 "Longest wait",
-                "How long the oldest queued job has waited.",
+                "Without jobs that existing nodes or quotas never admit.",
                 "s",
                 (Query("max(edl_queue_oldest_seconds)", "oldest"),),
             ),

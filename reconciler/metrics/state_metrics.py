@@ -5,7 +5,8 @@ few resources: they do not grow with the number of jobs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final, TypeVar
 
 import msgspec
@@ -14,8 +15,9 @@ from prometheus_client.registry import Collector
 
 from edl.job_state.phases import phase
 from edl.model import ClusterState, Code, Phase, Role, TrainingJob
-from edl.planner.plan import Plan
+from edl.planner.plan import Plan, WaitingJob
 from edl.quantities import CPU, MEMORY, PODS, Resources
+from edl.visibility.queue_order import waiting
 from reconciler.metrics.team_metrics import RESOURCES, team_gauges
 
 W = TypeVar("W", bound=str)
@@ -37,21 +39,21 @@ class LastDecisionCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         if (decided := self.decided) is not None:
-            yield from _jobs(decided)
+            queue = waiting(decided.state, decided.plan)
+            yield from _jobs(decided, queue)
             yield from _cluster(decided.state)
-            queued = (entry.job for entry in decided.plan.waiting if entry.position or entry.never)
-            yield from team_gauges(decided.state, queued)
+            yield from team_gauges(decided.state, (entry.job for entry in queue))
 
 
-def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
+def _jobs(decided: LastDecision, queue: Sequence[WaitingJob]) -> Iterator[GaugeMetricFamily]:
     state, plan = decided.state, decided.plan
-    by_key = {job.key: job for job in state.jobs}
-    queued = [entry for entry in plan.waiting if entry.position or entry.never]
-    since = [by_key[entry.job].queued_at for entry in queued if entry.job in by_key]
-    oldest = max((state.observed_at - moment).total_seconds() for moment in since) if since else 0.0
+    may_start = {entry.job for entry in queue if not entry.never}
+    since = (job.waiting_since for job in state.jobs if job.key in may_start)
+    longest = max((state.observed_at - moment for moment in since), default=timedelta())
     yield _gauge("edl_jobs", "Training jobs.", len(state.jobs))
-    yield _gauge("edl_queued_jobs", "Queued training jobs.", len(queued))
-    yield _gauge("edl_queue_oldest_seconds", "How long the oldest queued job has waited.", oldest)
+    yield _gauge("edl_queued_jobs", "Training jobs in the queue.", len(queue))
+    text = "The longest wait in the queue, without jobs that existing nodes or quotas never admit."
+    yield _gauge("edl_queue_oldest_seconds", text, longest.total_seconds())
     phases = Counter(phase(job) for job in state.jobs)
     yield _by("edl_jobs_by_phase", "Training jobs by phase.", "phase", _counted(phases, Phase))
     by_reason = Counter(entry.reason.code for entry in plan.waiting)
@@ -62,8 +64,9 @@ def _jobs(decided: LastDecision) -> Iterator[GaugeMetricFamily]:
     pods = {"bound": float(bound), "pending": float(sum(len(one.pods) for one in asking) - bound)}
     text = "Queued training jobs that request nodes from an autoscaler."
     yield _gauge("edl_provisioning_jobs", text, len(asking))
-    yield _by("edl_provisioning_pods", "Provisional pods.", "state", pods)
-    yield _by("edl_replicas", "Replicas of started jobs.", "bound", _replicas(state.jobs))
+    yield _by("edl_provisioning_pods", "Provisional pods: bound, pending.", "state", pods)
+    text = "Replicas of started jobs: min, now, ready, max."
+    yield _by("edl_replicas", text, "bound", _replicas(state.jobs))
 
 
 def _counted(counts: Mapping[W, int], words: Iterable[W]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from edl.model import (
     ProvisionalPod,
     Provisioning,
 )
+from edl.model.failures import WriteRefusal
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan import Admission, Drain, Plan, Resize, Suspension, WaitingJob
@@ -33,7 +34,7 @@ from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
 from reconciler.metrics.state_metrics import LastDecision
 from tests.edl.kube.faults import FaultyCluster
-from tests.edl.planner.states import cluster, demand, job, node, pod, role, shape, worker
+from tests.edl.planner.states import at, cluster, demand, job, node, pod, role, shape, worker
 from tests.fake_cluster.cluster import FakeCluster
 from tests.reasons import because
 from tests.reconciler.times import Time
@@ -215,8 +216,29 @@ def test_the_cluster_is_told_in_cores_bytes_and_pieces(told: Told) -> None:
     assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
 
 
-def test_a_job_that_can_never_start_counts_as_queued(told: Told) -> None:
+def test_a_job_that_can_never_start_is_queued_and_no_wait_of_the_queue(told: Told) -> None:
     state = cluster(node("n", cpu=1), worker("a", 2, 2, queued=-50))
+    told.decides(decide(state, POLICIES["fair"], Limits()), state)
+    assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 0)
+
+
+def test_the_longest_wait_began_with_the_last_suspension(told: Told) -> None:
+    full = (node("n", cpu=2), worker("full", 2, 2, on=["n", "n"]))
+    state = cluster(*full, worker("a", 2, 2, queued=-5000, suspended_at=at(-60)))
+    told.decides(decide(state, POLICIES["fair"], Limits()), state)
+    assert told.value("edl_queue_oldest_seconds") == 60
+
+
+@pytest.mark.parametrize("code", [Code.EXEC_NOT_ALLOWED, Code.INVALID, Code.NAMESPACE_TERMINATING])
+def test_a_job_that_plans_leave_out_waits_in_the_queue(told: Told, code: Code) -> None:
+    state = cluster(node("n"), worker("a", 1, 1, queued=-50, problem=because("no", code)))
+    told.decides(decide(state, POLICIES["fair"], Limits()), state)
+    assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
+
+
+def test_a_job_whose_start_is_refused_waits_in_the_queue(told: Told) -> None:
+    refusal = WriteRefusal(at(-1), 1, "no")
+    state = cluster(node("n"), worker("a", 1, 1, queued=-50, refusals=(refusal,)))
     told.decides(decide(state, POLICIES["fair"], Limits()), state)
     assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 50)
 
