@@ -14,6 +14,8 @@ import pytest
 from tests.docs.pages import DOCS, ROOT, blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.integration.support.stage import Stage
 
 pytestmark = pytest.mark.integration
@@ -36,8 +38,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environ(installed: Stage, folder: Path) -> dict[str, str]:
-    """A user's shell: a context with the test's namespace, kubectl and the plugin on PATH."""
+def environ(installed: Stage, folder: Path) -> Iterator[dict[str, str]]:
+    """A user's shell: a context with the test's namespace, kubectl and the plugin on PATH.
+
+    Afterwards what a page that failed has left of its teams, which all tests share, is deleted.
+    """
     kubeconfig = folder / "kubeconfig"
     shutil.copy(installed.cluster.kubeconfig, kubeconfig)
     kubectl = Path(installed.cluster.kubectl_path)
@@ -49,7 +54,9 @@ def environ(installed: Stage, folder: Path) -> dict[str, str]:
         [kubectl, "config", "set-context", "--current", f"--namespace={installed.namespace}"],
         env=found, check=True, capture_output=True,
     )  # fmt: skip
-    return found
+    yield found
+    for left in (("namespace", "vision", "speech"), ("configmap", "edl-teams", "-n", "edl-system")):
+        subprocess.run([kubectl, "delete", "--ignore-not-found", *left], env=found, check=False)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
