@@ -30,7 +30,7 @@ COMMANDS = [shlex.split(line)[1:] for line in LINES if line.startswith("kubectl 
 
 
 def test_the_page_has_the_commands_below() -> None:
-    assert LINES[2] == LOOP
+    assert LINES[3] == LOOP
     assert [(words[0], words[1].removeprefix("job/")) for words in COMMANDS] == [
         *[("wait", "sweep")] * 5,
         ("wait", "job"),
