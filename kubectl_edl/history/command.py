@@ -28,9 +28,9 @@ kube-scheduler for a pod of higher priority."""
 _HELP: Final = """List the operations of a training job: starts, resizes, pauses, its end.
 
 The history is stored on the Jobs themselves (edl.dev/history) and outlives their Events: the last
-50 operations of each role, until its Job is deleted. It is followed by the last ten Warning Events
-about its Jobs and pods, and the last three evictions by taints, as from a lost node, or by
-kube-scheduler for pods of higher priority; kubectl edl events shows the others.
+operations of each role, at most 50 and 4 KiB, until its Job is deleted. It is followed by the last
+ten Warning Events about its Jobs and pods, and the last three evictions by taints, as from a lost
+node, or by kube-scheduler for pods of higher priority; kubectl edl events shows the others.
 Earlier training jobs of the same name are not shown.
 
 \b

@@ -98,7 +98,9 @@ class EventSummaryDocument(TypedDict):
 
 class TrainingJobHistoryDocument(TypedDict):
     metadata: NamespacedDocument
-    operations: Annotated[list[OperationDocument], "The last 50 of each role, the newest last."]
+    operations: Annotated[
+        list[OperationDocument], "The last of each role, up to 50 or 4 KiB, the newest last."
+    ]
     warnings: Annotated[
         list[EventSummaryDocument],
         "The last ten Warning Events, and the last three evictions, by taints or by preemption.",
