@@ -53,7 +53,7 @@ _TABLE: Final = f"""
 {keys.MIN} | whole number from 1 | fewest replicas; default: `spec.parallelism`, but not above max
 {keys.MAX} | whole number from min | most replicas; default: `spec.parallelism`, but not below min
 {keys.GPU} | `2` or `0.5` | whole GPUs (`{keys.GPU_RESOURCE}`) or a KubeShare share of one
-{keys.GPU_MEMORY} | quantity, `3Gi` | memory of the shared GPU; default: KubeShare's
+{keys.GPU_MEMORY} | quantity, `3Gi` | memory of the shared GPU; KubeShare 1.0 requires it
 [annotation: user]
 {keys.ROLES} | `chief=1,ps=2,worker=1..12` | all roles of the training job, the same on each Job
 {keys.MODE} | a mode of the framework | how it runs; see the framework's own page
