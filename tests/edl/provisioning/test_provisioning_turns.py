@@ -113,7 +113,7 @@ def test_a_turn_that_no_other_job_needs_is_not_kept_free() -> None:
 
 def test_a_job_that_waits_for_its_turn_says_so_without_any_node() -> None:
     state = cluster(gang("a"), gang("b"))
-    held = {one.job.name: one for one in decide(state, POLICIES["fair"], limits(1)).held}
+    held = {one.job.name: one for one in decide(state, POLICIES["fair"], limits(1)).waiting}
     assert held["b"].reason.code is Code.QUEUE_ORDER
 
 

@@ -98,10 +98,9 @@ class NodeRequests:
 
     def lacks_quota(self, gang: Gang) -> bool:
         """Whether a quota refuses its start; what teams do not lend refuses none on added nodes."""
-        request = gang.quota_request
-        if is_unlent(request):
+        if is_unlent(gang.quota_request):
             return not self.provisioner.holds_all(gang)
-        return not request.allows(IDLE)
+        return not gang.quota_request.allows(IDLE)
 
     def request(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
@@ -155,7 +154,7 @@ class NodeRequests:
         self.drop(gang)
         if self._reserving.pop(job.key, None):
             gang.quota_request.release(IDLE)
-        self.results.held[job.key] = request.why_waiting
+        self.results.wait_reasons[job.key] = request.why_waiting
 
     def share_turns(self) -> None:
         """Hand out the turns anew that gangs got in queue order, if not all have one.
@@ -180,12 +179,12 @@ class NodeRequests:
     def _begin_late(self, request: GangRequest) -> bool:
         """Request nodes for a gang after the last claim; False if it no longer may."""
         gang = request.gang
-        if gang.quota_request.exceeded_beside_lending(IDLE):
+        if gang.quota_request.exceeded(IDLE):
             return False
         if limit := self._pool_limit(gang, request.reason, request.attained):
-            self.results.held[request.key] = reasons.above_pool_limits(limit)
+            self.results.wait_reasons[request.key] = reasons.above_pool_limits(limit)
             return False
-        self.results.held[request.key] = self._begin(request)
+        self.results.wait_reasons[request.key] = self._begin(request)
         return True
 
     def _nothing(self) -> AttainedCapacity:
