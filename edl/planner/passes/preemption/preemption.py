@@ -197,8 +197,7 @@ class Preemption:
     def _within_reach(self, preemptor: Preemptor) -> list[Victim]:
         """Candidates that this claim may preempt, in order."""
         if (right := preemptor.scope.right) is None:
-            priority = preemptor.priority
-            lower = bisect_left(self._victims, priority, key=lambda victim: victim.job.priority)
+            lower = bisect_left(self._victims, preemptor.priority, key=lambda one: one.job.priority)
             victims = self._victims[:lower]
             return victims if self.snapshot.limits.preempt else list(filter(self._stands, victims))
         return self._stoppable(preemptor, right, self._victims)
