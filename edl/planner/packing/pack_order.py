@@ -67,6 +67,16 @@ def reserve_nodes(
     return True
 
 
+def reserve_nodes_in_some_order(
+    requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]
+) -> bool:
+    """`reserve_nodes`, where pods with rules may need others to be placed first."""
+    return any(
+        reserve_nodes([requests[index] for index in order], [nodes[index] for index in order])
+        for order in pack_orders(requests)
+    )
+
+
 def reserve_idle_part(requests: Sequence[PodSetRequest], nodes: Sequence[Sequence[int]]) -> None:
     """Reserve what is already idle of the future idle capacity that is reserved for these pods.
 

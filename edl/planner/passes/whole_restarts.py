@@ -11,7 +11,11 @@ from edl.model.causes.scarcity import ResourceNeed, Shortage
 from edl.planner.fit_errors.fit_error import no_node_error, scarcest
 from edl.planner.gangs.empty_cluster import may_start_again
 from edl.planner.gangs.gang import Gang
-from edl.planner.packing.pack_order import pack_in_best_order, reserve_idle, reserve_nodes
+from edl.planner.packing.pack_order import (
+    pack_in_best_order,
+    reserve_idle,
+    reserve_nodes_in_some_order,
+)
 from edl.planner.packing.placement import Placement, first_placement
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.planner.reclaiming.removal_choice import move_last
@@ -57,7 +61,9 @@ def place(restart: JobRestart, gang: Gang, claimed: Sequence[Sequence[int]] | No
     if not gang.quota_request.allows(IDLE):
         return False
     nodes = reserve_idle(gang.requests) or claimed
-    if nodes is None or (nodes is claimed and not reserve_nodes(gang.requests, claimed)):
+    if nodes is None or (
+        nodes is claimed and not reserve_nodes_in_some_order(gang.requests, claimed)
+    ):
         return False
     by_name = {role.role.name: role for role in restart.roles}
     for role, there in zip(gang.roles, nodes, strict=True):

@@ -42,11 +42,14 @@ class GangReservation:
         """The reservation; None, and no change, if the gang does not fit.
 
         Of the tightest required domains, the one where least is lost (`_loss`); preferred domains
-        are tried first. If it fits in none, all are tried again with chosen nodes (`repack`).
+        are tried first. If it fits in none, all are tried again with chosen nodes (`repack`), but
+        not after its pods did not get their nodes at a start.
         """
         for reach in self._reaches():
             if reservation := self._least_loss(self._attempts(reach)):
                 return reservation
+        if self.gang.failed_before:
+            return None
         failed = chain.from_iterable(self._failed.values())
         return self._least_loss(partial(self._repacked, one) for one in failed)
 

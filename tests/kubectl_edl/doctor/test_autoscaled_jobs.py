@@ -200,7 +200,7 @@ def test_jobs_that_cannot_start_are_warnings_without_a_schedulable_node(
     gang(stage, "typo", 1, **failed())
     messages = " ".join(one["message"] for one in checked(stage)["never"])
     assert f"{CANNOT}{above(add=32, needs=60)}" in messages
-    assert f"but {REQUESTS_NO_NODES}" in messages
+    assert (f"but {REQUESTS_NO_NODES}" in messages) is not cordoned  # that node may return
     assert "default/typo cannot start" in messages
     assert "default/fits" not in messages
 

@@ -12,7 +12,7 @@ from edl.planner.fit_errors.fit_error import gang_fit_error
 from edl.planner.gangs import topology_placement
 from edl.planner.gangs.gang import Gang, admit_roles, has_previous_pods, holds_nodes, why_unreserved
 from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest
-from edl.planner.packing.pack_order import reserve_nodes
+from edl.planner.packing.pack_order import reserve_nodes_in_some_order
 from edl.planner.pass_results import PassResults
 from edl.planner.passes.admission.claim_sources import ClaimSources
 from edl.planner.passes.admission.node_requests import NodeRequests
@@ -209,10 +209,14 @@ class GangClaims:
         pairs = [*zip(reservation.requests, nodes, strict=True)]
         for request, there in pairs:
             request.pod_class.future_idle.unreserve_pods(there)
-        if not self.nodes.lacks_quota(gang) and reserve_nodes(candidate.requests, nodes):
+        if not self.nodes.lacks_quota(gang) and reserve_nodes_in_some_order(
+            candidate.requests, nodes
+        ):
             self.admit(candidate, nodes, gang.reason)
             return True
-        reserve_nodes(reservation.requests, nodes, FUTURE_IDLE)
+        for request, there in pairs:
+            for node in there:
+                request.pod_class.future_idle.reserve(node)
         quota_request.reserve(FUTURE_IDLE)
         return False
 
