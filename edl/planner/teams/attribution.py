@@ -33,19 +33,24 @@ def usage_ahead(
         for team in balance.paths[charge.team]:
             in_or_below[team].append(number)
     ahead: list[dict[int, Mapping[int, int]]] = [{} for _ in charges]
-    covered: list[Counter[int]] = [Counter() for _ in charges]
+    covered: list[dict[int, int]] = [{} for _ in charges]
     """What the guarantees of teams that are done cover of each charge."""
     for team in reversed(range(len(in_or_below))):  # children before parents
         guaranteed, before = balance.guaranteed[team], Counter[int]()
         for number in in_or_below[team]:
-            before.update(covered[number])
+            for index, amount in covered[number].items():
+                before[index] += amount
         for number in sorted(in_or_below[team], key=lambda one: charges[one].team != team):
-            mine, amounts = covered[number], charges[number].amounts
-            ahead[number][team] = {index: before[index] - mine[index] for index, _ in amounts}
-            for index, amount in () if number in gone else amounts:
-                rest, left = amount - mine[index], guaranteed.get(index, 0) - before[index]
-                mine[index] += max(min(rest, left), 0)
-                before[index] += rest
+            covers, before_it = covered[number], dict[int, int]()
+            for index, amount in charges[number].amounts:
+                if (most := guaranteed.get(index)) is None:
+                    continue
+                used, covered_below = before[index], covers.get(index, 0)
+                before_it[index] = used - covered_below
+                if number not in gone:
+                    covers[index] = covered_below + max(min(amount - covered_below, most - used), 0)
+                    before[index] = used + amount - covered_below
+            ahead[number][team] = before_it
     return [*ahead[first : first + len(minimums)]]
 
 

@@ -37,7 +37,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import Reclaimable
 from edl.planner.snapshot.quota_balance import NOT_COUNTED, QuotaRequest
 from edl.planner.snapshot.role_allocation import RoleAllocation
-from edl.planner.teams.reclaim_priority import Reach, ReclaimScope, TeamRight
+from edl.planner.teams.reclaim_priority import ReclaimScope, TeamRight
 from edl.planner.teams.team_charge import TeamCharge
 
 _MAX_VAIN_SEARCHES: Final = 100_000
@@ -209,17 +209,15 @@ class Preemption:
         victims: Iterable[Victim],
         gone: Iterable[Victim] = (),
     ) -> list[Victim]:
-        """Those of the victims that this claim may preempt; of a team only as far as it borrows.
-
-        `gone`: whose capacity guarantees cover no longer.
-        """
+        """Victims that this claim may preempt if guarantees cover nothing of the ones in `gone`."""
         for team, extras in (extra_charges := self._extras_in_teams()):
             team.reserve(-extras)
         ahead = ahead_by_job(right.balance, self.snapshot.allocations, gone)
+        within = right.balance.borrowing_beside(right.team, right.scarce)
         stoppable = [
             victim
             for victim in victims
-            if right.reach(victim.allocations[0].team) is not Reach.NONE
+            if within[victim.allocations[0].team]
             and right.stops(
                 victim.charge_of_return(right.balance),
                 ahead[victim.job.key],

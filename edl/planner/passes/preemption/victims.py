@@ -30,13 +30,16 @@ class Victim:
     """By pod class, the nodes of its pods, without extras: claims may reclaim these anyway."""
     evicted: list[tuple[RoleAllocation, Placement]] = field(default_factory=list)
     """Evicted replicas in order."""
+    _return: TeamCharge | None = None
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:
         """What it would count in its team if it were queued again."""
-        total: Counter[int] = Counter()
-        for allocation in self.allocations:
-            _add(total, allocation.quota_request.team, start_pods(allocation.role))
-        return balance.charge_at(self.allocations[0].team, total)
+        if self._return is None:
+            total: Counter[int] = Counter()
+            for allocation in self.allocations:
+                _add(total, allocation.quota_request.team, start_pods(allocation.role))
+            self._return = balance.charge_at(self.allocations[0].team, total)
+        return self._return
 
     def release_in(self, room: Ints, sign: int = 1) -> None:
         """Add what its holdings take to `room`, int64[resources, nodes]; -1 undoes it."""
