@@ -274,7 +274,10 @@ class GangClaims:
 
         Extras that yield once it has waited `reclaim_delay` count as its room.
         """
-        charge = gang.quota_request.team
+        charge, idle = gang.quota_request.team, self.snapshot.capacity.future_idle
+        near = topology_placement.closest_fit(self.snapshot, gang, idle, FUTURE_IDLE)
+        if near and near[1] == gang.pods:
+            return None
         error = gang_fit_error(self.snapshot, gang, partial(attained, gang))
         if is_never(error) and self.nodes.may_request(gang):
             return None

@@ -894,6 +894,21 @@ def test_a_team_that_keeps_nothing_is_not_named_before_jobs_yield() -> None:
     assert wait_reasons(plan)["c1"].code is Code.INSUFFICIENT_CAPACITY
 
 
+def test_a_job_that_fits_idle_nodes_lacks_what_a_team_keeps_though_jobs_will_yield() -> None:
+    """Under this policy b1 yields 3 CPU later, but 2 are idle, which team k keeps."""
+    jobs = [
+        *of("k", running("k1", 4, 4, ["n1"] * 4)),
+        *of("b", running("b1", 1, 4, ["n1"] * 4)),
+        *of("c", worker("c1", 2, 2, queued=-5)),
+    ]
+    teams = team("k", 6, lend=False), team("b"), team("c")
+    state = with_teams(cluster(node("n1", 10), *jobs), *teams)
+    plan = decide(state, POLICIES["throughput"], ALL)
+    assert message(wait_reasons(plan)["c1"]) == (
+        "exceeded capacity beside what team k keeps, requested: cpu=2, limited: cpu=8; used: cpu=8"
+    )
+
+
 def test_a_job_is_not_told_that_its_own_team_keeps_the_most() -> None:
     """Its gang would use what team k keeps, 4 CPU, and 2 of the 3 that team j keeps."""
     jobs = of("k", running("k1", 2, 2, ["n1"] * 2), worker("k2", 6, 6))
