@@ -28,6 +28,13 @@ MAX_VOLUMES: Final = 256
 ADDED: Final = 16
 """What the webhook may add to each kind: the limits of completed pods and Jobs are so much higher.
 """
+_WRITTEN_LABELS: Final = frozenset(
+    {contract.FRAMEWORK, contract.ROLE, contract.JOB, contract.HOST}
+    | {contract.PADDLE_TRAINER_LABEL, contract.PADDLE_PSERVER_LABEL, contract.PADDLE_MASTER_LABEL}
+    | {*contract.KUBESHARE_1.values()}
+)
+"""Labels of pods that the webhook writes; with the Job controller's 5 these are fewer than ADDED.
+"""
 FREE_OF_COST: Final = 32
 """Rules of a pod that do not count in MAX_RULES_OF_ALL."""
 COST_ABROAD: Final = 8
@@ -47,6 +54,7 @@ class PodCount(NamedTuple):
     """How many of one kind a pod has; `path` begins with `metadata` or `spec`.
 
     `most` are allowed: to the pod, or if `of_all` to all pending pods of other owners together.
+    The webhook may have written `ours` of them.
     """
 
     path: str
@@ -54,6 +62,7 @@ class PodCount(NamedTuple):
     number: int
     most: int
     of_all: bool = False
+    ours: int = 0
 
 
 def excess(labels: object, spec: object, added: int = 0) -> Iterator[PodCount]:
@@ -61,9 +70,21 @@ def excess(labels: object, spec: object, added: int = 0) -> Iterator[PodCount]:
     return (one for one in _counts(labels, _map(spec)) if one.number > one.most + added)
 
 
+def own_excess(labels: object, spec: object) -> Iterator[PodCount]:
+    """`excess`, without what the webhook may have written: up to ADDED of a kind are left out."""
+    counts = (
+        count._replace(number=count.number - min(count.ours, ADDED))
+        for count in _counts(labels, _map(spec))
+    )
+    return (count for count in counts if count.number > count.most)
+
+
 def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:
-    yield PodCount("metadata.labels", "labels", len(_map(labels)), MAX_LABELS)
-    yield PodCount("spec.nodeSelector", "labels", len(_map(spec.get("nodeSelector"))), MAX_NAMES)
+    names, selector = _map(labels), _map(spec.get("nodeSelector"))
+    written = len(_WRITTEN_LABELS & names.keys())
+    yield PodCount("metadata.labels", "labels", len(names), MAX_LABELS, ours=written)
+    shared = contract.SHARED_GPU_NODE in selector
+    yield PodCount("spec.nodeSelector", "labels", len(selector), MAX_NAMES, ours=shared)
     yield PodCount(
         "spec.tolerations", "tolerations", len(_list(spec.get("tolerations"))), MAX_RULES
     )
@@ -77,30 +98,35 @@ def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:
     spread = map(_map, _list(spec.get("topologySpreadConstraints")))
     followed = (one for one in spread if one.get("whenUnsatisfiable") != "ScheduleAnyway")
     yield from _rules("spec.topologySpreadConstraints", "constraints", map(_of_pods, followed))
-    yield PodCount("spec.containers", "resource names", len(_resource_names(spec)), MAX_NAMES)
+    amounts = _resource_names(spec)
+    gpu = contract.GPU_RESOURCE in amounts
+    yield PodCount("spec.containers", "resource names", len(amounts), MAX_NAMES, ours=gpu)
     yield PodCount("spec.containers", "host ports", _host_ports(spec), MAX_PORTS)
     volumes = map(_map, _list(spec.get("volumes")))
     claims = sum("persistentVolumeClaim" in one for one in volumes)
     yield PodCount("spec.volumes", "PersistentVolumeClaims", claims, MAX_VOLUMES)
-    devices = len(_list(spec.get("resourceClaims")))
-    yield PodCount("spec.resourceClaims", "ResourceClaims", devices, MAX_NAMES)
+    devices = [_map(one).get("name") for one in _list(spec.get("resourceClaims"))]
+    ours = contract.GPU_CLAIM in devices
+    yield PodCount("spec.resourceClaims", "ResourceClaims", len(devices), MAX_NAMES, ours=ours)
 
 
 class _Term(NamedTuple):
     """The number of expressions of a term, and of values in them.
 
-    `abroad`: whether it may be about pods of other namespaces.
+    `abroad`: whether it may be about pods of other namespaces; `ours`: as in `PodCount`.
     """
 
     expressions: int
     values: int
     abroad: bool = False
+    ours: int = 0
 
 
 def _rules(path: str, name: str, terms: Iterable[_Term]) -> Iterator[PodCount]:
     all_terms = [*terms]
     rules = len(all_terms) + sum(term.expressions for term in all_terms)
-    yield PodCount(path, f"{name} and expressions", rules, MAX_RULES)
+    ours = sum(term.ours for term in all_terms)
+    yield PodCount(path, f"{name} and expressions", rules, MAX_RULES, ours=ours)
     yield PodCount(path, "values", sum(term.values for term in all_terms), MAX_VALUES)
     abroad = sum(term.abroad for term in all_terms)
     yield PodCount(path, "terms about other namespaces", abroad, MAX_FOREIGN_TERMS)
@@ -108,7 +134,9 @@ def _rules(path: str, name: str, terms: Iterable[_Term]) -> Iterator[PodCount]:
 
 def _of_nodes(term: Mapping[str, Any]) -> _Term:
     expressions = [*map(_map, chain.from_iterable(_list(term.get(name)) for name in _WITHIN_NODES))]
-    return _Term(len(expressions), sum(len(_list(part.get("values"))) for part in expressions))
+    values = sum(len(_list(part.get("values"))) for part in expressions)
+    ours = sum(part.get("key") == contract.SHARED_GPU_NODE for part in expressions)
+    return _Term(len(expressions), values, ours=ours)
 
 
 def _of_pods(term: Mapping[str, Any]) -> _Term:

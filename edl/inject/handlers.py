@@ -48,7 +48,6 @@ from edl.inject.warnings import (
 )
 from edl.model.object_refs import JOB_TYPE
 from edl.parsing import namespace_policy, team_config_map
-from edl.parsing.manifest_reader import MARKS
 from edl.parsing.namespace_policy import SILENT, NamespacePolicy
 from edl.parsing.parser import parse
 from edl.spec import index_rules
@@ -235,7 +234,7 @@ def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> Admiss
     )
     queued, unreadable = other_controllers.findings(manifest), namespace_limits.unreadable(policy)
     try:
-        spec = parse(clean, completed=not MARKS.isdisjoint(annotations(manifest)))
+        spec = parse(clean)
     except Denied as denied:
         unknown = [Finding("metadata", text) for text in unknown_keys.warnings(manifest)]
         made = bare_pod_warnings.made_by(manifest)

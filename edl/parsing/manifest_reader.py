@@ -23,7 +23,7 @@ _WHOLE: Final = re.compile(r"[0-9]{1,9}")
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,3}(\.[0-9]{1,9})?)(?P<sign>%?)")
 MAX_REPLICAS: Final = 100_000
 """The most that the API server accepts in an Indexed Job (maxParallelismForIndexedJob)."""
-MARKS: Final = frozenset({contract.INJECTED_MAX, contract.COMPLETED_BY})
+_MARKS: Final = frozenset({contract.INJECTED_MAX, contract.COMPLETED_BY})
 """Annotations of Jobs and pods that the webhook has completed."""
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -34,7 +34,7 @@ class ManifestReader:
     A value that cannot be read becomes a finding, never an error.
     """
 
-    def __init__(self, manifest: Json, *, completed: bool = False) -> None:
+    def __init__(self, manifest: Json) -> None:
         metadata = mapping(manifest.get("metadata"))
         spec = mapping(manifest.get("spec"))
         template = mapping(spec.get("template"))
@@ -55,7 +55,7 @@ class ManifestReader:
             (metadata if self.is_pod else of_template).get("annotations")
         )
         self.created: Final = contract.INJECTED_MAX in self.annotations
-        self._completed: Final = completed or not MARKS.isdisjoint(self.annotations)
+        self._completed: Final = not _MARKS.isdisjoint(self.annotations)
 
     def _texts(self, metadata: Mapping[str, Any], place: str) -> Mapping[str, str]:
         """Labels or annotations. The API server reads null as empty, and refuses numbers."""
@@ -120,8 +120,9 @@ class ManifestReader:
     def check_limits(self) -> None:
         """Finds each kind of which the pod has more than plans follow."""
         labels, above = (self.labels, "") if self.is_pod else (self.pod_labels, "spec.template.")
-        added = pod_limits.ADDED if self._completed else 0
-        for count in pod_limits.excess(labels, self.pod, added):
+        completed = pod_limits.excess(labels, self.pod, pod_limits.ADDED)
+        # A creation has no marks left: any client can write these.
+        for count in completed if self._completed else pod_limits.own_excess(labels, self.pod):
             self.found(
                 f"{above}{count.path}", f"{count.number} {count.kind}", f"at most {count.most}"
             )

@@ -24,12 +24,9 @@ from edl.spec.job_spec import (
 from edl.writes import Json
 
 
-def parse(manifest: Json, *, completed: bool = False) -> JobSpec:
-    """Parses a Job or pod that carries `edl.dev/framework`. Raises Denied with every finding.
-
-    `completed`: the webhook has completed it already, whether or not it still has the marks.
-    """
-    form = ManifestReader(manifest, completed=completed)
+def parse(manifest: Json) -> JobSpec:
+    """Parses a Job or pod that carries `edl.dev/framework`. Raises Denied with every finding."""
+    form = ManifestReader(manifest)
     framework = _framework(form)
     if framework is None:
         _read_apart(form)

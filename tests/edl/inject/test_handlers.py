@@ -54,6 +54,56 @@ def test_what_was_completed_is_within_the_limits_that_it_was_completed_for(kind:
     validate(again, serving)
 
 
+@pytest.mark.parametrize("mark", ["", contract.COMPLETED_BY, contract.INJECTED_MAX])
+def test_marks_that_a_client_writes_raise_no_limit(mark: str) -> None:
+    manifest = job("sweep", framework="none")
+    for number in range(pod_limits.MAX_LABELS + 1):
+        manifest = changed(manifest, f"spec template metadata labels {number}", "")
+    if mark:
+        manifest = changed(manifest, f"metadata annotations {mark}", "3")
+    with pytest.raises(Denied, match="257 labels; at most 256"):
+        create(manifest)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "path", "value"),
+    [
+        ("0.5", "nodeSelector", {f"k{one}": "" for one in range(pod_limits.MAX_NAMES)}),
+        (
+            "2",
+            f"affinity nodeAffinity {contract.REQUIRED_AFFINITY} nodeSelectorTerms",
+            [
+                {
+                    "matchExpressions": [
+                        {"key": f"k{one}", "operator": "Exists"}
+                        for one in range(pod_limits.MAX_RULES - 1)
+                    ]
+                }
+            ],
+        ),
+    ],
+)
+def test_rules_that_keep_pods_on_their_kind_of_gpu_nodes_exceed_no_limit(
+    gpu: str, path: str, value: object
+) -> None:
+    serving = replace(CONTEXT, release="r1")
+    manifest = changed(job("sweep", framework="none", gpu=gpu), f"spec template spec {path}", value)
+    done = mutate(AdmissionRequest("CREATE", manifest, None, USER), serving).manifest
+    again = AdmissionRequest("CREATE", done, None, USER)
+    assert mutate(again, serving).manifest == done
+    validate(again, serving)
+
+
+def test_labels_of_the_webhook_raise_no_limit_of_other_labels() -> None:
+    """Each name counts once, so pods never have more labels than plans follow."""
+    manifest = job("sweep", framework="none")
+    for number in range(pod_limits.MAX_LABELS):
+        manifest = changed(manifest, f"spec template metadata labels edl.dev/x{number}", "")
+    create(manifest)
+    with pytest.raises(Denied, match="257 labels; at most 256"):
+        create(changed(manifest, "spec template metadata labels edl.dev/another", ""))
+
+
 def test_a_users_suspend_becomes_a_pause() -> None:
     stored = created(role_manifest("worker", spec={"suspend": True}))
     assert annotations(stored)[contract.PAUSED] == contract.TRUE
