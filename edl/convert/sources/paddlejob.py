@@ -101,7 +101,8 @@ class PaddlePods(msgspec.Struct, frozen=True):
             container.setdefault("resources", _MASTERS_RESOURCES)
         container |= {"volumeMounts": self.mounts} if mounts and self.mounts else {}
         container |= _env(fields) | _pre_stop(fields)
-        if (entry := fields.text("entrypoint")) and self.run_entrypoints:
+        entry = "" if role == "master" else fields.text("entrypoint")  # the operator's has none
+        if entry and self.run_entrypoints:
             # As its operator splits it.
             container["command"] = entry.split(" ")
             fields.note(

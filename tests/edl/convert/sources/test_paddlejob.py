@@ -196,6 +196,15 @@ def test_an_entrypoint_of_edl_is_what_paddle_k8s_runs() -> None:
     assert trainer["command"] == ["paddle_k8s", "start_trainer", "v2"]
 
 
+@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
+def test_an_entrypoint_of_a_master_is_reported(version: str) -> None:
+    """No controller had one: the master's command is its own."""
+    document = elastic(master={"entrypoint": "python master.py"})
+    found = jobs(document | {"apiVersion": f"paddlepaddle.org/{version}"})
+    assert paths(found) == ["spec.master.entrypoint"]
+    assert admitted_container(by_role(found)["master"])["command"] == ["paddle_k8s", "start_master"]
+
+
 @pytest.mark.parametrize("pserver", [None, {"min-instance": 0, "max-instance": 0}])
 def test_a_pserver_that_was_not_asked_for_is_reported(pserver: Json | None) -> None:
     document = paddlejob(pserver=pserver)
