@@ -75,12 +75,13 @@ def _room_shortages(sources: ClaimSources, gang: Gang) -> Iterator[Blocker]:
             yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
     for (role, request, fitting, fits_alone, fits), error in zip(wanted, errors, strict=True):
         if not error and fitting < request.pods:
+            places = request.pod_class.pods_by_resources(room)
             taken = _fill_all(room, request.pod_class)
             improvable = request.pod_class.pods_by_resources(alone) > taken
             most = fitting if extras.of_borrowers else max(fits, fitting)
             lasts = extras.of_borrowers or fits_alone < request.pods
             unplaced = _Unplaced(role, request, fitting, most, lasts, improvable, extras.teams)
-            yield _room(snapshot, room, unplaced)
+            yield _room(snapshot, room, unplaced, places)
 
 
 def growth_shortage(
@@ -103,7 +104,8 @@ def growth_shortage(
     improvable = pod_class.pods_by_resources(alone) > 0
     pods = PodSetRequest(pod_class, 1)
     unplaced = _Unplaced(allocation.role, pods, 0, 0, not improvable.any(), improvable)
-    return _room(snapshot, capacity.future_idle, unplaced)
+    room = capacity.future_idle
+    return _room(snapshot, room, unplaced, pod_class.pods_by_resources(room))
 
 
 def most_beside_minimums(snapshot: Snapshot, allocation: RoleAllocation) -> int:
@@ -170,8 +172,9 @@ def _fill_all(room: Ints, pod_class: PodClass) -> Ints:
 
 
 def _room(
-    snapshot: Snapshot, room: Ints, unplaced: _Unplaced
+    snapshot: Snapshot, room: Ints, unplaced: _Unplaced, places: Ints
 ) -> InsufficientResources | ConstraintsUnsatisfied | TooLarge:
+    """`places`: pods that resources allowed per node before any of them was placed."""
     role, (pod_class, pods), fitting, *_ = unplaced
     if (too_large := _too_large(snapshot, role, pod_class, pods - fitting)) is not None:
         return too_large
@@ -181,8 +184,7 @@ def _room(
     indexes = large if large.size else allowed
     fitting_there = pod_class.pods_by_resources(room[:, indexes], indexes)
     if not pod_class.is_unconstrained and (fitting_there.any() or not indexes.size):
-        by_resources = pod_class.pods_by_resources(room)
-        rule = excluding_rule(pod_class, by_resources, pods, FUTURE_IDLE)
+        rule = excluding_rule(pod_class, places, pods, FUTURE_IDLE)
         closest = _closest_node(snapshot, room, pod_class, indexes if indexes.size else every)
         return ConstraintsUnsatisfied(
             role.name,

@@ -132,13 +132,20 @@ def scarcest(
 
 
 def excluding_rule(pod_class: PodClass, fitting: Ints, pods: int, horizon: Horizon) -> Scarce:
-    """The kind of rule that keeps `pods` pods off nodes with resources for `fitting` pods."""
+    """The kind of rule that keeps `pods` pods off nodes with resources for `fitting` pods.
+
+    Host ports only if they alone leave fewer places than that; without resources anywhere, fewer
+    than all eligible nodes would have.
+    """
     rules = pod_class.constraints
     if rules is None:
         return Scarce.DEVICES
+    if not rules.ports:
+        return Scarce.RULES
+    places = fitting if fitting.any() else pod_class.eligible * pods
     empty, by_ports = horizon is Horizon.EMPTY, rules.by_ports
-    allowed = by_ports.pods_per_node(fitting) if empty else by_ports.surely(fitting)
-    return Scarce.PORTS if int(allowed.sum()) < pods else Scarce.RULES
+    allowed = by_ports.pods_per_node(places) if empty else by_ports.surely(places)
+    return Scarce.PORTS if int(allowed.sum()) < min(pods, int(places.sum())) else Scarce.RULES
 
 
 def resource_lack(snapshot: Snapshot, room: Ints, pod_class: PodClass, nodes: Ints | Mask) -> Lack:

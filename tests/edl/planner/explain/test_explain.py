@@ -470,6 +470,24 @@ def test_a_spread_beside_host_ports_is_named_where_the_ports_are_free() -> None:
     assert messages.blocker_text(blocker).startswith("its pod (anti-)affinity or topology spread")
 
 
+@pytest.mark.parametrize("ports", [(), (HostPort("TCP", 9200, "0.0.0.0"),)])  # noqa: S104
+def test_rules_are_named_on_full_nodes_unless_ports_alone_exclude_them(
+    ports: tuple[HostPort, ...],
+) -> None:
+    apart = (PodAffinityTerm("zone", MNIST),)
+    rules = PodConstraints("ns", (("app", "mnist"),), anti_affinity=apart, ports=ports)
+    wanted, cells = shape(1, constraints=rules), zip("abc", ("x", "x", "y"), strict=True)
+    nodes = [node(name, 1, labels={"zone": zone}) for name, zone in cells]
+    for pods in (3, 5):
+        (blocker,) = start("mnist", *nodes, worker("mnist", pods, pods, shape=wanted))
+        assert isinstance(blocker, ConstraintsUnsatisfied)
+        assert blocker.rule is Scarce.RULES
+    placed = worker("mnist", 1, 9, on=["a", "c"], shape=wanted)
+    (blocker,) = growth("mnist", nodes[0], nodes[2], placed)
+    assert isinstance(blocker, ConstraintsUnsatisfied)
+    assert blocker.rule is (Scarce.PORTS if ports else Scarce.RULES)
+
+
 CACHE = Selector(("ns",), (Requirement("app", "In", ("cache",)),))
 MINE = (("app", "mnist"),)
 NEAR = PodConstraints("ns", MINE, affinity=(PodAffinityTerm("host", CACHE),))
