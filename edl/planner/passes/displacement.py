@@ -110,6 +110,13 @@ class UnboundPods:
             self._pods[self._places[pod_class]] += count * times
             self._harm += self._displaced(pod_class) * count * times
 
+    def harm_by(self, pod_class: PodClass, ahead: Mapping[PodClass, int]) -> int | None:
+        """How many pods of a class these may displace; None unless they are the pods kept here."""
+        if ahead is not self._ahead or pod_class not in self._places:
+            return None
+        place = self._places[pod_class]
+        return int(self._harm[place] + self._pods[place])
+
     def collide(self, pods: Mapping[PodClass, int]) -> bool:
         """Whether more pods, or pods that they may displace, may stay pending."""
         affected = sum(map(self._displaced, pods), self._pods * 0) > 0

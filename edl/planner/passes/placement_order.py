@@ -161,7 +161,8 @@ class PlacementOrder:
         """Checks with these gated pods, and those of jobs that restart."""
         gated = sum((restart.pods for restart in restarts), gated)
         leaving = frozenset(chain.from_iterable(restart.gated for restart in restarts))
-        return Precedence(self.snapshot, reserved, gated, self._displacement.cost, leaving)
+        cost, harm_by = self._displacement.cost, self._unbound.harm_by
+        return Precedence(self.snapshot, reserved, gated, cost, harm_by, leaving)
 
     def _defer_restarts(self) -> None:
         """Defer restarts for growth whose nodes pods ahead could take while the job is stopped."""

@@ -39,6 +39,8 @@ class Precedence:
     """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
     """The most pods of the first class that one pod of the second class may displace."""
+    harm_by: Callable[[PodClass, Mapping[PodClass, int]], int | None] = lambda *_: None
+    """How many pods of a class pods ahead may displace, if that is kept for them; else None."""
     leaving: AbstractSet[RoleAllocation] = frozenset()
     """Gated roles whose pods this plan stops; they come back to the nodes of their placements."""
     _open: "Ints" = field(init=False)
@@ -143,8 +145,8 @@ class Precedence:
         for position, request in enumerate(requests):
             if harm := self._harm(request.pod_class, pods.items()):
                 others = (other for other in requests if other is not request)
-                coming = chain(others, ahead.items(), gated.items())
-                harm += self._harm(request.pod_class, coming)
+                harm += self._harm(request.pod_class, chain(others, gated.items()))
+                harm += self._harm_ahead(request.pod_class, ahead)
                 if self._capacity(index)[position] - harm < request.pods:
                     return not self._fit_beside(index, [*pods.items(), *ahead.items()])
         return False
@@ -168,6 +170,10 @@ class Precedence:
         self, pod_class: PodClass, pods: Iterable[tuple[PodClass, int] | PodSetRequest]
     ) -> int:
         return sum(count * self.cost(pod_class, other) for other, count in pods)
+
+    def _harm_ahead(self, pod_class: PodClass, ahead: Mapping[PodClass, int]) -> int:
+        harm = self.harm_by(pod_class, ahead)
+        return self._harm(pod_class, ahead.items()) if harm is None else harm
 
     def _harm_within_reach(
         self, pod_class: PodClass, pods: Mapping[PodClass, int], disturbed: "Mask | None"

@@ -253,7 +253,7 @@ def behind_a_head(size: int) -> ClusterState:
     return cluster(*(node(f"node-{n:04}", 4) for n in range(size)), *run, head, *wait)
 
 
-def starting_distinct_pods(size: int) -> ClusterState:
+def starting_distinct_pods(size: int, hosts: int = 20) -> ClusterState:
     """Each job's pods have a shape and an anti-affinity of their own, and may use any node."""
 
     def apart(n: int) -> PodConstraints:
@@ -264,7 +264,7 @@ def starting_distinct_pods(size: int) -> ClusterState:
 
     shapes = (shape(1 + n / 1000, constraints=apart(n)) for n in range(size))
     jobs = (worker(f"job-{n:04}", 2, 2, shape=one) for n, one in enumerate(shapes))
-    return cluster(*(node(f"node-{n:02}", 9 * size, labels={"host": f"{n}"}) for n in range(20)),
+    return cluster(*(node(f"node-{n:02}", 9 * size, labels={"host": f"{n}"}) for n in range(hosts)),
                    *jobs)  # fmt: skip
 
 
@@ -331,6 +331,12 @@ def test_eight_times_the_replicas_are_about_eight_times_the_work(*, there: bool)
 def test_a_job_gets_as_many_replicas_as_the_contract_allows() -> None:
     (resize,) = decide(one_job(950, there=False), POLICIES["fair"], Limits()).resizes
     assert (resize.before, resize.after) == (1, MAX_REPLICAS)
+
+
+def test_deferred_starts_of_distinct_pods_are_compared_in_pairs() -> None:
+    """A node has room for 55 of 120 jobs. Pods ahead of both are not compared one by one."""
+    few, many = (starting_distinct_pods(jobs, hosts=jobs // 60) for jobs in (120, 480))
+    assert work(many) < 10 * work(few)
 
 
 @pytest.mark.parametrize("name", STATES)
