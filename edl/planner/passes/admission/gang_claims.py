@@ -252,13 +252,13 @@ class GangClaims:
         if quota.spec.lendable and self.nodes.may_request_all(gang):
             waits = self.nodes.request_all(gang, reason)
             if waits is reason:
-                waits = self._lacks_more(gang, self.sources.within_reach) or reason
+                waits = self._lacks_more(gang, reason, self.sources.within_reach) or reason
             self._enqueue(gang, waits)
             return
         self.nodes.drop(gang)
         fits = self.sources.without_jobs.fits(gang) or self.nodes.may_request(gang)
         if quota.spec.lendable:
-            reason = self._lacks_more(gang, self.sources.attained) or reason
+            reason = self._lacks_more(gang, reason, self.sources.attained) or reason
         elif not fits:
             error = gang_fit_error(self.snapshot, gang, partial(self.sources.attained, gang))
             reason = error if is_never(error) else reason
@@ -268,7 +268,7 @@ class GangClaims:
             quota.head = quota.head or key
 
     def _lacks_more(
-        self, gang: Gang, attained: Callable[[Gang], AttainedCapacity]
+        self, gang: Gang, reason: Reason, attained: Callable[[Gang], AttainedCapacity]
     ) -> Reason | None:
         """Why a gang does not fit even with what teams keep; None if that alone refuses it.
 
@@ -276,7 +276,7 @@ class GangClaims:
         """
         charge, idle = gang.quota_request.team, self.snapshot.capacity.future_idle
         near = topology_placement.closest_fit(self.snapshot, gang, idle, FUTURE_IDLE)
-        if near and near[1] == gang.pods:
+        if near and near[1] == gang.pods and not is_never(reason):  # extras may yield to it
             return None
         error = gang_fit_error(self.snapshot, gang, partial(attained, gang))
         if is_never(error) and self.nodes.may_request(gang):

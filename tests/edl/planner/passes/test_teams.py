@@ -909,6 +909,17 @@ def test_a_job_that_fits_idle_nodes_lacks_what_a_team_keeps_though_jobs_will_yie
     )
 
 
+def test_a_job_for_which_jobs_of_its_team_will_yield_is_not_called_never_admitted() -> None:
+    """Team c would keep all of n1, but the guarantee of team a covers a2 once a1 has yielded."""
+    jobs = of("a", running("a1", 1, 6, ["old"] * 6), worker("a2", 1, 1, queued=-5))
+    teams = team("a", 2, lend=False), team("c", 4, lend=False)
+    state = with_teams(cluster(node("old", 6, cordoned=True), node("n1", 2), *jobs), *teams)
+    (waits,) = (
+        one for one in decide(state, POLICIES["throughput"], ALL).waiting if one.job.name == "a2"
+    )
+    assert (waits.never, waits.reason.code) == (False, Code.INSUFFICIENT_CAPACITY)
+
+
 def test_a_job_is_not_told_that_its_own_team_keeps_the_most() -> None:
     """Its gang would use what team k keeps, 4 CPU, and 2 of the 3 that team j keeps."""
     jobs = of("k", running("k1", 2, 2, ["n1"] * 2), worker("k2", 6, 6))
