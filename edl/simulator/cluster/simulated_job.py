@@ -131,13 +131,20 @@ class SimulatedJob:
 def need(part: SimulatedRole) -> int:
     """Ready pods that training needs: its minimum if the role resizes live, else all."""
     live = part.role.spec.resizing in (ResizePolicy.LIVE, ResizePolicy.ITEMS)
-    return (min(part.role.spec.min, part.wanted) if live else part.wanted) - part.count.done
+    return _beside_ended(part, min(part.role.spec.min, part.wanted) if live else part.wanted)
 
 
 def least(part: SimulatedRole) -> int:
     """The bound pods that make up its minimum; a role of size 0 has not even one."""
     fewest = part.role.spec.min
-    return (min(fewest, part.wanted) if part.role.status.size else fewest) - part.count.done
+    return _beside_ended(part, min(fewest, part.wanted) if part.role.status.size else fewest)
+
+
+def _beside_ended(part: SimulatedRole, pods: int) -> int:
+    """How many of `pods` have not ended, at least one while a rank is left; see `phases.runs`."""
+    done = part.count.done
+    ranks = part.role.status.remaining is None
+    return max(pods, min(done + 1, part.wanted) if ranks else 0) - done
 
 
 def _tracked(role: Role) -> Role:

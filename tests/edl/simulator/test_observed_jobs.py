@@ -46,6 +46,16 @@ def test_ranks_that_have_ended_get_no_pod() -> None:
     assert (part.count.live, part.count.done) == (1, 2)
 
 
+def test_a_rank_must_be_ready_besides_those_that_have_ended() -> None:
+    """Its minimum of one has ended, and so three pods more are bound and start."""
+    (found,) = simulated(worker("mnist", 1, 4, size=4, finished_indexes=frozenset({0}))).jobs
+    assert (found.track.placed, found.track.running) == (0, 5)
+    ended = {"suspended": False, "finished_indexes": frozenset({0}), "started_at": at(-900)}
+    mine = worker("mnist", 1, 4, size=2, pods=(pod(1),), **ended)
+    (found, _) = simulated(mine, worker("other", 4, 4, on=["a"] * 4)).jobs
+    assert (found.track.placed, found.track.running) == (None, None)
+
+
 def test_a_role_that_is_ended_by_a_deadline_leaves_its_nodes() -> None:
     """The API server refuses 0/0 for a Job with a successPolicy."""
     worker_role = role("worker", 1, 4, on=["a"], is_leader=False, has_success_policy=True)
