@@ -154,7 +154,11 @@ def read(document: Fields) -> Sequence[Json]:
         parts.insert(0, _master(master, pods))
     annotations = {contract.MODE: "cloud"} | _settings(spec, trainer)
     for name, instead in _DROPPED.items():
-        spec.drop(name, instead=instead)
+        # A typed client writes false and 0.
+        if spec.value(name):
+            spec.drop(name, instead=instead)
+    if spec.value("matrix"):
+        spec.drop("matrix")
     return training_manifest.manifests(
         TrainingManifest(meta, _FRAMEWORK, tuple(parts), annotations)
     )

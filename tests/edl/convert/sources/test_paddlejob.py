@@ -162,7 +162,8 @@ def test_edls_node_selector_is_that_of_all_pods() -> None:
 def test_empty_values_of_a_typed_client_lose_nothing() -> None:
     found = jobs(elastic(master={"etcd-endpoint": "", "resources": CPU}))
     assert found.dropped == ()
-    document = paddlejob({"etcd-endpoint": ""}, mountpath="", annotations={})
+    unset: Json = {"is_nccl": False, "local_job": False, "trainer_port": 0, "matrix": False}
+    document = paddlejob({"etcd-endpoint": ""}, mountpath="", annotations={}, **unset)
     assert jobs(document).dropped == ()
 
 
