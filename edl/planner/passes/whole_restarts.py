@@ -60,11 +60,11 @@ def place(restart: JobRestart, gang: Gang, claimed: Sequence[Sequence[int]] | No
     """
     if not gang.quota_request.allows(IDLE):
         return False
-    nodes = reserve_idle(gang.requests) or claimed
-    if nodes is None or (
-        nodes is claimed and not reserve_nodes_in_some_order(gang.requests, claimed)
-    ):
-        return False
+    nodes: Sequence[Sequence[int]] | None = reserve_idle(gang.requests)
+    if nodes is None:
+        if claimed is None or not reserve_nodes_in_some_order(gang.requests, claimed):
+            return False
+        nodes = claimed
     by_name = {role.role.name: role for role in restart.roles}
     for role, there in zip(gang.roles, nodes, strict=True):
         allocation = by_name[role.name]
