@@ -93,7 +93,7 @@ def training_in(fields: Fields, template: Json, name: str) -> Json:
     if name not in names or names.index(name) == manifest_parts.training_position(template):
         return template
     given = manifest_parts.annotations(template).get(contract.DEFAULT_CONTAINER)
-    if given in names:
+    if given and given in names:
         what = f'{contract.DEFAULT_CONTAINER} was "{given}", and "{name}" is the one that trains'
         fields.note("template", what, f'it is "{name}" now')
     note = {contract.DEFAULT_CONTAINER: name}

@@ -72,6 +72,12 @@ def test_an_annotation_that_agrees_stays_without_a_word() -> None:
     assert found.notes == ()
 
 
+def test_a_container_without_a_name_is_not_reported_as_annotated() -> None:
+    fit = two_containers("TFJob", "", "TRAINING")
+    fit["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = None
+    assert jobs(fit).notes == ()
+
+
 def test_without_a_container_of_that_name_nothing_is_annotated() -> None:
     found = jobs(two_containers("TFJob", "logger", "other"))
     assert "metadata" not in only(found)["spec"]["template"]
