@@ -93,5 +93,6 @@ def _outside(target: ResizeTarget, size: int, items: int) -> str:
         remedy = f"change the bound: {command} {size} --{'max' if size > high else 'min'} {size}"
         if target.removed and target.request.size is None and size < low <= high:
             workers = ",".join(target.request.remove)
-            remedy += f"; only to replace it: {command} {low} --remove {workers}"
+            before = min(max(size + len(target.removed), low), high)
+            remedy += f"; only to replace it: {command} {before} --remove {workers}"
     return f"takes {low}..{high}, not {size}; {remedy}"

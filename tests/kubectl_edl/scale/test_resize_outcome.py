@@ -159,6 +159,25 @@ def test_no_more_are_removed_than_the_minimum_allows(stage: Stage) -> None:
     assert "only to replace" not in stage.run("scale", "mnist", "3").err
 
 
+@pytest.mark.parametrize(
+    ("settings", "removed", "kept"),
+    [
+        (("--min", "3"), "worker-1,worker-2", 4),
+        (("3", "--min", "3"), "worker-1", 3),
+        (("--min", "5"), "worker-1", 5),
+        (("--min", "3", "--max", "3"), "worker-1,worker-2", 3),
+    ],
+)
+def test_replaced_workers_leave_the_present_size(
+    stage: Stage, settings: tuple[str, ...], removed: str, kept: int
+) -> None:
+    """Four run: no further one ends, and a manual size or a raised minimum stays."""
+    stage.run("scale", "mnist", *settings)
+    found = stage.run("scale", "mnist", "--remove", removed)
+    command = f"kubectl edl scale mnist {kept} --remove {removed}"
+    assert found.err.endswith(f"; only to replace it: {command}\n")
+
+
 def test_a_scale_up_with_a_timeout_annotates_the_job(stage: Stage) -> None:
     found = stage.run("scale", "mnist", "6", "--timeout", "90s")
     assert "set to 6 (manual; min 1, max 12), reverted to 4 if not ready within 90s" in found.out
