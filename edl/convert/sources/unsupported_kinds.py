@@ -9,7 +9,7 @@ from typing import Any, Final
 from edl import contract
 from edl.contract.manifest_parts import mapping
 from edl.convert.diagnostics import Remark
-from edl.convert.parts import other_schedulers
+from edl.convert.parts import object_metadata, other_schedulers
 from edl.convert.source_kind import ApiKind, api_of
 from edl.writes import Json
 
@@ -91,7 +91,10 @@ def queued_elsewhere(api: ApiKind, document: Json) -> Iterator[Remark]:
     template = mapping(mapping(document.get("spec")).get("template"))
     shared = any(str(name).startswith("sharedgpu/") for name in _labels(template))
     scheduler = mapping(template.get("spec")).get("schedulerName")
-    if contract.FRAMEWORK not in labels and (shared or scheduler == contract.KUBESHARE_SCHEDULER):
+    placed = shared or scheduler == contract.KUBESHARE_SCHEDULER
+    owners = mapping(document.get("metadata")).get("ownerReferences")
+    ended = object_metadata.end(document.get("status"))
+    if placed and not (contract.FRAMEWORK in labels or owners or ended):
         what = "KubeShare places its pods, but no label makes it elastic: left as it is"
         instead = "for kubectl-edl: kubectl edl adopt -f FILE --framework none"
         yield Remark(("spec", "template"), what, instead)

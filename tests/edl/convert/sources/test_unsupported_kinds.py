@@ -104,6 +104,8 @@ def with_share(framework: str = "") -> Json:
     [
         with_share(),
         with_share() | {"spec": {"template": {"spec": {"schedulerName": "kubeshare-scheduler"}}}},
+        with_share() | {"status": {"conditions": [{"type": "Complete", "status": "False"}]}},
+        with_share() | {"status": ["Complete"]},
     ],
 )
 def test_a_job_of_kubeshare_is_left_and_can_be_adopted(document: Json) -> None:
@@ -121,9 +123,11 @@ def test_a_job_of_kubeshare_is_left_and_can_be_adopted(document: Json) -> None:
     "document",
     [
         with_share("none"),
+        with_share() | {"status": {"conditions": [{"type": "Complete", "status": "True"}]}},
+        with_share() | {"metadata": {"name": "one", "ownerReferences": [{"kind": "Workflow"}]}},
         with_share() | {"spec": {"template": {"metadata": {"labels": {7: "a"}}, "spec": []}}},
         with_share() | {"spec": {"template": {"spec": {"schedulerName": ["kubeshare-scheduler"]}}}},
     ],
 )
-def test_a_managed_or_malformed_job_has_no_note_on_kubeshare(document: Json) -> None:
+def test_a_managed_finished_or_malformed_job_has_no_note_on_kubeshare(document: Json) -> None:
     assert convert(document) is None
