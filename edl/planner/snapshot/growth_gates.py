@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from edl import reasons
 from edl.job_state import last_changes, phases
@@ -10,6 +11,7 @@ from edl.job_state.lost_pods import recorded_delay, why_any_missing
 from edl.model import Code, Reason, Role, TrainingJob
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.existing_placements import LeavingPods, existing_placements, is_lost
+from edl.planner.snapshot.growth_hold import GrowthHold
 from edl.planner.snapshot.restart_backoff import (
     backoff_of,
     failed_change,
@@ -25,6 +27,8 @@ from edl.spec.allowed_sizes import (
     with_unended,
     with_work,
 )
+
+_LACKS_PODS: Final = (Code.PODS_MISSING, Code.PODS_GATED)
 
 
 def started_role(
@@ -60,7 +64,7 @@ def set_growth_limits(snapshot: Snapshot, allocation: RoleAllocation) -> None:
     else:
         _hold_after_change(snapshot, allocation)
     if allocation.job.has_succeeded_pods and is_finishing(role):
-        allocation.hold.deny(reasons.PODS_SUCCEEDED)
+        _hold_to_finish(allocation.hold)
     if why := why_split(snapshot, allocation):
         allocation.hold.deny_as_well(why)
     if allocation.job.refusals:
@@ -150,6 +154,12 @@ def _keeps_size_to_finish(snapshot: Snapshot, allocation: RoleAllocation) -> boo
         and not allocation.manual
         and role.status.size >= role.spec.min
     )
+
+
+def _hold_to_finish(hold: GrowthHold) -> None:
+    """No growth until its training has ended; pods that it lacks meanwhile are told first."""
+    if hold.reason is None or hold.reason.code not in _LACKS_PODS:
+        hold.deny(reasons.PODS_SUCCEEDED)
 
 
 def _hold_after_change(snapshot: Snapshot, allocation: RoleAllocation) -> None:

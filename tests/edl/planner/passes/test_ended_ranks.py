@@ -7,13 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from edl import reasons
-from edl.model import Code, Pod, PodPhase, Quota, QuotaCharge, TrainingJob
+from edl.model import Code, Pod, PodPhase, Quota, QuotaCharge, Reason, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.policies import POLICIES
 from tests.edl.planner.plans import ALL, plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import at, cluster, demand, node, pod, shape, worker
 
+_GATED = pod(3, gates=("example.com/quota",), created_at=at(-5))
 PREEMPT = Limits(load_ceiling=1, queue_patience=timedelta(hours=9), preempt=True)
 
 
@@ -87,6 +88,27 @@ def test_a_role_of_which_a_rank_has_succeeded_grows_no_further(
         plan = decide(cluster(node("a", 9), mine), policy, ALL)
         assert bool(plan.resizes) is grown
         assert grown or wait_reasons(plan) == {"mnist": reasons.PODS_SUCCEEDED}
+
+
+@pytest.mark.parametrize(
+    ("third", "fields", "why"),
+    [
+        ((), {"failures": 1}, reasons.missing(1, 4, timedelta(seconds=10), extras=True)),
+        ((pod(3, "gone", terminating=True),), {}, reasons.PODS_MISSING),
+        ((_GATED,), {}, reasons.PODS_GATED),
+        ((pod(3, "a"),), {"delayed_until": at(60)}, reasons.PODS_SUCCEEDED),
+        ((pod(3, "a"),), {"resized_at": at(-1)}, reasons.PODS_SUCCEEDED),
+    ],
+)
+def test_pods_that_a_finishing_role_lacks_are_told_first(
+    third: tuple[Pod, ...], fields: dict[str, Any], why: Reason
+) -> None:
+    given = {"size": 4, "finished_indexes": frozenset({0}), "started_at": at(-9000)} | fields
+    pods = (pod(1, "a"), pod(2, "a"), *third)
+    mine = worker("mnist", 2, 6, suspended=False, pods=pods, **given)
+    for policy in POLICIES.values():
+        plan = decide(cluster(node("a", 9), mine), policy, ALL)
+        assert (plan.resizes, wait_reasons(plan)) == ((), {"mnist": why})
 
 
 def test_a_job_of_which_a_rank_has_succeeded_returns_no_larger_than_it_was() -> None:
