@@ -10,7 +10,7 @@ a gang is known only then, so gangs for which none can come must not take every 
 - A gang that has not failed takes the turn of one with a lower priority if no other is left.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from edl import reasons
 from edl.annotations.failed_attempts import NODES
 from edl.job_state import last_changes
 from edl.job_state.phases import unready_minimum
-from edl.model import JobKey, Reason, TrainingJob
+from edl.model import JobKey, ProvisionalPod, Reason, TrainingJob
 from edl.model.causes.scarcity import NoEligibleNode
 from edl.model.failures import FailedAttempt
 from edl.planner.gangs.gang import Gang
@@ -157,6 +157,23 @@ def gave_way(snapshot: Snapshot, job: TrainingJob) -> bool:
         for role in (asker.live if asker else ())
     )
     return waits and not snapshot.clock.elapsed_or_recheck(since, limit)
+
+
+def holds_turn(snapshot: Snapshot, job: TrainingJob) -> bool:
+    """Whether the job runs, and nodes requested for one of its roles may come in time."""
+    if job.suspended or not job.provisioning.pods:
+        return False
+    by_role: defaultdict[str, list[ProvisionalPod]] = defaultdict(list)
+    for pod in job.provisioning.pods:
+        by_role[pod.role].append(pod)
+    return not all(is_missing_late(snapshot, pods) for pods in by_role.values())
+
+
+def is_missing_late(snapshot: Snapshot, asked: Iterable[ProvisionalPod]) -> bool:
+    """Whether the nodes that a started role lacks have not come in time."""
+    since = min((pod.created_at for pod in asked if not pod.gone), default=None)
+    wait = snapshot.limits.provisioning.provisioning_timeout
+    return snapshot.clock.elapsed_or_recheck(since, wait)
 
 
 def recent_failure(snapshot: Snapshot, job: TrainingJob) -> FailedAttempt | None:

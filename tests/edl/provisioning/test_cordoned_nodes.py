@@ -7,6 +7,7 @@ from edl import reasons
 from edl.contract import Provision
 from edl.model import (
     ClusterState,
+    JobKey,
     ProvisionalPod,
     Provisioning,
     Quota,
@@ -121,6 +122,18 @@ def test_replacements_count_among_the_jobs_that_ask_until_their_time_is_over() -
     assert asked(plan_for(state, limits)) == {"mine": 1}
     late = replace(state, observed_at=state.observed_at + limits.provisioning.provisioning_timeout)
     assert asked(plan_for(late, limits)) == {"mine": 1, "queued": 1}
+
+
+def test_requests_of_all_jobs_that_run_count_before_one_of_them_makes_its_first() -> None:
+    """Else each job that is visited before the others adds its request to theirs."""
+    state = provisional(cordoned("a"), "")
+    (mine,) = state.jobs
+    ahead = replace(mine, key=JobKey("ns", "ahead"), provisioning=Provisioning())
+    state = replace(state, jobs=(replace(ahead, queued_at=at(-9000)), mine))
+    limits = Limits(provisioning=ProvisionerSettings(provisioning_parallelism=1))
+    assert asked(plan_for(state, limits)) == {"mine": 1}
+    late = replace(state, observed_at=state.observed_at + limits.provisioning.provisioning_timeout)
+    assert asked(plan_for(late, limits)) == {"ahead": 1, "mine": 1}
 
 
 def test_no_more_is_asked_for_than_a_quota_allows_beside_what_runs() -> None:

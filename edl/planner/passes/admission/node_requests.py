@@ -35,6 +35,8 @@ from edl.planner.passes.provisioning_turns import (
     GangRequest,
     ProvisioningTurns,
     gave_way,
+    holds_turn,
+    is_missing_late,
     recent_failure,
 )
 from edl.planner.snapshot.cluster_snapshot import Snapshot
@@ -54,6 +56,8 @@ class NodeRequests:
     """Gangs that have requested nodes before."""
     _running: set[JobKey] = field(default_factory=set)
     """Jobs that run and request nodes."""
+    _holding: set[JobKey] = field(init=False)
+    """Jobs that run and whose requests exist and count."""
     _granted: list[GangRequest] = field(default_factory=list)
     """Gangs with a turn, in queue order."""
     _waiting: list[GangRequest] = field(default_factory=list)
@@ -66,10 +70,11 @@ class NodeRequests:
     """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
 
     def __post_init__(self) -> None:
-        limits = self.snapshot.limits
-        asking = sum(job.suspended and job.provisioning.has_requests for job in self.snapshot.jobs)
-        self._left = limits.provisioning.provisioning_parallelism - asking
-        by_request = limits.provisioning.provisioner is Provisioner.REQUEST
+        limits, jobs = self.snapshot.limits.provisioning, self.snapshot.jobs
+        asking = sum(job.suspended and job.provisioning.has_requests for job in jobs)
+        self._holding = {job.key for job in jobs if holds_turn(self.snapshot, job)}
+        self._left = limits.provisioning_parallelism - asking - len(self._holding)
+        by_request = limits.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
         self._headroom = PoolHeadroom(self.snapshot.state.node_pools)
 
@@ -201,8 +206,7 @@ class NodeRequests:
             return None
         if not self._headroom.exceeded(gang.requests):
             return None  # fast path: it would fit even if it got no capacity of existing nodes
-        key = (gang.signature, reason)
-        limit = self._above_limits.get(key)
+        limit = self._above_limits.get(key := (gang.signature, reason))
         if limit is None and (limit := self._headroom.exceeded(needed(gang, attained().room))):
             self._above_limits[key] = limit
         return limit
@@ -228,9 +232,7 @@ class NodeRequests:
         asked = [pod for pod in job.provisioning.pods if pod.role == role.name and not pod.gone]
         if not (self.may_request_missing(allocation) and (asked or begins)):
             return False
-        since = min((pod.created_at for pod in asked), default=None)
-        wait = self.snapshot.limits.provisioning.provisioning_timeout
-        late = self.snapshot.clock.elapsed_or_recheck(since, wait)
+        late = is_missing_late(self.snapshot, asked)
         if not (late or self._takes_turn(job, first=first)):
             return False
         # Its quota counts the pods of its size, not those that it has requested.
@@ -246,8 +248,7 @@ class NodeRequests:
 
     def has_request(self, allocation: RoleAllocation) -> bool:
         """Whether this plan requests nodes for pods of a role already."""
-        asked = self.results.requests.get(allocation.job.key, {})
-        return allocation.role.name in asked
+        return allocation.role.name in self.results.requests.get(allocation.job.key, {})
 
     def may_request_missing(self, allocation: RoleAllocation) -> bool:
         """Whether an autoscaler may add nodes for pods of a started role."""
@@ -257,13 +258,12 @@ class NodeRequests:
 
     def _takes_turn(self, job: TrainingJob, *, first: bool) -> bool:
         """Whether a job that runs may request nodes; `first`: also if gangs have all turns."""
-        if job.key in self._running:
-            return True
-        most = self.snapshot.limits.provisioning.provisioning_parallelism
-        full = len(self._running) >= most or (self._left <= 0 and not first)
-        if full and not job.provisioning.has_requests:
-            return False
-        self._left -= 1
+        taken = self._running | self._holding
+        if job.key not in taken:
+            most = self.snapshot.limits.provisioning.provisioning_parallelism
+            if len(taken) >= most or (self._left <= 0 and not first):
+                return False
+            self._left -= 1
         self._running.add(job.key)
         return True
 
