@@ -7,7 +7,8 @@ a gang is known only then, so gangs for which none can come must not take every 
   and these at most half while failed ones wait. The turn between goes to the one that waits longer.
 - In each half a higher priority comes first, then the namespace with fewer turns, then the queue's
   order; failed ones in the order in which their back-offs ended, so that each gets its turn.
-- A gang that has not failed takes the turn of one with a lower priority if no other is left.
+- No gang takes another one's turn, as nodes may have come for that. Only a job that runs does, for
+  pods on cordoned nodes: from the lowest priority, and there from the gang that asked last.
 """
 
 from collections import Counter, defaultdict
@@ -87,45 +88,26 @@ class ProvisioningTurns:
     def share(self, requests: Sequence[GangRequest], grant: Callable[[GangRequest], bool]) -> None:
         """Hand out the free turns; `requests`: in queue order. `grant`: False if it needs none."""
         turns = Counter(request.key.namespace for request in self.served)
-        fresh = _in_order((request for request in requests if not request.failed), turns)
-        failed = (request for request in requests if request.failed)
-        in_time = sorted(failed, key=lambda request: request.due)
-        waiting = self._share_halves(fresh, _in_order(in_time, turns), grant)
-        self.served.sort(key=_order_of_loss)
-        for request in waiting:
-            if not self.served or self.served[-1].priority >= request.priority:
-                return
-            if grant(request):
-                self.withdrawn.append(self.served.pop())
-
-    def _share_halves(
-        self,
-        fresh: list[GangRequest],
-        failed: list[GangRequest],
-        grant: Callable[[GangRequest], bool],
-    ) -> Sequence[GangRequest]:
-        """Hand out free turns; returns the gangs that have not failed and still wait."""
-        half, turns = (self.most + 1) // 2, Counter(request.failed for request in self.served)
-        fresh.reverse()
-        failed.reverse()
+        fresh = _in_order((request for request in requests if not request.failed), turns)[::-1]
+        in_time = sorted((one for one in requests if one.failed), key=lambda one: one.due)
+        failed = _in_order(in_time, turns)[::-1]
+        half, failures = (self.most + 1) // 2, Counter(one.failed for one in self.served)
         while len(self.served) < self.most and (fresh or failed):
             if not (fresh and failed):
                 again = bool(failed)
-            elif max(turns.values(), default=0) >= half:
-                again = turns[True] < half
+            elif max(failures.values(), default=0) >= half:
+                again = failures[True] < half
             else:
                 again = failed[-1].due < fresh[-1].due
             request = (failed if again else fresh).pop()
             if grant(request):
-                turns[again] += 1
+                failures[again] += 1
                 self.served.append(request)
-        return fresh[::-1]
 
 
-def _order_of_loss(request: GangRequest) -> tuple[int, bool, datetime, JobKey]:
+def _order_of_loss(request: GangRequest) -> tuple[int, datetime, JobKey]:
     """The last one loses its turn first: of the lowest priority, the latest one."""
-    since = request.gang.job.provisioning.since
-    return -request.priority, since is None, since or request.due, request.key
+    return -request.priority, request.gang.job.provisioning.since or request.due, request.key
 
 
 def _in_order(requests: Iterable[GangRequest], turns: Counter[str]) -> list[GangRequest]:

@@ -207,14 +207,16 @@ def test_pods_that_tolerate_a_cordoned_node_do_not_multiply() -> None:
     assert len(world.provisional()) == 2
 
 
-def test_a_high_priority_does_not_wait_for_those_that_ask_before_it() -> None:
+def test_a_high_priority_waits_for_those_that_ask_before_it_for_one_timeout_at_most() -> None:
     world = AutoscaledCluster(most=0)
-    for number in range(5):
+    for number in range(9):
         world.gang(f"low-{number}", 2)
     world.settle(20)
     world.create("PriorityClass", "", {"metadata": {"name": "high"}, "value": 1000})
     world.gang("high", 2, pod={"priorityClassName": "high"})
     world.settle(20)
+    assert not world.provisional("high")
+    world.settle(600)
     assert len(world.provisional("high")) == 2
 
 

@@ -96,11 +96,12 @@ def test_the_namespace_with_fewer_requests_comes_first() -> None:
     assert requesting(*held, *many[2:], one, turns=3) == {"a0", "a1", "z"}
 
 
-def test_a_higher_priority_takes_the_turn_of_the_lowest_one_unless_it_has_failed() -> None:
+def test_no_priority_takes_the_turn_of_a_gang_whose_nodes_come() -> None:
+    """Else each new job for which no node can come makes it lose those that came."""
     held = [gang("a", since=-50), gang("b", since=-5)]
-    assert requesting(*held, gang("high", priority=1), turns=2) == {"a", "high"}
-    assert requesting(*held, gang("equal"), turns=2) == {"a", "b"}
-    assert requesting(*held, gang("high", priority=1, failed=700), turns=2) == {"a", "b"}
+    high = [gang(f"high{number}", priority=1 + number) for number in range(2)]
+    assert requesting(*held, *high, turns=2) == {"a", "b"}
+    assert requesting(held[0], gang("equal"), *high, turns=2) == {"a", "high1"}
 
 
 def test_a_turn_that_no_other_job_needs_is_not_kept_free() -> None:
