@@ -17,16 +17,22 @@ _COMPARED: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt
 _PROVIDERS: Final = (
     "kubernetes.io",
     "k8s.io",
+    "x-k8s.io",
     "k8s.aws",
+    "aws.com",
     "amazonaws.com",
     "azure.com",
     "google.com",
+    "gke.io",
     "oraclecloud.com",
     "alibabacloud.com",
     "aliyun.com",
     "ibm.com",
 )
-"""Domains of labels that Karpenter may know from instance types, besides its own."""
+"""Domains of labels that Karpenter may know from instance types, besides its own.
+
+Among them those that it reads as others, as `topology.ebs.csi.aws.com/zone` is a zone to it.
+"""
 
 
 def usable(pools: Iterable[NodePoolHeadroom], shape: Shape) -> frozenset[int]:
