@@ -49,10 +49,13 @@ def _jobs(decided: LastDecision, queue: Sequence[WaitingJob]) -> Iterator[GaugeM
     state, plan = decided.state, decided.plan
     may_start = {entry.job for entry in queue if not entry.never}
     since = (job.waiting_since for job in state.jobs if job.key in may_start)
-    longest = max((state.observed_at - moment for moment in since), default=timedelta())
+    longest = max([timedelta(), *(state.observed_at - moment for moment in since)])
     yield _gauge("edl_jobs", "Training jobs.", len(state.jobs))
     yield _gauge("edl_queued_jobs", "Training jobs in the queue.", len(queue))
-    text = "The longest wait in the queue, without jobs that existing nodes or quotas never admit."
+    text = (
+        "The longest wait since creation, last suspension (also after `--gang-limit`) or"
+        " resumption, without jobs that existing nodes or quotas never admit."
+    )
     yield _gauge("edl_queue_oldest_seconds", text, longest.total_seconds())
     phases = Counter(phase(job) for job in state.jobs)
     yield _by("edl_jobs_by_phase", "Training jobs by phase.", "phase", _counted(phases, Phase))

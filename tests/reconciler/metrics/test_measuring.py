@@ -229,6 +229,13 @@ def test_the_longest_wait_began_with_the_last_suspension(told: Told) -> None:
     assert told.value("edl_queue_oldest_seconds") == 60
 
 
+def test_a_time_in_the_future_gives_no_negative_wait(told: Told) -> None:
+    full = (node("n", cpu=2), worker("full", 2, 2, on=["n", "n"]))
+    state = cluster(*full, worker("a", 2, 2, suspended_at=at(86400)))
+    told.decides(decide(state, POLICIES["fair"], Limits()), state)
+    assert (told.value("edl_queued_jobs"), told.value("edl_queue_oldest_seconds")) == (1, 0)
+
+
 @pytest.mark.parametrize("code", [Code.EXEC_NOT_ALLOWED, Code.INVALID, Code.NAMESPACE_TERMINATING])
 def test_a_job_that_plans_leave_out_waits_in_the_queue(told: Told, code: Code) -> None:
     state = cluster(node("n"), worker("a", 1, 1, queued=-50, problem=because("no", code)))
