@@ -2,7 +2,14 @@
 
 from msgspec.structs import replace
 
-from edl.model import Teams, TrainingJob
+from edl.model import (
+    PodConstraints,
+    Requirement,
+    Selector,
+    Teams,
+    TopologySpread,
+    TrainingJob,
+)
 from tests.edl.planner import teams
 from tests.edl.planner.acting import act
 from tests.edl.planner.plans import plan_for, sizes, started
@@ -53,3 +60,22 @@ def test_a_gang_starts_on_idle_nodes_that_only_its_claim_has_found() -> None:
     plan = plan_for(cluster(*nodes, runs, asks))
     assert "asks" in started(plan)
     assert "runs" not in sizes(plan)
+
+
+def test_a_gang_that_cannot_start_on_its_claimed_nodes_keeps_them() -> None:
+    """The workers are spread beside pods of app g, which a job of the same plan keeps."""
+    zones = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
+    nodes = [
+        node(name, cpus, labels={"zone": zones[name]})
+        for name, cpus in (("n0", 7), ("n1", 7), ("n2", 6), ("n3", 3))
+    ]
+    beside = Selector(("ns",), (Requirement("app", "In", ("g",)),))
+    spread = PodConstraints("ns", (("app", "x"),), spread=(TopologySpread("zone", beside, 1),))
+    counted = PodConstraints("ns", (("app", "g"),))
+    on = ["n1", "n0", "n1", "n1", "n0"]
+    runs = worker("runs", 1, 20, on=on, shape=shape(constraints=counted), queued=-900)
+    parts = (role("ps", 1, 1), role("worker", 2, 2, shape=shape(4, constraints=spread)))
+    behind = worker("behind", 3, 3, shape=shape(4), queued=-1)
+    plan = plan_for(cluster(*nodes, runs, job("asks", *parts, queued=-400), behind))
+    assert [entry.job.name for entry in plan.waiting] == ["asks", "behind", "runs"]
+    assert not started(plan)
