@@ -139,7 +139,7 @@ def read_out(document: Fields) -> Sequence[Json]:
 
 
 def _say(document: Fields, spec: Fields, flags: str, how: str) -> None:
-    """Report the command for an operation that has not ended; there is no manifest to apply."""
+    """Report the command for an operation that has not ended; it leaves nothing to apply."""
     meta = object_metadata.read(document)
     job = spec.fields("selector").text("name") or "JOB"
     namespace = f" -n {quote(meta.namespace)}" if meta.namespace else ""

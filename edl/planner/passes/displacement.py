@@ -20,9 +20,9 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 
 _NAMED: Final = 3
 """The most jobs that a reason to wait names."""
-_MOST: Final = 2**31
+_MAX_DISPLACED: Final = 2**31
 """More pods than a cluster has: one pod that displaces more may as well displace this many."""
-_KEPT: Final = 64
+_MAX_CLASSES_KEPT: Final = 64
 """Classes for which arrays are kept: usual decisions have fewer."""
 
 
@@ -92,7 +92,7 @@ class UnboundPods:
         self._nodes = np.array([np.packbits(mask) for mask in masks.values()])
         self._room = np.full(len(self._classes), -1)
         """How many pods fit if no other pods are created; -1 until that is asked."""
-        self._displaced = lru_cache(_KEPT)(self._displaced_by)
+        self._displaced = lru_cache(_MAX_CLASSES_KEPT)(self._displaced_by)
         self._pods, self._harm = np.zeros((2, len(self._classes)), np.int64)
         """Pods, and how many of a class all pods of other classes may displace."""
         self._count(ahead, 1)
@@ -146,7 +146,8 @@ class UnboundPods:
         meets = (self._nodes & self._nodes[self._groups[place]]).any(axis=1)
         taken, most = -self._taken[:, [place]], np.zeros_like(self._amounts)
         np.floor_divide(taken, self._amounts, out=most, where=self._amounts > 0)
-        displaced: Ints = np.minimum(-most.min(axis=0, initial=0), _MOST) * meets[self._groups]
+        pods = np.minimum(-most.min(axis=0, initial=0), _MAX_DISPLACED)
+        displaced: Ints = pods * meets[self._groups]
         displaced[place] = 0
         return displaced
 

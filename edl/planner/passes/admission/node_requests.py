@@ -130,7 +130,7 @@ class NodeRequests:
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message)
-        if limit := self._pool_limit(gang, reason, request.attained):
+        if self._left > 0 and (limit := self._pool_limit(gang, reason, request.attained)):
             return reasons.above_pool_limits(limit)
         if not job.provisioning.has_requests:
             if self._left <= 0:
@@ -176,7 +176,6 @@ class NodeRequests:
         begun = [one for one in granted if one.key not in self._asking]
         for request in begun:
             self._end(request)
-        self._left = 1  # a gang is asked only if there is a turn for it
         turns.share([*begun, *self._waiting], self._begin_late)
         for request in turns.withdrawn:
             self._end(request)
@@ -198,11 +197,11 @@ class NodeRequests:
     def _pool_limit(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
     ) -> NodePoolLimit | None:
-        """The limit of NodePools that a gang's first request would exceed, if it has a turn.
+        """The limit of NodePools that a gang's first request would exceed.
 
         Not of a later one: nodes that were created for the gang count in the usage of their pools.
         """
-        if gang.job.provisioning.has_requests or self._left <= 0:
+        if gang.job.provisioning.has_requests:
             return None
         if not self._headroom.exceeded(gang.requests):
             return None  # fast path: it would fit even if it got no capacity of existing nodes
