@@ -53,7 +53,7 @@ from edl.model.pods import (
     RequestState,
 )
 from edl.model.quotas import Quota, QuotaCharge
-from edl.model.role_specs import PodTemplate, ResizePolicy, RoleSpec
+from edl.model.role_specs import AddedRequests, PodTemplate, ResizePolicy, RoleSpec
 from edl.model.roles import (
     Clearing,
     EndCondition,

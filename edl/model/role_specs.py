@@ -56,6 +56,15 @@ class RoleSpec(msgspec.Struct, frozen=True):
     clean_up: CleanUp = CleanUp.RUNNING
 
 
+class AddedRequests(msgspec.Struct, frozen=True):
+    """What admission adds to the requests of a pod, such as a webhook that injects containers."""
+
+    amounts: Resources = Resources()
+    """As the newest pod shows it; while there is none, as recorded."""
+    recorded: Resources = Resources()
+    """What the Job's annotation says of its last run."""
+
+
 class PodTemplate(msgspec.Struct, frozen=True):
     """The facts of a role's pod template that decisions use."""
 
@@ -67,6 +76,8 @@ class PodTemplate(msgspec.Struct, frozen=True):
     """Whether the pods have the scheduling gate `edl.dev/placement` until a plan chooses a node."""
     charges: tuple[QuotaCharge, ...] = ()
     """The usage of one pod in the quotas of its namespace."""
+    added: AddedRequests = AddedRequests()
+    """The part of the shape's requests that the template does not show."""
     limits: Resources = Resources()
     """The limits of one pod; set only where its namespace has ResourceQuotas or LimitRanges."""
     pod_refusals: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from edl import contract, device_templates, frameworks
-from edl.annotations import role_record
+from edl.annotations import added_requests, role_record
 from edl.annotations.failed_attempts import read_failure
 from edl.contract.manifest_parts import annotations as annotations_of
 from edl.contract.manifest_parts import labels as labels_of
@@ -212,6 +212,7 @@ def _template(manifest: Json, spec: JobSpec, shapes: ShapeInterner) -> PodTempla
         device_template=_device_template(spec, shape),
         gated=contract.PLACEMENT_GATE in gates,
         sizes=_sizes(manifest, spec),
+        added=added_requests.read(annotations_of(manifest)),
         restarts_in_place=pod_spec.get("restartPolicy") == "OnFailure",
         grace_period=_grace_period(pod_spec),
     )

@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import chain
 
 from edl import messages, reasons
+from edl.annotations import added_requests
 from edl.annotations.role_record import recorded
 from edl.model import TrainingJob
 from edl.planner.plan import Resize
@@ -41,6 +42,7 @@ def restart(job: TrainingJob, resizes: Sequence[Resize], now: datetime) -> Step:
             {"suspend": True} | (size_spec(role, after[role.name]) if role.name in after else {}),
             resize_annotations(job, role, by_role.get(role.name), now)
             | backoff_annotation(role, now)
+            | added_requests.annotation(role.template.added)
             | moment,
         )
         for role in running

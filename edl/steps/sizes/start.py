@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from edl import contract, messages
-from edl.annotations import job_history
+from edl.annotations import added_requests, job_history
 from edl.annotations.job_history import HistoryEntry, Operation
 from edl.annotations.role_record import recorded
 from edl.annotations.time_text import timestamp
@@ -154,6 +154,7 @@ def stop(job: TrainingJob, suspension: Suspension, now: datetime) -> Step:
             last_change_annotations(suspension.reason)
             | ({contract.SCALING: None} if role.request.scaling else {})
             | backoff_annotation(role, now)
+            | added_requests.annotation(role.template.added)
             | _stopped(job, role, suspension.reason, now),
         )
         for role in running

@@ -45,6 +45,7 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.COMPLETED_BY,
         contract.STARTED_AT,
         contract.RESIZED_AT,
+        contract.ADDED_REQUESTS,
         contract.DELAYED_UNTIL,
         contract.RESUMED_AT,
         contract.REASON,

@@ -32,6 +32,7 @@ _MUST_BE_NAMED: Final = frozenset(
 )
 
 
+_NOTHING: Final = Resources()
 _KEPT: Final = 16 * 1024
 """Templates of more bytes are not cached, since users choose their length."""
 
@@ -50,17 +51,23 @@ def admit(
     rules: NamespaceConstraints,
     share: int = 0,
     overhead: tuple[tuple[str, str], ...] = (),
+    added: Resources = _NOTHING,
 ) -> AdmittedPod:
     """The result of admission for a pod of this template (`admission_inputs`).
 
     `share`: its share of a GPU, in thousandths. `overhead`: of its RuntimeClass, as quantities.
+    `added`: requests of containers that webhooks inject.
     """
     admission = _known if len(template) <= _KEPT else _admitted
-    return admission(template, rules, share, overhead)
+    return admission(template, rules, share, overhead, added)
 
 
 def _admitted(
-    template: bytes, rules: NamespaceConstraints, share: int, overhead: tuple[tuple[str, str], ...]
+    template: bytes,
+    rules: NamespaceConstraints,
+    share: int,
+    overhead: tuple[tuple[str, str], ...],
+    added: Resources,
 ) -> AdmittedPod:
     # Limits are requests by default: the API's own default (SetDefaults_Pod) precedes admission.
     pod = _changed(msgspec.json.decode(template), lambda asked, limit: (limit | asked, limit))
@@ -68,7 +75,7 @@ def _admitted(
         pod = pod | {"overhead": dict(overhead)}
     for limit_range in rules.ranges:
         pod = _with_defaults(pod, limit_range)
-    requests = pod_requests(pod) + Resources.of({SHARED_GPU: share})
+    requests = pod_requests(pod) + Resources.of({SHARED_GPU: share}) + added
     matching = [rule for rule in rules.quotas if _matches(rule, pod, rules.default_class)]
     refusals = [
         *(text for limit_range in rules.ranges for text in _out_of_range(limit_range, pod)),

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import write_refusals
+from edl.annotations import added_requests, write_refusals
 from edl.contract import Provision
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import runtime_classes
@@ -24,7 +25,7 @@ from edl.kube.state.jobs.training_job_inputs import (
     problem,
     resolution,
 )
-from edl.model import JobKey, ObjectRef, Pod, ProvisionalPod, Provisioning, Role, Shape, TrainingJob
+from edl.model import JobKey, ObjectRef, Pod, ProvisionalPod, Provisioning, Role, TrainingJob
 from edl.quantities import SHARED_GPU, Resources
 from edl.spec.job_spec import JobSpec
 
@@ -206,15 +207,23 @@ def _ruled(
     of: RuntimeClassFacts | None,
 ) -> Role:
     """The role with its quota charges, and with the requests that admission gives future pods."""
-    shape = role.template.shape
+    shape, added = role.template.shape, role.template.added
+    share, overhead = shape.requests.get(SHARED_GPU), of.pod_fixed if of else ()
+    admit = partial(pod_admission.admit, job.template, rules, share, overhead)
+    expected = shape.requests if rules == NO_RULES else admit().requests
+    if _shows_requests(role):
+        requests = _shown_requests(expected, pods)
+        added = replace(added, amounts=added_requests.above_zero(requests - expected))
+    else:
+        requests = expected + added.amounts
+    shape = shape if requests == shape.requests else replace(shape, requests=requests)
     if rules == NO_RULES:
-        return role.changed(shape=_shape(shape, pods)) if _shows_requests(role) else role
-    share = shape.requests.get(SHARED_GPU)
-    overhead = of.pod_fixed if of else ()
-    admitted = pod_admission.admit(job.template, rules, share, overhead)
-    shape = _with_requests(shape, admitted.requests)
+        unchanged = shape is role.template.shape and added == role.template.added
+        return role if unchanged else role.changed(shape=shape, added=added)
+    admitted = admit(added.amounts)
     return role.changed(
-        shape=_shape(shape, pods) if _shows_requests(role) else shape,
+        shape=shape,
+        added=added,
         charges=admitted.charges,
         limits=admitted.limits,
         pod_refusals=admitted.refusals,
@@ -230,11 +239,11 @@ def _shows_requests(role: Role) -> bool:
     return not role.status.suspended and any(pod.active for pod in role.status.pods)
 
 
-def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
-    """The shape with the requests of the newest active pod, to which a webhook may have added.
+def _shown_requests(expected: Resources, pods: Sequence[PodFacts]) -> Resources:
+    """The requests of the newest active pod, to which a webhook may have added.
 
-    Not if the pod before has others and some pod has those that were expected (`shape`): the newest
-    one has been resized in place, and future pods will not be.
+    Those expected if the pod before has others and some pod has those that were expected: the
+    newest one has been resized in place, and future pods will not be.
     """
     ages = [
         (facts.pod.created_at, facts.name, facts.shape.requests)
@@ -242,13 +251,9 @@ def _shape(shape: Shape, pods: Sequence[PodFacts]) -> Shape:
         if facts.pod and facts.pod.active
     ]
     requests = [age[2] for age in sorted(ages, key=itemgetter(0, 1))]
-    if not requests or (shape.requests in requests and requests[-1] not in requests[-2:-1]):
-        return shape
-    return _with_requests(shape, requests[-1])
-
-
-def _with_requests(shape: Shape, requests: Resources) -> Shape:
-    return shape if requests == shape.requests else replace(shape, requests=requests)
+    if not requests or (expected in requests and requests[-1] not in requests[-2:-1]):
+        return expected
+    return requests[-1]
 
 
 def _pods(pods: Sequence[PodFacts]) -> tuple[Pod, ...]:
