@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Final
 
 from edl.domain_counts import DomainCounts
-from edl.inject.warnings import request_warnings
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Role
 from edl.model.causes.blockers import QuotaExceeded
@@ -21,6 +20,7 @@ from kubectl_edl.explain.explained_job import (
     other_blockers,
 )
 from kubectl_edl.explain.job_remedies import job_remedies
+from kubectl_edl.explain.pod_requests import requests_text
 from kubectl_edl.explain.role_sizes import sizes_table, why_this_size
 from kubectl_edl.history.view import operation_document
 from kubectl_edl.job_views import resize_limits, topology_view
@@ -98,7 +98,7 @@ def explanation_facts(explained: ExplainedJob, now: datetime) -> dict[str, str]:
             _manual_size(role, explained) for role in _manual_roles(explained)
         ),
         "Cooldown": _pacing(explained),
-        "Requests": _unrequested(explained),
+        "Requests": requests_text(explained),
         "Devices": "; ".join(f"{role}: {caveat(note)}" for role, note in _caveats(explained)),
         "Would help": job_remedies(explained),
         "Decided by": explained.deciding.text if decided.explanation else "",
@@ -180,19 +180,6 @@ def _until(explained: ExplainedJob) -> datetime | None:
 def _pacing(explained: ExplainedJob) -> str:
     text, until = resize_limits.text(_cooldown(explained)), _until(explained)
     return f"{text}, not before {until:%H:%M:%S} UTC" if text and until else text
-
-
-def _unrequested(explained: ExplainedJob) -> str:
-    if explained.view.job.problem:  # the problem may be a quota that refuses such pods
-        return ""
-    roles = [
-        role for role in request_warnings.roles(explained.view.job) if role.name in explained.roles
-    ]
-    if not roles:
-        return ""
-    names = " and ".join(role.name for role in roles)
-    verb = "requests" if len(roles) == 1 else "request"
-    return f"{names} {verb} no CPU and no memory: such pods count as nothing and fit anywhere"
 
 
 def _when(explained: ExplainedJob, now: datetime) -> dict[str, str]:
