@@ -83,6 +83,7 @@ def test_a_gang_that_fits_only_without_injected_containers_starts_once(
         assert plan.admissions == ()
         (waiting,) = plan.waiting
         assert waiting.reason.code is Code.NEVER_FITS
+    installed.until(lambda: not _is_proxied(installed), "the policy is gone")
     installed.kubectl("annotate", "job", "held", f"{contract.ADDED_REQUESTS}-")
     rounds.until_runs("held", 3, AFTER_BACKOFF)
 

@@ -39,7 +39,7 @@ def restore(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]
         new, old = pauses.without_pauser(new), pauses.without_pauser(old)
     written_out = {name: labels(old)[name] for name in WRITTEN_OUT if name in labels(old)}
     labelled = with_metadata(new, labels={**written_out, **labels(new)})
-    restored = owned_annotations.with_owned_of(labelled, _without_outcome(new, old))
+    restored = owned_annotations.with_owned_of(labelled, _without_removed(new, old))
     pods, before = template(new), template(old)
     if pods:
         pods = gpus.placed_again(owned_annotations.with_owned_of(pods, before), before)
@@ -59,13 +59,20 @@ def restore(new: Json, old: Json, user: str = "") -> tuple[Json, tuple[str, ...]
     return restored | {"spec": spec | sizes | suspend | _left_out(spec, old)}, tuple(warnings)
 
 
-def _without_outcome(new: Json, old: Json) -> Json:
-    """`old` without the message of a reverted scale-up, if an edit removed it with its request."""
+def _without_removed(new: Json, old: Json) -> Json:
+    """`old` without the annotations of ours that an edit may remove, and has removed.
+
+    Those are what admission added to pods of the last run, and the message of a reverted scale-up
+    together with its request. A file that replaces the Job need not have either.
+    """
     given, before = annotations(new), annotations(old)
-    edited = contract.INJECTED_MAX in given and contract.REASON not in given
-    if not edited or before.get(contract.REASON) != Code.SCALE_FAILED:
+    if contract.INJECTED_MAX not in given:
         return old
-    after = {name: text for name, text in before.items() if name not in _OUTCOME}
+    reverted = before.get(contract.REASON) == Code.SCALE_FAILED and contract.REASON not in given
+    removed = {contract.ADDED_REQUESTS} - given.keys() | ({*_OUTCOME} if reverted else set())
+    if not removed & before.keys():
+        return old
+    after = {name: text for name, text in before.items() if name not in removed}
     return with_metadata(old, annotations=after)
 
 

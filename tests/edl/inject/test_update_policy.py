@@ -442,6 +442,17 @@ def test_the_message_of_a_reverted_scale_up_goes_with_the_edit_that_removes_it()
     assert names <= replaced.keys(), "a file without our annotations does not mean the revert"
 
 
+def test_what_admission_added_is_forgotten_by_an_edit_and_by_no_file() -> None:
+    name = contract.ADDED_REQUESTS
+    stored = changed(RUNNING, f"metadata annotations {name}", '{"cpu":"100m"}')
+    forgotten = changed(stored, f"metadata annotations {name}", None)
+    file = changed(forgotten, f"metadata annotations {contract.INJECTED_MAX}", None)
+    forged = changed(stored, f"metadata annotations {name}", '{"cpu":"1m"}')
+    assert name not in annotations(update(forgotten, stored).manifest)
+    assert annotations(update(file, stored).manifest) == annotations(stored)
+    assert annotations(update(forged, stored).manifest) == annotations(stored)
+
+
 def test_the_reconciler_may_do_all_that() -> None:
     new = changed(QUEUED, "spec suspend", value=False)
     new = changed(new, "spec parallelism", 3)
