@@ -2,7 +2,7 @@
 
 Those with the mark `sandbox` test no part of the product but what other tests stand on. `make test`
 runs them when the sandbox, one of them or the machine has changed since they passed, and makes the
-file when all of it has passed. The file's name is a digest of all that they depend on.
+file when they have passed. The file's name is a digest of all that they depend on.
 """
 
 import hashlib
@@ -19,20 +19,25 @@ from sandbox.releases import VARIABLE
 ROOT: Final = Path(__file__).parents[1]
 _PATTERNS: Final = (
     "sandbox/**/*",
-    "dev/*.py",
     "tests/integration/test_sandbox*.py",
     "tests/e2e/test_images.py",
     "tests/e2e/test_real_node*.py",
-    "tests/e2e/support/*.py",
     "tests/integration/conftest.py",
     "tests/e2e/conftest.py",
+    "tests/e2e/support/busybox.py",
+    "tests/e2e/support/commands.py",
+    "tests/e2e/support/machine.py",
+    "tests/temporary_namespace.py",
+    "tests/waiting.py",
 )
 
 
 def files(root: Path) -> list[Path]:
     """The sources of the sandbox and of its own tests, in order."""
     found = {path for pattern in _PATTERNS for path in root.glob(pattern) if path.is_file()}
-    return sorted(path for path in found if "__pycache__" not in path.parts)
+    return sorted(
+        path for path in found if "__pycache__" not in path.parts and path.suffix != ".md"
+    )
 
 
 def passed(root: Path, environ: Mapping[str, str]) -> Path:

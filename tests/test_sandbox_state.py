@@ -1,5 +1,7 @@
 """The sandbox's own tests are left out of `make test` only where nothing of theirs has changed."""
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,14 +51,40 @@ def test_another_cluster_is_another_state(root: Path, tmp_path: Path) -> None:
 def test_the_product_and_compiled_files_do_not_matter(root: Path) -> None:
     before = sandbox_state.passed(root, HOME)
     (root / "edl/steps/host_lists.py").write_text("other")
+    (root / "sandbox/README.md").write_text("other")
     (root / "sandbox/__pycache__").mkdir()
     (root / "sandbox/__pycache__/node.pyc").write_text("other")
     assert sandbox_state.passed(root, HOME) == before
     assert before.parent == Path("/home/ann/.cache/kubectl-edl/passed")
 
 
-def test_every_test_of_the_sandbox_alone_is_among_its_sources() -> None:
+def marked() -> set[Path]:
     mark = "pytest.mark." + "sandbox"
-    marked = {path for path in (ROOT / "tests").rglob("*.py") if mark in path.read_text()}
-    assert len(marked) == 7
-    assert marked <= set(sandbox_state.files(ROOT))
+    return {path for path in (ROOT / "tests").rglob("*.py") if mark in path.read_text()}
+
+
+def test_every_test_of_the_sandbox_alone_is_among_its_sources() -> None:
+    assert len(marked()) == 7
+    assert marked() <= set(sandbox_state.files(ROOT))
+
+
+def imported(path: Path) -> Iterator[Path]:
+    """The modules of tests/ and dev/ from which a module imports, or that it imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            of_it = [f"{node.module}.{one.name}" for one in node.names]
+            names = [
+                name for name in (f"{node.module}", *of_it) if name.startswith(("tests.", "dev."))
+            ]
+            found = (ROOT / f"{name.replace('.', '/')}.py" for name in names)
+            yield from (module for module in found if module.is_file())
+
+
+def test_what_they_import_is_among_its_sources_too() -> None:
+    """But what a conftest.py imports for the fixtures of other tests."""
+    known, found = set[Path](), marked()
+    while new := found - known:
+        known |= found
+        found = {each for path in new if path.name != "conftest.py" for each in imported(path)}
+    assert {path.name for path in known} >= {"busybox.py", "temporary_namespace.py"}
+    assert known <= set(sandbox_state.files(ROOT))
