@@ -24,8 +24,9 @@ LEAST_E2E = $(if $(WITHOUT_VARIANTS),$(if $(SANDBOX_PASSED),19,46),$(if $(SANDBO
 # `make test` trains each framework through a resize; its kills and modes are for `make e2e`.
 VARIANTS := yes
 WITHOUT_VARIANTS = $(if $(filter no,$(VARIANTS)), and not variant)
+SANDBOX_RECORD = $(shell $(BIN)/python -m tests.sandbox_state)
 # The record that tests of sandbox/ passed; empty if its sources have changed since.
-SANDBOX_PASSED = $(wildcard $(shell $(BIN)/python -m tests.sandbox_state))
+SANDBOX_PASSED = $(wildcard $(SANDBOX_RECORD))
 WITHOUT_PASSED = $(if $(TESTS),,$(if $(SANDBOX_PASSED), and not sandbox))
 # The API server's answers, starts, resizes, restarts, refused starts, and devices, which the oldest release lacks.
 SMOKE := $(patsubst %,tests/integration/test_%.py,cluster_contract_real elasticity refused_starts devices)
@@ -51,9 +52,7 @@ demo: setup ## elastic jobs in 90 seconds; KEEP=1 leaves it up until the next de
 # Each run of `make test` draws the same examples; `make laws` by itself draws anew.
 test: export EDL_DRAWS := fixed
 test: check ## everything that must hold
-	@passed=$$($(BIN)/python -m tests.sandbox_state) \
-		&& $(MAKE) --no-print-directory -j 3 --output-sync=line clusters laws-meanwhile \
-		&& mkdir -p "$${passed%/*}" && touch "$$passed"
+	@$(MAKE) --no-print-directory -j 3 --output-sync=line clusters laws-meanwhile
 
 # Types beside the tests: mypy without a cache takes 30 s of one processor, and tests wait.
 check: lint ## format, lint, types, layers, unit tests that take a moment each
@@ -94,10 +93,13 @@ laws: setup ## unit tests that take their time, most of them property tests: the
 		--include='test_*.py' --include=conftest.py $(addprefix --exclude-dir=,integration e2e $(EXCEPT)) | sed 's,/conftest\.py$$,,')
 
 # Trainings come after the API servers' tests: beside each other, both would wait for the processor.
+# The record names the sources of before: make expands all lines before it runs the first. A line of
+# its own, as make runs a line that names $(MAKE) in a dry run, too.
 clusters: setup
 	@$(MAKE) --no-print-directory webhook-slow \
 		&& $(MAKE) --no-print-directory integration images \
 		&& $(MAKE) --no-print-directory e2e VARIANTS=no
+	@record="$(SANDBOX_RECORD)" && mkdir -p "$${record%/*}" && touch "$$record"
 
 # With the processor time that tests of clusters leave while they wait: a law may have to wait, too.
 laws-meanwhile: setup
