@@ -36,6 +36,13 @@ def require_a_real_node() -> None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no real node here: {reason}")
 
 
+def require_a_node_to_break() -> None:
+    """As `require_a_real_node`; the node of a named cluster is not the test's own."""
+    require_a_real_node()
+    if named := os.environ.get("EDL_KUBECONFIG"):
+        pytest.skip(f"needs a node of its own to break; EDL_KUBECONFIG={named}")
+
+
 @pytest.fixture(scope="session")
 def real_cluster() -> Iterator[Cluster]:
     """One cluster for the whole run, with nothing of ours in it."""
@@ -69,9 +76,7 @@ def stalls(request: pytest.FixtureRequest) -> Stalls:
 @pytest.fixture
 def own_real_sandbox() -> Iterator[Callable[[], Sandbox]]:
     """Makes sandboxes, not up yet, for tests that break theirs."""
-    require_a_real_node()
-    if named := os.environ.get("EDL_KUBECONFIG"):
-        pytest.skip(f"needs a node of its own to break; EDL_KUBECONFIG={named}")
+    require_a_node_to_break()
     with contextlib.ExitStack() as made:
 
         def make() -> Sandbox:
