@@ -14,6 +14,7 @@ from edl.model import NodePoolHeadroom, Requirement, Shape
 _ByKey: TypeAlias = Mapping[str, Sequence[Requirement]]
 
 _COMPARED: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"})
+_BOUNDS: Final = ("Gt", "Lt")
 _PROVIDERS: Final = (
     "kubernetes.io",
     "k8s.io",
@@ -61,17 +62,41 @@ def _takes(pool: NodePoolHeadroom, shape: Shape, selected: _ByKey, terms: Sequen
 
 def _meet(offered: _ByKey, key: str, asked: Sequence[Requirement]) -> bool:
     """Whether a label of a new node may have a value that both sides accept, or may be absent."""
+    without = all(need.holds(None) for need in asked)
     if key in offered:
-        both = [*(need for need in offered[key] if need.operator in _COMPARED), *asked]
-    elif _may_be_provided(key):
-        both = [*asked]
-    else:
-        both = [Requirement(key, "DoesNotExist", ()), *asked]
-    for need in both:
-        if need.operator == "In":
-            return any(all(one.holds(value) for one in both) for value in need.values)
-    absent = any(need.operator == "DoesNotExist" for need in both)
-    return not absent or all(need.holds(None) for need in both)
+        ours = [need for need in offered[key] if need.operator in _COMPARED]
+        left = _values([*ours, *asked])
+        return left is None or bool(left) or (without and _excludes(ours) and _excludes(asked))
+    left = _values(asked)
+    if _may_be_provided(key):
+        return left is None or bool(left) or without
+    return _excludes(asked) and (left is None or without)
+
+
+def _values(needs: Sequence[Requirement]) -> Sequence[str] | None:
+    """The values that a label may have, none if it has to be absent; None if no list limits them.
+
+    Gt and Lt that no number meets count as met.
+    """
+    if any(need.operator == "DoesNotExist" for need in needs):
+        return ()
+    named = next((need.values for need in needs if need.operator == "In"), None)
+    if named is None:
+        return None
+    return [value for value in named if all(need.holds(value) for need in needs)]
+
+
+def _excludes(needs: Sequence[Requirement]) -> bool:
+    """Whether Karpenter takes them together as NotIn or DoesNotExist, also beside Exists.
+
+    Such a label may be absent in a NodePool, or in all: Karpenter then gives the node no such
+    label, or another value. Of NotIn, values count that Gt and Lt leave.
+    """
+    if (left := _values(needs)) is not None:
+        return not left
+    bounds = [need for need in needs if need.operator in _BOUNDS]
+    excluded = (value for need in needs if need.operator == "NotIn" for value in need.values)
+    return any(all(bound.holds(value) for bound in bounds) for value in excluded)
 
 
 def _may_be_provided(key: str) -> bool:

@@ -109,6 +109,34 @@ def test_a_pool_is_usable_if_its_labels_may_be_those_asked_for(
     assert takes(template(offered), asks(asked)) is usable
 
 
+@pytest.mark.parametrize(
+    ("offered", "asked", "usable"),
+    [
+        ([("NotIn", "a"), ("Exists",)], [("DoesNotExist",)], True),
+        ([("NotIn", "a"), ("Exists",)], [("NotIn", "b"), ("Exists",)], True),
+        ([("Exists",), ("Gt", "1")], [("DoesNotExist",)], False),
+        ([("NotIn", "3"), ("Gt", "1")], [("DoesNotExist",)], True),
+        ([("NotIn", "1"), ("Gt", "1")], [("DoesNotExist",)], False),
+        ([("NotIn", "a"), ("In", "a", "b")], [("DoesNotExist",)], False),
+        ([("NotIn", "a"), ("In", "a")], [("DoesNotExist",)], True),
+        ([("DoesNotExist",)], [("NotIn", "a"), ("Exists",)], False),
+        ([], [("NotIn", "a"), ("Exists",)], True),
+        ([], [("NotIn", "3"), ("Gt", "1")], True),
+        ([], [("NotIn", "1"), ("Gt", "1")], False),
+        ([], [("NotIn", "a"), ("In", "a", "b")], False),
+        ([], [("NotIn", "a"), ("In", "a")], False),
+        ([], [("DoesNotExist",), ("NotIn", "a")], True),
+        ([], [("DoesNotExist",), ("Exists",)], False),
+    ],
+)
+def test_requirements_on_one_label_count_together_as_for_karpenter(
+    offered: list[tuple[str, ...]], asked: list[tuple[str, ...]], *, usable: bool
+) -> None:
+    """Its node gets the label if the pod asks for others than some values, also beside Exists."""
+    needs = [need("team", *rest) for rest in offered]
+    assert takes(template(*needs), asks(*(need("team", *rest) for rest in asked))) is usable
+
+
 def test_a_label_of_the_template_is_one_of_its_nodes() -> None:
     body = template(labels={"team": "a"})
     assert takes(body, asks(selector=(("team", "a"),)))
