@@ -22,7 +22,7 @@ from edl.model.causes.blockers import (
     TimedHold,
     TooLarge,
 )
-from edl.model.nodes import is_added
+from edl.model.nodes import NODES, is_added
 from edl.planner.explain.blocker_search import BlockerSearch
 from edl.planner.explain.start_remedies import NO_REMEDY, StartRemedy
 from edl.quantities import number_text
@@ -72,13 +72,17 @@ def smaller_min(start: StartRemedy, job: str) -> str:
 
 
 def higher_pool_limit(start: StartRemedy) -> str:
-    """`spec.limits.cpu of NodePool default by 30.3 or more`; empty if no limit is too low."""
+    """`spec.limits.cpu of NodePool default by 30.3 or more`; empty if no limit is too low.
+
+    Of nodes, a static NodePool's replicas count as a limit.
+    """
     limit = start.limit
     if limit is None:
         return ""
     more = number_text(limit.resource, limit.needs - limit.add)
     pools = f"NodePool {listed(start.pools, ' or ')}".strip()
-    return f"spec.limits.{limit.resource} of {pools} by {more} or more"
+    field = f"spec.limits.{limit.resource}{' or spec.replicas' if limit.resource == NODES else ''}"
+    return f"{field} of {pools} by {more} or more"
 
 
 def published_document(published: PublishedBlockers | None) -> BlockersDocument | None:

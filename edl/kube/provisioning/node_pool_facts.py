@@ -8,7 +8,7 @@ import msgspec
 from edl.contract import NODE_POOL, pod_limits
 from edl.kube.decode.schemas import ObjectMeta, ObjectPart, RawJson
 from edl.model import Requirement, Taint
-from edl.model.nodes import NodePoolTemplate
+from edl.model.nodes import NODES, NodePoolTemplate
 from edl.quantities import Amount, Resources
 
 _Amounts: TypeAlias = dict[str, str | int | float]
@@ -19,7 +19,8 @@ class NodePoolFacts(msgspec.Struct, frozen=True):
 
     name: str = ""
     limits: tuple[tuple[str, Amount], ...] = ()
-    """(resource, amount) sorted by name; a limit of zero is kept."""
+    """(resource, amount) sorted by name; a limit of zero is kept. The replicas of a static NodePool
+    limit its nodes."""
     used: Resources = Resources()
     """`status.resources`, which Karpenter renews every 5 s: NodeClaims count from their launch on,
     but nodes that it removes no longer do."""
@@ -29,6 +30,7 @@ class NodePoolFacts(msgspec.Struct, frozen=True):
 
 class _Spec(ObjectPart, frozen=True):
     limits: _Amounts | None = None
+    replicas: int | None = None
     template: RawJson = RawJson(b"null")
 
 
@@ -74,12 +76,20 @@ def node_pool(raw: bytes) -> NodePoolFacts:
         pool = _decoder.decode(raw)
     except msgspec.ValidationError:
         return NodePoolFacts()
-    limits, resources = _readable(pool.spec.limits), pool.status.resources or {}
+    limits, resources = _limits(pool.spec), pool.status.resources or {}
     used = _readable(resources)
     unknown = resources.keys() - used.keys()
     counted = ((name, limit) for name, limit in sorted(limits.items()) if name not in unknown)
     template = _template(pool.spec.template, pool.metadata.name)
     return NodePoolFacts(pool.metadata.name, tuple(counted), Resources.of(used), template)
+
+
+def _limits(spec: _Spec) -> dict[str, int]:
+    """What may be added at most. Karpenter adds nodes of a static NodePool up to its replicas."""
+    limits = _readable(spec.limits)
+    if spec.replicas is not None:
+        limits[NODES] = min(spec.replicas, limits.get(NODES, spec.replicas))
+    return limits
 
 
 def _template(raw: RawJson, pool: str) -> NodePoolTemplate | None:

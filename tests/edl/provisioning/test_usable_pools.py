@@ -281,3 +281,19 @@ def test_pools_that_all_have_their_most_nodes_say_so() -> None:
     world.node("free")
     world.round()
     assert world.running("gang") or world.plan.admissions
+
+
+def test_a_static_pool_adds_nodes_only_up_to_its_replicas() -> None:
+    """Karpenter adds these by itself, and none for pending pods."""
+    world = PooledCluster(cpu=16)
+    world.pool("static", {})
+    target = ObjectRef("NodePool", "", "static")
+    world.api.patch(target, {"spec": {"replicas": 1}})
+    world.node("made", 4, **{contract.NODE_POOL: "static"})
+    world.gang("gang", 6)
+    world.round()
+    assert not world.plan.requests
+    assert world.why("gang") == above("16 more CPU", "20")
+    world.api.patch(target, {"spec": {"replicas": 2}})
+    world.round()
+    assert world.plan.requests

@@ -117,6 +117,14 @@ def test_the_pools_of_which_one_may_be_raised_are_named(stage: Stage) -> None:
     )
 
 
+def test_the_replicas_of_a_static_pool_may_be_raised(stage: Stage) -> None:
+    stage.cluster.delete(ObjectRef("NodePool", "", "default"))
+    stage.create(pool("static", "0") | {"spec": {"replicas": 0}})
+    gang(stage, "big", 5)
+    text = "raise spec.limits.nodes or spec.replicas of NodePool static by 1 or more"
+    assert only(stage, "never")[2].startswith(text)
+
+
 def test_a_job_for_which_the_limits_suffice_passes(stage: Stage) -> None:
     gang(stage, "big", 20)
     assert only(stage, "never")[:2] == ("ok", SUFFICE)

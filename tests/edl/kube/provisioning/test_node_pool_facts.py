@@ -7,6 +7,7 @@ import pytest
 
 from edl.kube.provisioning.node_pool_facts import NodePoolFacts, node_pool
 from edl.quantities import Resources
+from edl.writes import Json
 
 GI = 1024**3
 
@@ -48,3 +49,18 @@ def test_a_quantity_that_cannot_be_read_limits_nothing(text: object) -> None:
 @pytest.mark.parametrize("text", [b'{"spec": 1}', b'{"status": []}', b"{}", b"[]"])
 def test_another_kind_of_object_limits_nothing(text: bytes) -> None:
     assert node_pool(text).limits == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes"),
+    [
+        ({"replicas": 3}, 3),
+        ({"replicas": 3, "limits": {"nodes": "2"}}, 2),
+        ({"replicas": 2, "limits": {"nodes": "3"}}, 2),
+        ({"replicas": 0}, 0),
+        ({"replicas": None}, None),
+    ],
+)
+def test_the_replicas_of_a_static_pool_limit_its_nodes(spec: Json, nodes: int | None) -> None:
+    found = node_pool(msgspec.json.encode({"metadata": {"name": "default"}, "spec": spec}))
+    assert dict(found.limits).get("nodes") == nodes
