@@ -90,7 +90,7 @@ def _excludes(needs: Sequence[Requirement]) -> bool:
     """Whether Karpenter takes them together as NotIn or DoesNotExist, also beside Exists.
 
     Such a label may be absent in a NodePool, or in all: Karpenter then gives the node no such
-    label, or another value. Of NotIn, values count that Gt and Lt leave.
+    label, or another value. Values of NotIn count if Gt and Lt leave them.
     """
     if (left := _values(needs)) is not None:
         return not left
