@@ -106,22 +106,29 @@ class TeamRight(NamedTuple):
             for index in self.scarce or guaranteed
         )
 
-    def stops(self, job: TeamCharge, ahead: UsageAhead, *, lower: bool) -> bool:
-        """Whether it may preempt a whole job, by what the guarantees cover of it.
+    def preempts_lower(self, job: TeamCharge, ahead: UsageAhead) -> bool:
+        """Whether it may preempt a whole job of a lower priority: guarantees cover nothing of it.
 
         The job is judged as if it claimed its capacity anew, so that afterwards this claim comes
-        before it in the order of claims. `lower`: the job has a lower priority, and preemption by
-        priority is enabled.
+        before it in the order of claims; also in `reclaims`.
         """
-        if job.team == self.team:
-            return lower
-        above = self.balance.below_common(self.team, job.team)
-        if lower and all(job.is_borrowed(team, ahead[team]) for team in above):
-            return True
+        return all(
+            job.is_borrowed(team, ahead[team])
+            for team in self.balance.below_common(self.team, job.team)
+        )
+
+    def reclaims(self, job: TeamCharge, ahead: UsageAhead) -> bool:
+        """Whether it may preempt a whole job of another team that guarantees do not cover wholly.
+
+        It has a guarantee with `reclaim: jobs` of what it lacks.
+        """
         return (
             self.reclaims_jobs
             and self.owns(job.team)
-            and not any(job.is_within(team, ahead=ahead[team]) for team in above)
+            and not any(
+                job.is_within(team, ahead=ahead[team])
+                for team in self.balance.below_common(self.team, job.team)
+            )
         )
 
 

@@ -9,8 +9,8 @@ claim are counted one by one: the guarantee covers as many as fit in it, and the
 A team whose turn is due to a covered claim serves its first claim instead, as long as that takes
 nothing from other teams. If other teams wait for their guarantees, the covered claim is served.
 
-A job that a claim may preempt comes after that claim (`TeamRight.stops`). Otherwise the two would
-preempt each other in turns.
+A job that a claim may preempt comes after that claim (`TeamRight.reclaims`). Otherwise the two
+would preempt each other in turns.
 """
 
 from collections import defaultdict, deque

@@ -214,16 +214,14 @@ class Preemption:
             team.reserve(-extras)
         ahead = ahead_by_job(right.balance, self.snapshot.allocations, gone)
         within = right.balance.borrowing_beside(right.team, right.scarce)
-        stoppable = [
-            victim
-            for victim in victims
-            if within[victim.allocations[0].team]
-            and right.stops(
-                victim.charge_of_return(right.balance),
-                ahead[victim.job.key],
-                lower=self._is_lower(victim, preemptor),
-            )
-        ]
+        stoppable = []
+        for victim in victims:
+            if within[victim.allocations[0].team]:
+                job, before = victim.charge_of_return(right.balance), ahead[victim.job.key]
+                lower = self._is_lower(victim, preemptor) and right.preempts_lower(job, before)
+                if lower or right.reclaims(job, before):
+                    victim.is_outranked = lower
+                    stoppable.append(victim)
         for team, extras in extra_charges:
             team.reserve(extras)
         return stoppable
@@ -269,8 +267,8 @@ class Preemption:
             self.snapshot.teams.note_fall()
         self._victims = [victim for victim in self._victims if victim not in gone]
         for victim in sorted(chosen, key=lambda victim: victim.allocations[0].queue_rank):
-            lower = self._is_lower(victim, preemptor)
-            preempted = reasons.preempted if lower else reasons.guarantee_reclaimed
+            outranked = preemptor.scope.right is None or victim.is_outranked
+            preempted = reasons.preempted if outranked else reasons.guarantee_reclaimed
             still = self._stands(victim)
             why = why_returns(victim.job) if still else preempted(preemptor.reason)
             self.results.suspended[victim.job.key] = why

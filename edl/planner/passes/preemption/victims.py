@@ -30,6 +30,8 @@ class Victim:
     """By pod class, the nodes of its pods, without extras: claims may reclaim these anyway."""
     evicted: list[tuple[RoleAllocation, Placement]] = field(default_factory=list)
     """Evicted replicas in order."""
+    is_outranked: bool = True
+    """Whether the claim may preempt it for its lower priority; else for a guarantee."""
     _return: TeamCharge | None = None
 
     def charge_of_return(self, balance: TeamBalance) -> TeamCharge:

@@ -142,6 +142,28 @@ def test_a_borrower_that_goes_whole_hears_of_the_guarantee_and_not_of_a_priority
     ]
 
 
+@pytest.mark.parametrize(
+    ("owed", "preempt", "code"),
+    [
+        (0, True, Code.PREEMPTED),
+        (1, True, Code.GUARANTEE_RECLAIMED),
+        (0, False, Code.GUARANTEE_RECLAIMED),
+    ],
+)
+def test_a_job_that_its_guarantee_covers_in_part_goes_for_no_priority(
+    owed: int, code: Code, *, preempt: bool
+) -> None:
+    """A lower priority loses only what is borrowed as a whole; a guarantee takes this, too."""
+    jobs = [
+        *of("b", running("b1", 2, 2, ["n1"] * 2)),
+        *of("a", worker("a1", 2, 2, priority=9)),
+    ]
+    owners = team("a", 2, reclaim=Reclaim.JOBS), team("b", owed)
+    state = with_teams(cluster(node("n1", 2), *jobs), *owners)
+    plan = plan_for(state, replace(ALL, preempt=preempt))
+    assert [one.reason.code for one in plan.suspensions] == [code]
+
+
 def test_a_guarantee_takes_nearly_finished_jobs_of_borrowers_last() -> None:
     jobs = [
         *of("b", running("late", 2, 2, ["n1"] * 2, queued=-300, progress=0.95)),
