@@ -68,11 +68,7 @@ def _is_by_node(snapshot: Snapshot, key: str, nodes: Ints) -> bool:
 
 def _training_pods_match(snapshot: Snapshot, terms: Sequence[PodAffinityTerm]) -> bool:
     """Whether pods of a training job, which may be queued, match these terms."""
-    return any(
-        all(term.selector.matches(job.key.namespace, dict(role.template.labels)) for term in terms)
-        for job in snapshot.state.jobs
-        for role in job.roles
-    )
+    return any(snapshot.role_labels.selected([term.selector for term in terms]))
 
 
 def _labels(selector: Selector) -> tuple[tuple[str, str], ...]:

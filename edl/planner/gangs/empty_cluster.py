@@ -65,13 +65,11 @@ class EmptyCluster:
 def _follows_ours(snapshot: Snapshot, gang: Gang) -> bool:
     """Whether it has pod affinity to pods of another training job."""
     rules = filter(None, (request.pod_class.shape.constraints for request in gang.requests))
-    terms = [term for constraints in rules for term in constraints.affinity]
-    others = (job for job in snapshot.state.jobs if terms and job.key != gang.job.key)
+    selectors = [term.selector for constraints in rules for term in constraints.affinity]
     return any(
-        term.selector.matches(job.key.namespace, dict(role.template.labels))
-        for job in others
-        for role in job.roles
-        for term in terms
+        role.job != gang.job.key
+        for selector in selectors
+        for role in snapshot.role_labels.selected([selector])
     )
 
 

@@ -33,6 +33,7 @@ from edl.planner.snapshot.decision_clock import DecisionClock
 from edl.planner.snapshot.least_demand import least_demand
 from edl.planner.snapshot.quota_balance import QuotaUsage
 from edl.planner.snapshot.role_allocation import RoleAllocation
+from edl.planner.snapshot.role_labels import RoleLabels
 from edl.planner.teams.reclaim_priority import ReclaimPriority, ReclaimScope, TeamRight
 from edl.planner.teams.team_balance import TeamBalance
 from edl.planner.teams.team_charge import TeamCharge
@@ -225,6 +226,11 @@ class Snapshot:
         """Every training job, by its key and by the uid of each of its Jobs."""
         by_uid = ((role.uid, job) for job in self.all_jobs for role in job.roles)
         return dict(chain(by_uid, ((job.key, job) for job in self.all_jobs)))
+
+    @cached_property
+    def role_labels(self) -> RoleLabels:
+        """The labels of the pods of every training job."""
+        return RoleLabels(self.state.jobs)
 
     @cached_property
     def latest_yields(self) -> Mapping[JobReference, datetime]:

@@ -268,6 +268,22 @@ def starting_distinct_pods(size: int, hosts: int = 20) -> ClusterState:
                    *jobs)  # fmt: skip
 
 
+def queued_near_none(size: int) -> ClusterState:
+    """Each job's pods are to be near those with a label of its own, which no pod has."""
+
+    def near(n: int) -> PodConstraints:
+        there = Selector(("ns",), (Requirement("app", "In", (f"job-{n}",)),))
+        return PodConstraints(
+            "ns", (("job-name", f"job-{n}"),), affinity=(PodAffinityTerm("zone", there),)
+        )
+
+    jobs = (
+        worker(f"job-{n}", 2, 2, shape=shape(constraints=near(n)), labels=near(n).labels)
+        for n in range(8 * size)
+    )
+    return cluster(*(node(f"n-{n:02}", 1, labels={"zone": f"z{n % 4}"}) for n in range(8)), *jobs)
+
+
 def growing_distinct_pods(size: int) -> ClusterState:
     """Jobs whose pods have a shape of their own may grow onto any of a few nodes."""
     shapes = (shape(1 + n / 1000) for n in range(size))
@@ -317,6 +333,7 @@ STATES: dict[str, Callable[[int], ClusterState]] = {
     "jobs without GPUs behind gangs that lack them": behind_heads_that_lack_gpus,
     "starts of distinct pods": starting_distinct_pods,
     "growth of distinct pods": growing_distinct_pods,
+    "distinct pods near pods that do not exist": queued_near_none,
     "lost pods beside a higher priority": lacking_lost_pods,
     "racks that lost nodes": in_lost_racks,
     "restarting jobs above a budget": restarting_above_a_budget,
