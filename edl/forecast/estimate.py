@@ -6,6 +6,9 @@ from typing import Final
 
 import msgspec
 
+from edl.messages import lasting
+from edl.model import Code, Reason
+
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 HORIZON: Final = timedelta(days=30)
 """Nothing is estimated beyond this."""
@@ -38,11 +41,20 @@ class Certainty(StrEnum):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """`at` is rounded, and None if unknown; `reason` says why, or what it depends on."""
+    """`at` is rounded, and None if unknown; `reason` says why, or what it depends on.
+
+    `code`: that of the job's reason to wait, if `reason` only repeats its message.
+    """
 
     certainty: Certainty
     at: datetime | None = None
     reason: str = ""
+    code: Code | None = None
+
+
+def waiting_for(certainty: Certainty, reason: Reason) -> Estimate:
+    """The estimate of a job that waits for this reason."""
+    return Estimate(certainty, reason=lasting(reason), code=reason.code)
 
 
 def rounded(now: datetime, wait: timedelta, *, up: bool) -> datetime:

@@ -14,7 +14,7 @@ import msgspec
 
 from edl import messages, reasons
 from edl.forecast.contention import Contention
-from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded
+from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded, waiting_for
 from edl.forecast.never_fits import hopeless
 from edl.forecast.remaining_work import RemainingWork, left
 from edl.job_state.lost_pods import missing_pods
@@ -200,7 +200,7 @@ class _Estimates(msgspec.Struct, frozen=True):
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
         if obstacle := _own_obstacle(job):
-            return Estimate(Certainty.UNKNOWN, reason=obstacle)
+            return obstacle
         if after is None:
             return self._without_time(key)
         codes, ordered = self.seen.codes[key], self.ordered.get(key, timedelta())
@@ -221,10 +221,11 @@ class _Estimates(msgspec.Struct, frozen=True):
     def _without_time(self, key: JobKey) -> Estimate:
         asked, never = self.jobs[key].provisioning, self.never.get(key)
         if asked.has_requests:
-            requested = reasons.waits_for_nodes(0, asked.message, never)
-            return Estimate(Certainty.UNKNOWN, reason=messages.lasting(requested))
+            return waiting_for(Certainty.UNKNOWN, reasons.waits_for_nodes(0, asked.message, never))
         if never:
-            return Estimate(Certainty.NEVER, reason=messages.lasting(never))
+            return waiting_for(Certainty.NEVER, never)
+        if key in self.short and not self.seen.stopped:
+            return waiting_for(Certainty.UNKNOWN, self.short[key])
         return Estimate(Certainty.UNKNOWN, reason=self._why(key, self._endless(key, None)))
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
@@ -246,18 +247,15 @@ class _Estimates(msgspec.Struct, frozen=True):
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
         if self.seen.stopped:
             return "it was not computed within the time limit"
-        if key in self.short:
-            return messages.lasting(self.short[key])
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Running jobs of other namespaces do not use that quota.
             return self._reason(key)
         overdue = [other for other in endless if self.remaining[other].overdue]
+        verb = "have" if len(overdue or endless) > 1 else "has"
         if overdue:
-            verb = "have" if len(overdue) > 1 else "has"
             return f"{_names(overdue)} {verb} run longer than declared"
         if endless:
-            verb = "have" if len(endless) > 1 else "has"
             full = f"{self._reason(key)}, and " if _is_confined(reason) else ""
             return f"{full}{_names(endless)} {verb} no known end"
         over = "it ends before it can be scaled up" if key in self.seen.over else ""
@@ -284,15 +282,17 @@ def _ends_earlier(job: TrainingJob) -> str:
     return "its previous pods end before their grace period does" if leaves else ""
 
 
-def _own_obstacle(job: TrainingJob) -> str:
-    """What keeps it from starting whatever the cluster has; empty if nothing does."""
+def _own_obstacle(job: TrainingJob) -> Estimate | None:
+    """The estimate of a job that starts with no capacity of the cluster; None for others."""
+    why = ""
     if job.paused:
-        return "it is paused" if job.suspended else "its pause is requested"
-    if why := blocked(job):
-        return messages.message(why)
-    if job.absent:
-        return f"its Jobs of {', '.join(job.absent)} do not exist yet"
-    return f"its Jobs of {', '.join(job.missing)} are left out of it" if job.missing else ""
+        why = "it is paused" if job.suspended else "its pause is requested"
+    elif problem := blocked(job):
+        return waiting_for(Certainty.UNKNOWN, problem)
+    elif lacks := job.absent or job.missing:
+        what = "do not exist yet" if job.absent else "are left out of it"
+        why = f"its Jobs of {', '.join(lacks)} {what}"
+    return Estimate(Certainty.UNKNOWN, reason=why) if why else None
 
 
 def _names(keys: list[JobKey]) -> str:

@@ -26,7 +26,7 @@ from kubectl_edl.explain.blocker_documents import blockers_document, published_d
 from kubectl_edl.job_views.blocker_facts import BlockerList, JobBlocker
 from kubectl_edl.job_views.job_blockers import incomplete, left_out, recorded_problem
 from kubectl_edl.job_views.job_reasons import Why, why_of
-from kubectl_edl.job_views.published_queue import ahead_text, first_ahead, place_text
+from kubectl_edl.job_views.published_queue import OWN_CODES, ahead_text, first_ahead, place_text
 from kubectl_edl.job_views.role_history import PastOperation
 from kubectl_edl.job_views.training_job_view import JobView
 from kubectl_edl.output.cell_quantities import quantities
@@ -222,6 +222,21 @@ def other_blockers(explained: ExplainedJob) -> Iterator[JobBlocker]:
     yield from explained.uncreated
     named = filling(explained.view.job) if _names_missing(explained) else None
     yield from left_out(explained.view, named)
+
+
+def reason_is_listed(explained: ExplainedJob) -> bool:
+    """Whether the sentence of the job's reason is in one of its lists of blockers."""
+    job, code, entry = explained.view.job, explained.why.reason, explained.published.entry
+    if code not in OWN_CODES:
+        return False
+    if not any(blocker_lists(explained)):
+        left_out_role = code is Code.INCOMPLETE and filling(job) is not None
+        return left_out_role or any(recorded_problem(explained.view))
+    return any(
+        blocker["type"] == OwnCondition.__name__
+        and code_of(blocker.get("reason", entry.reason if entry else "")) is code
+        for blocker in (explained.start["blockers"] if explained.start else ())
+    )
 
 
 def _names_missing(explained: ExplainedJob) -> bool:

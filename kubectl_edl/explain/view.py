@@ -18,6 +18,7 @@ from kubectl_edl.explain.explained_job import (
     capacity_document,
     guaranteed_text,
     other_blockers,
+    reason_is_listed,
 )
 from kubectl_edl.explain.job_remedies import job_remedies
 from kubectl_edl.explain.pod_requests import requests_text
@@ -87,7 +88,7 @@ def explanation_facts(explained: ExplainedJob, now: datetime) -> dict[str, str]:
         "Namespace": job.key.namespace,
         "Phase": explained.view.phase.value,
         "Requested": explained.view.requested,
-        "Reason": explained.why.message,
+        "Reason": "" if reason_is_listed(explained) else explained.why.message,
         "Team": explained.team_text,
         "Guaranteed": guaranteed_text(decided.capacity),
         "Borrowed": borrowed_text(decided.capacity),
@@ -188,11 +189,11 @@ def _when(explained: ExplainedJob, now: datetime) -> dict[str, str]:
     if explained.estimate is None:
         return {}
     if explained.published.entry or any(role.status.suspended for role in live):
-        return {"Starts": when(explained.estimate, now)}
+        return {"Starts": when(explained.estimate, now, explained.why.reason)}
     may_grow = any(
         role.request.replicas is None and role.status.size < role.spec.max for role in live
     )
-    return {"Grows": when(explained.estimate, now)} if may_grow else {}
+    return {"Grows": when(explained.estimate, now, explained.why.reason)} if may_grow else {}
 
 
 def _pods(now: datetime) -> tuple[Column[WaitingPod], ...]:

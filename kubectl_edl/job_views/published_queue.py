@@ -39,7 +39,7 @@ _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
 }
-_OWN: Final = frozenset(
+OWN_CODES: Final = frozenset(
     {Code.INCOMPLETE, Code.INVALID, Code.EXEC_NOT_ALLOWED, Code.PAUSED, Code.START_REFUSED}
     | {Code.NAMESPACE_TERMINATING, Code.WAITING_FOR_NODES, Code.NODES_NOT_PROVISIONED}
 )
@@ -143,9 +143,10 @@ def estimate_of(job: PublishedJob) -> Estimate | None:
     estimate = job.estimate
     if estimate is None:
         return None
-    explains = estimate.certainty is Certainty.NEVER or code_of(job.reason) in _OWN
-    depends = job.message if explains else _HANGS_ON.get(estimate.certainty, "")
-    return Estimate(estimate.certainty, estimate.time, depends)
+    code = code_of(job.reason)
+    if estimate.certainty is Certainty.NEVER or code in OWN_CODES:
+        return Estimate(estimate.certainty, estimate.time, job.message, code)
+    return Estimate(estimate.certainty, estimate.time, _HANGS_ON.get(estimate.certainty, ""))
 
 
 def ahead_text(counts: Sequence[TeamCount]) -> str:

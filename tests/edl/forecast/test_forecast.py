@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.contract import Provision
-from edl.forecast.estimate import Certainty, Estimate, rounded
+from edl.forecast.estimate import Certainty, Estimate, rounded, waiting_for
 from edl.forecast.forecast import forecast
-from edl.messages import lasting
 from edl.model import (
     ClusterState,
     JobKey,
@@ -177,7 +176,8 @@ def test_a_job_that_can_never_start_gets_the_reason() -> None:
 )
 def test_what_is_in_its_own_way_is_said(fields: dict[str, object], reason: str) -> None:
     state = cluster(node("a", 4), worker("waits", 2, 2, **fields))
-    assert start(state) == Estimate(Certainty.UNKNOWN, None, reason)
+    found = start(state)
+    assert (found.certainty, found.at, found.reason) == (Certainty.UNKNOWN, None, reason)
 
 
 def test_a_running_job_is_told_when_it_grows() -> None:
@@ -333,8 +333,9 @@ def test_nodes_of_an_autoscaler_are_not_asked_for_again_and_again() -> None:
     """Nothing is known of nodes to come: thirty days of requests in vain tell nothing."""
     settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
     found = forecast(cluster(node("a", 4), worker("waits", 9, 9)), settings, [WAITS])
-    requested = "waiting for nodes from the autoscaler"
-    assert found.starts[WAITS] == Estimate(Certainty.UNKNOWN, None, requested)
+    requested = waiting_for(Certainty.UNKNOWN, reasons.waits_for_nodes(9, ""))
+    assert requested.reason == "waiting for nodes from the autoscaler"
+    assert found.starts[WAITS] == requested
 
 
 def test_the_plan_of_a_view_is_not_made_again() -> None:
@@ -343,7 +344,7 @@ def test_the_plan_of_a_view_is_not_made_again() -> None:
     plan = Plan(waiting=(WaitingJob(WAITS, reasons.QUEUE_ORDER),))
     state = cluster(node("a", 4), worker("waits", 9, 9))
     found = forecast(state, settings, [WAITS], plan=plan).starts[WAITS]
-    assert found == Estimate(Certainty.UNKNOWN, None, lasting(reasons.QUEUE_ORDER))
+    assert found == waiting_for(Certainty.UNKNOWN, reasons.QUEUE_ORDER)
 
 
 def test_without_an_autoscaler_what_needs_more_nodes_never_starts() -> None:
@@ -356,7 +357,7 @@ def test_while_nodes_are_requested_for_a_job_its_start_is_unknown_and_not_never(
     waits = replace(worker("waits", 9, 9), provisioning=asked)
     settings = Settings(limits=Limits(autoscaler=Autoscaler.PRESENT))
     found = forecast(cluster(node("a", 4), waits), settings, [WAITS]).starts[WAITS]
-    assert found == Estimate(Certainty.UNKNOWN, None, "waiting for nodes from the autoscaler")
+    assert found == waiting_for(Certainty.UNKNOWN, reasons.waits_for_nodes(1, ""))
 
 
 def test_a_resumed_job_starts_when_the_grace_period_of_its_pods_is_over() -> None:

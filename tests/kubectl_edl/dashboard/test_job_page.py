@@ -224,7 +224,8 @@ def test_without_cluster_rights_a_quota_of_the_namespace_still_counts() -> None:
     stage.put(job("large", framework="none", min="4", max="6"), parallelism=4)
     stage.create(quota("limits.memory"))
     page = state(ServedPage(stage), "/jobs/default/large")
-    assert 'ResourceQuota "compute" refuses its pods' in dict(page["facts"])["Reason"]
+    (refused, _), *_ = page["blockers"][0]["lines"]
+    assert 'ResourceQuota "compute" refuses its pods' in refused
     explained(stage, page, "large")
 
 

@@ -56,7 +56,7 @@ def test_pods_without_requests_that_a_quota_refuses_are_a_warning(
     ]
     assert "requests" not in found
     told = stage.run("explain", "greedy").out
-    assert f"Reason:      {REFUSED}\n" in told
+    assert f"  1. {REFUSED}\n" in told
     assert "Requests:" not in told
     assert "fit anywhere" not in told
 

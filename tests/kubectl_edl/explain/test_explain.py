@@ -7,7 +7,7 @@ import pytest
 
 from edl import contract
 from edl.kube.cluster import ListOptions, RawList
-from edl.model import Code
+from edl.model import Code, ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, one_namespace
 from tests.kubectl_edl.stage import (
@@ -691,3 +691,31 @@ def test_what_pods_exclude_themselves_from_is_offered_as_a_change_of_their_templ
     stage.put(picky)
     found = stage.run("explain", "picky").out
     assert helps("the pod template of worker without nodeSelector gpu=a100") in found
+
+
+def test_a_problem_is_printed_once(stage: Stage) -> None:
+    """Its sentence is among the blockers: neither the reason nor the start repeats it."""
+    other = {"metadata": {"name": "other"}, "value": 5}
+    stage.cluster.create(ObjectRef("PriorityClass", "", "other"), other)
+    waits = job("waits", framework="none")
+    waits["spec"]["template"]["spec"]["priorityClassName"] = "nope"
+    stage.put(waits)
+    found = stage.run("explain", "waits").out
+    assert found.count('PriorityClass "nope" does not exist') == 1
+    assert "\nStarts:      unknown\n" in found
+    stage.put(job("bad", framework="none", min="9", max="12"))
+    stage.patch("bad", {"metadata": {"labels": {contract.MAX: "2"}}})
+    assert stage.run("explain", "bad").out.count("min 9 is above max 2") == 1
+    for manifest in role_manifests("lacks")[:2]:
+        stage.put(manifest)
+    stage.put(role_manifests("lacks")[2])
+    stage.patch("lacks-worker", {"metadata": {"labels": {contract.MIN: "20"}}})
+    assert stage.run("explain", "lacks").out.count("min 20 is above max 12") == 1
+
+
+def test_a_start_that_the_reason_excludes_does_not_repeat_it(stage: Stage) -> None:
+    stage.put(job("tall", framework="none", min="90", max="120"))
+    notes = {contract.REASON: "NeverFits", contract.MESSAGE: "Insufficient cpu"}
+    stage.patch("tall", {"metadata": {"annotations": notes}})
+    found = stage.run("explain", "tall").out
+    assert "\nStarts:      never with today's nodes and quotas\n" in found
