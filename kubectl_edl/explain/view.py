@@ -4,11 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from edl import reasons
 from edl.domain_counts import DomainCounts
+from edl.messages import message
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Role
-from edl.model.causes.blockers import QuotaExceeded
+from edl.model.causes.blockers import OwnCondition, QuotaExceeded
 from edl.model.causes.reason_codes import TIMED_CODES
+from edl.spec.allowed_sizes import is_finishing
 from kubectl_edl.client.pending_pods import WaitingPod
 from kubectl_edl.explain.blocker_documents import blockers_document
 from kubectl_edl.explain.explained_job import (
@@ -158,8 +161,10 @@ def _manual_size(role: Role, explained: ExplainedJob) -> str:
         return f"{role.name}={role.request.replicas}"
     lacks, planned = f"{role.name}={role.request.replicas}, {short} short", explained.decided.roles
     search = next((change.blockers for change in planned if change.role == role.name), None)
-    if search and any(isinstance(blocker, QuotaExceeded) for blocker in search.found[:1]):
+    if search and any(isinstance(one, QuotaExceeded | OwnCondition) for one in search.found[:1]):
         return lacks
+    if is_finishing(role):
+        return f"{lacks}: {message(reasons.PODS_SUCCEEDED)}"
     within = "" if search else " within its quotas"
     return (
         f"{lacks}: it is scaled up into idle capacity{within}, and other jobs give none up for it"

@@ -30,6 +30,7 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.causes.reason_subjects import Size
+from edl.spec.allowed_sizes import is_finishing
 
 if TYPE_CHECKING:
     from kubectl_edl.output.documents.training_job_documents import WhyDocument
@@ -229,7 +230,8 @@ def _unreached(role: Role) -> str:
     wanted, size = role.request.replicas, role.status.size
     if wanted is None or role.status.suspended or not _is_superseded(role):
         return ""
-    short = f", {wanted - size} short: the scale-up waits for free capacity"
+    ends = message(reasons.PODS_SUCCEEDED) if is_finishing(role) else ""
+    short = f", {wanted - size} short: {ends or 'the scale-up waits for free capacity'}"
     return f"manual size {wanted}{short if wanted > size else ''}"
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from edl import contract
+from edl import contract, reasons
 from edl.durations import duration_text
 from edl.job_state.phases import phase
 from edl.messages import QUEUE_CLOSED, message
 from edl.model import Code, ObjectRef, Phase, Pod, ResizePolicy, Role
+from edl.spec.allowed_sizes import is_finishing
 from edl.writes import Patch
 from kubectl_edl.scale.resize_target import ResizeTarget, SizeRequest
 from kubectl_edl.scale.worker_removal import removal_sentence
@@ -75,8 +76,18 @@ def next_step(target: ResizeTarget, *, attended: bool) -> str:
 
     Only a scale-up waits for capacity; a size that is already reached does not change.
     """
-    if later := _later(target):
-        return later
+    if instead := _later(target) or _unresized(target):
+        return instead
+    when = "" if target.shrinks else "when capacity is free"
+    if target.role.spec.resizing is ResizePolicy.RESTART:
+        what = f"the whole job restarts from its checkpoint {when}".strip()
+        return what if attended else f"once a reconciler runs, {what}"
+    what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
+    return what if target.shrinks else f"{what}; scale-up waits for free capacity"
+
+
+def _unresized(target: ResizeTarget) -> str:
+    """Why a job that runs keeps its pods; empty if it does not."""
     role, size = target.role, target.manual_size
     if size == role.status.size and not (target.removed or role.status.suspended):
         return "it has that size now"
@@ -84,12 +95,9 @@ def next_step(target: ResizeTarget, *, attended: bool) -> str:
         return f"it keeps its size, {role.status.size}"
     if role.queue_closed and not target.removed:
         return f"it keeps the pods that run, until they end: {QUEUE_CLOSED}"
-    when = "" if target.shrinks else "when capacity is free"
-    if role.spec.resizing is ResizePolicy.RESTART:
-        what = f"the whole job restarts from its checkpoint {when}".strip()
-        return what if attended else f"once a reconciler runs, {what}"
-    what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
-    return what if target.shrinks else f"{what}; scale-up waits for free capacity"
+    if is_finishing(role) and not (target.shrinks or target.removed):
+        return f"it keeps its size, {role.status.size}: {message(reasons.PODS_SUCCEEDED)}"
+    return ""
 
 
 def _later(target: ResizeTarget) -> str:

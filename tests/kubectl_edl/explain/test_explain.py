@@ -548,6 +548,21 @@ def test_a_manual_size_over_a_quota_is_not_explained_by_idle_capacity(stage: Sta
     ) in stage.run("explain", "small").out
 
 
+def test_a_manual_size_of_a_finishing_role_is_not_awaited() -> None:
+    """A rank has succeeded, so no free capacity scales the role up."""
+    stage = Stage()
+    mnist(stage)
+    stage.patch("mnist-worker-1-x1", {"status": {"phase": "Succeeded"}}, "Pod")
+    ended = "neither scaled up nor restarted: some of its pods have already succeeded"
+    scaled = stage.run("scale", "mnist", "6").out
+    assert f"(manual; min 1, max 12); it keeps its size, 4: {ended}: kubectl edl" in scaled
+    found = stage.run("explain", "mnist").out
+    assert "Manual size: worker=6, 2 short\n" in found
+    assert found.count(ended) == 1
+    stage.wrapped = one_namespace()
+    assert f"Manual size: worker=6, 2 short: {ended}\n" in stage.run("explain", "mnist").out
+
+
 def test_why_pods_of_a_started_job_cannot_be_created_is_explained(stage: Stage) -> None:
     """Such as a PriorityClass that was deleted after the start."""
     stage.delete("small-5-x5", "Pod")

@@ -94,6 +94,10 @@ def test_a_size_request_after_a_reverted_scale_up_is_shown_without_its_message()
     assert asked(2) == (Code.MANUAL_SIZE, "manual size")
     assert asked(4) == (None, "manual size 4, 2 short: the scale-up waits for free capacity")
     assert asked(1) == (None, "manual size 1")
+    done = {"finished_indexes": frozenset({0}), "indexed": True}
+    finishing = role("worker", 1, 4, size=2, replicas=4, last=failed, **done)
+    ended = "neither scaled up nor restarted: some of its pods have already succeeded"
+    assert why_alone(finishing) == (None, f"manual size 4, 2 short: {ended}")
 
 
 def test_a_size_that_a_removal_made_manual_is_shown_as_manual() -> None:
