@@ -162,6 +162,8 @@ class CliContext:
     """Returns the terminal's current columns and lines; None if only `width` is known."""
     unicode: bool = True
     """Whether the terminal supports more than ASCII."""
+    patience: float = 1.0
+    """Seconds that the first output waits for the load of a large cluster, which may come later."""
 
     def say(self, *texts: str) -> None:
         """Write each text as one line to stdout, also with line breaks or control characters."""

@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from kubectl_edl.cli.context import ClusterConnection
 
 _FRESH: Final = timedelta(seconds=10)
-_PATIENCE: Final = 1.0
-"""Seconds that the first output waits for the line; in a large cluster it may appear later."""
 
 
 class ClusterLoad:
-    """Computes the line; empty without rights to read the whole cluster. For use by one thread."""
+    """Computes the line; empty without rights to read the whole cluster. For use by one thread.
 
-    def __init__(self, connection: ClusterConnection) -> None:
+    The first text waits for it, at most `patience` seconds; later ones are the last line.
+    """
+
+    def __init__(self, connection: ClusterConnection, patience: float) -> None:
         self._connection = connection
+        self._patience = patience
         self._pool = ThreadPoolExecutor(1)
         self._asked: Future[str] | None = None
         self._due_at: datetime | None = None
@@ -38,7 +40,7 @@ class ClusterLoad:
         if self._asked is None and (before is None or now >= before):
             self._asked, self._due_at = self._pool.submit(self._read, now), now + _FRESH
         if self._asked and before is None:
-            wait([self._asked], _PATIENCE)
+            wait([self._asked], self._patience)
         if self._asked and self._asked.done():
             self._text, self._asked = self._asked.result(), None
         return self._text

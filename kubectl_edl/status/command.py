@@ -62,7 +62,7 @@ def status(
     from kubectl_edl.status.cluster_load import ClusterLoad
 
     wait = phase_wait.Wait(wanted, cli, scope, silent=not output.watch)
-    load = ClusterLoad(connection) if output.watch and cli.width is not None else None
+    load = ClusterLoad(connection, cli.patience) if output.watch and cli.width else None
 
     def read() -> Report:
         now = cli.now()

@@ -24,6 +24,8 @@ from kubectl_edl.cli.root import CLI, COMMANDS
 from kubectl_edl.main import run
 from tests.fake_cluster.cluster import FakeCluster
 
+WITHIN = 60.0
+"""Seconds after which a wait for another thread fails, on a machine of any load."""
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 _CONTEXT = Context(frozenset(), "kubectl-edl:test")
 
@@ -117,6 +119,7 @@ class Stage:
             unicode=self.unicode,
             coloured=self.coloured,
             kubectl=self._kubectl,
+            patience=WITHIN,
         )
 
     def _size(self) -> tuple[int, int]:

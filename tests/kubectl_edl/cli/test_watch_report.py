@@ -28,12 +28,11 @@ from kubectl_edl.output.alternate_screen import ENTER, LEAVE
 from tests.edl.kube.servers import Answer, serving
 from tests.fake_cluster.cluster import FakeCluster
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced
-from tests.kubectl_edl.stage import NOW, Stage, job, mnist, node
+from tests.kubectl_edl.stage import NOW, WITHIN, Stage, job, mnist, node
 from tests.kubectl_edl.test_startup import kubeconfig
 
 ELASTIC = ListOptions("Job", labels=contract.FRAMEWORK)
 HOME, REST = "\x1b[H", "\x1b[K"
-WITHIN = 60.0
 LOAD = "Cluster: 1 queued; no node is ready"
 
 

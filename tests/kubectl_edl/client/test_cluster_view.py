@@ -9,7 +9,7 @@ from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.status.cluster_load import ClusterLoad
 from tests.kubectl_edl.cluster_wrappers import fenced, recorded
 from tests.kubectl_edl.dashboard.served_page import read_once
-from tests.kubectl_edl.stage import NOW, Stage, job, lease, mnist, node, pod
+from tests.kubectl_edl.stage import NOW, WITHIN, Stage, job, lease, mnist, node, pod
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_dashboard_ignores_what_the_reconciler_ignores_too() -> None:
 
 def test_the_load_above_a_watched_status_ignores_what_the_reconciler_ignores() -> None:
     connection = ignoring_default().cli().connect(Scope())
-    assert ClusterLoad(connection).text(NOW).startswith("Cluster: 0 queued;")
+    assert ClusterLoad(connection, WITHIN).text(NOW).startswith("Cluster: 0 queued;")
 
 
 @pytest.mark.parametrize(
