@@ -55,7 +55,7 @@ Examples:
 """
 _DELETE_HELP: Final = """Delete a team. Its namespaces then belong to the team default.
 
-No job is stopped.
+No job is stopped. The ConfigMap edl-teams stays; without a team, its list is empty.
 
 \b
 Examples:

@@ -32,6 +32,10 @@ from kubectl_edl.output.line_diff import line_diff
 from kubectl_edl.resources.source_manifest import as_applied
 
 _MAX_LOSSES: Final = 5
+_LAST: Final = (
+    "hint: this is the last team: without it no namespace has a guarantee or a limit of a team; "
+    "ConfigMap {0.namespace}/{0.name} stays, with an empty list"
+)
 _SIMILAR: Final = 0.8
 """The least similarity (difflib) of a misspelt resource."""
 
@@ -67,6 +71,8 @@ def change_teams(
             count = "1 comment goes" if len(comments) == 1 else f"{len(comments)} comments go"
             cli.warn(f"hint: {count} with what is changed: {comments[0]}")
         done = _write(cluster, how, stored, new, scope.edl_flags)
+        if before and not after:
+            cli.warn(_LAST.format(_document(cluster)))
         for line in _difference(text, new) if how.dry_run != "none" else ():
             cli.say(line)
         return done

@@ -342,6 +342,17 @@ def test_reductions_need_confirmation(stage: Stage) -> None:
     assert "vision" not in document(stage)
 
 
+def test_the_last_team_leaves_an_empty_list_and_a_hint(stage: Stage) -> None:
+    put(stage, "# of the lab\nteams:\n- name: vision\n  namespaces: [vision]\n")
+    found = stage.run("teams", "delete", "vision", "--yes")
+    assert (found.out, document(stage)) == ("team vision deleted\n", "# of the lab\nteams: []\n")
+    assert found.err == (
+        "hint: this is the last team: without it no namespace has a guarantee or a limit of a "
+        "team; ConfigMap edl-system/edl-teams stays, with an empty list\n"
+    )
+    assert stage.run("teams").err == "No teams are configured.\n"
+
+
 def test_a_team_with_children_cannot_be_deleted(stage: Stage) -> None:
     put(stage)
     found = stage.run("teams", "delete", "research", "--yes")
