@@ -155,8 +155,9 @@ format: setup ## the formatter's and the linter's own fixes
 	$(BIN)/ruff format -q .
 	$(BIN)/ruff check -q --fix .
 
-manifests: setup binaries ## the chart's files from the base
+manifests: setup binaries ## the chart's files from the base, and the Grafana dashboard
 	$(BIN)/python -m manifests.render
+	$(BIN)/python -m manifests.monitoring
 
 dist: setup ## wheel, krew's archives and manifest, bill of Python packages: make dist HOMEPAGE=… URL=…
 	$(BIN)/python -m manifests.dist --homepage "$(HOMEPAGE)" --url "$(URL)"

@@ -12,12 +12,21 @@ from manifests import monitoring
 from manifests.monitoring.grafana import dashboard
 from tests.manifests.monitoring_questions import alerts, queries
 
-RUNBOOK = Path(__file__).parents[2] / "docs" / "operations" / "runbook.md"
+ROOT = Path(__file__).parents[2]
+RUNBOOK = ROOT / "docs" / "operations" / "runbook.md"
 
 
 def test_what_is_made_from_the_panels_is_up_to_date() -> None:
     message = "run `python -m manifests.monitoring`"
     assert monitoring.CONFIG_MAP.read_text() == monitoring.rendered(), message
+
+
+def test_make_manifests_writes_all_that_is_made_here() -> None:
+    recipe = re.search(
+        r"^manifests:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    assert recipe
+    assert {"manifests.render", "manifests.monitoring"} <= set(recipe[1].split())
 
 
 def test_the_page_of_metrics_says_something_of_each() -> None:
