@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from edl import contract
-from edl.contract.manifest_parts import mapping
+from edl.contract.manifest_parts import job_template, mapping
 from edl.convert.diagnostics import Remark
 from edl.convert.parts import object_metadata, other_schedulers
 from edl.convert.source_kind import ApiKind, api_of
@@ -88,16 +88,19 @@ def queued_elsewhere(api: ApiKind, document: Json) -> Iterator[Remark]:
     for remark in other_schedulers.of_workload(document):
         instead = f"for kubectl-edl: {remark.instead}"
         yield Remark(remark.place, f"{remark.what}: left as it is", instead)
-    template = mapping(mapping(document.get("spec")).get("template"))
+    job, place = document, tuple[str, ...]()
+    if api[1] == "CronJob":
+        job, place = job_template(document) or {}, ("spec", "jobTemplate")
+    template = mapping(mapping(job.get("spec")).get("template"))
     shared = any(str(name).startswith("sharedgpu/") for name in _labels(template))
     scheduler = mapping(template.get("spec")).get("schedulerName")
     placed = shared or scheduler == contract.KUBESHARE_SCHEDULER
     owners = mapping(document.get("metadata")).get("ownerReferences")
     ended = object_metadata.end(document.get("status"))
-    if placed and not (contract.FRAMEWORK in labels or owners or ended):
+    if placed and not (contract.FRAMEWORK in _labels(job) or owners or ended):
         what = "KubeShare places its pods, but no label makes it elastic: left as it is"
         instead = "for kubectl-edl: kubectl edl adopt -f FILE --framework none"
-        yield Remark(("spec", "template"), what, instead)
+        yield Remark((*place, "spec", "template"), what, instead)
 
 
 def _labels(part: Mapping[str, Any]) -> Mapping[str, Any]:

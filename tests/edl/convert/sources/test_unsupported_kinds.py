@@ -119,9 +119,29 @@ def test_a_job_of_kubeshare_is_left_and_can_be_adopted(document: Json) -> None:
     )
 
 
+def cron_job(framework: str = "") -> Json:
+    made = with_share(framework)
+    inner = {"metadata": made["metadata"], "spec": made["spec"]}
+    head = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "one"}}
+    return head | {"spec": {"jobTemplate": inner}}
+
+
+def test_a_cron_job_of_kubeshare_is_left_and_can_be_adopted() -> None:
+    found = convert(cron_job())
+    assert found is not None
+    assert (found.manifests, found.dropped) == ((cron_job(),), ())
+    (note,) = found.notes
+    assert str(note) == (
+        "spec.jobTemplate.spec.template: KubeShare places its pods, but no label makes it elastic: "
+        "left as it is; for kubectl-edl: kubectl edl adopt -f FILE --framework none"
+    )
+
+
 @pytest.mark.parametrize(
     "document",
     [
+        cron_job("none"),
+        cron_job() | {"spec": {"jobTemplate": ["template"]}},
         with_share("none"),
         with_share() | {"status": {"conditions": [{"type": "Complete", "status": "True"}]}},
         with_share() | {"metadata": {"name": "one", "ownerReferences": [{"kind": "Workflow"}]}},
