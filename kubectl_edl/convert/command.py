@@ -30,6 +30,9 @@ XGBoostJob and JobSet, are printed unchanged and count as dropped. Other custom 
 printed unchanged, each with a note; they count as dropped if nothing is converted. An ordinary Job
 of Kueue, KAI Scheduler or Volcano is printed unchanged, with a note on each of their settings.
 
+A document that cannot be read or converted is left out, and its errors are printed on stderr with
+its place. One such queue leaves out all teams.
+
 \b
 Examples:
   # Convert a file
@@ -43,7 +46,7 @@ Examples:
 """
 _EXIT_CODES: Final = exit_codes(
     {
-        Exit.REFUSED: "unreadable input (nothing is printed)",
+        Exit.REFUSED: "documents with errors were left out",
         Exit.NOT_CONVERTED: "fields or objects were not converted",
     }
 )
@@ -73,8 +76,8 @@ def convert(
         cli.warn(*(f"{word}: {line}" for line in lines))
     if stream.empty:
         raise Refused(f"nothing to convert: no document in {', '.join(one.name for one in given)}")
-    if stream.errors:
-        context.exit(Exit.REFUSED)
-    cli.out.write(STREAMS[output](stream.manifests))
-    cli.out.flush()
-    context.exit(Exit.NOT_CONVERTED if stream.dropped else Exit.DONE)
+    if stream.manifests or not stream.errors:
+        cli.out.write(STREAMS[output](stream.manifests))
+        cli.out.flush()
+    lacking = Exit.NOT_CONVERTED if stream.dropped else Exit.DONE
+    context.exit(Exit.REFUSED if stream.errors else lacking)

@@ -20,6 +20,10 @@ from kubectl_edl.resources.manifest_sources import ManifestSource, Unreadable
 from kubectl_edl.resources.yaml_reader import Document, documents
 
 _WEBHOOK: Final = Context(frozenset(), "kubectl-edl")
+_CUT: Final = "left out, with what follows it in this file"
+_NO_TEAMS: Final = (
+    "no ConfigMap of teams is printed: all queues are converted together, or none of them"
+)
 
 
 @dataclass(slots=True)
@@ -53,9 +57,10 @@ class _Queue:
 def converted(
     sources: Iterable[ManifestSource], system_namespace: str = contract.SYSTEM_NAMESPACE
 ) -> DocumentStream:
-    """Convert everything in these files, in order; unreadable files are reported in `errors`.
+    """Convert everything in these files, in order; `errors` report documents that are left out.
 
-    The teams' ConfigMap is in `system_namespace`, where kubectl-edl is installed.
+    The teams' ConfigMap is in `system_namespace`, where kubectl-edl is installed. It is left out if
+    any document is unreadable, which may have been a queue.
     """
     stream = DocumentStream()
     documents = [document for source in sources for document in _read(source)]
@@ -63,11 +68,12 @@ def converted(
     stream.priority_classes = workload_priorities.classes(_objects(documents))
     for document in documents:
         if isinstance(document, Unreadable):
-            stream.errors.append(str(document))
+            stream.errors.append(f"{document}; {_CUT}")
         else:
             stream.manifests += _with_items(document, stream)
     if stream.queues:
-        _add_teams(stream, system_namespace)
+        unread = any(isinstance(document, Unreadable) for document in documents)
+        _add_teams(stream, system_namespace, whole=not unread)
     (stream.notes if stream.converts else stream.dropped).extend(stream.unread)
     return stream
 
@@ -87,15 +93,17 @@ def _objects(documents: Iterable[Document | Unreadable]) -> Iterator[Json]:
             yield from (item for _, item in _items(document.value) if isinstance(item, dict))
 
 
-def _add_teams(stream: DocumentStream, system_namespace: str) -> None:
+def _add_teams(stream: DocumentStream, system_namespace: str, *, whole: bool) -> None:
     teams = teams_of_queues([queue.value for queue in stream.queues], system_namespace)
     for queue, report in zip(stream.queues, teams.reports, strict=True):
         lines = partial(_lines, queue.document, queue.value, queue.place)
         stream.errors += lines(report.wrong)
         stream.dropped += lines(report.dropped)
         stream.notes += lines(report.notes)
-    if teams.manifest:
+    if teams.manifest and whole:
         stream.manifests.append(teams.manifest)
+    else:
+        stream.errors.append(_NO_TEAMS)
 
 
 def _with_items(document: Document, stream: DocumentStream) -> list[Json]:
@@ -148,13 +156,12 @@ def _one(document: Document, value: Json, place: FieldPath, stream: DocumentStre
         return [value]
     converts = conversion.manifests != (value,)
     stream.converts |= converts
-    for manifest in conversion.manifests if converts else ():
-        if manifest["kind"] != "Job":
-            continue
-        stream.errors += lines(refusals(manifest, _review))
+    jobs = [one for one in conversion.manifests if converts and one["kind"] == "Job"]
+    refused = [line for job in jobs for line in lines(refusals(job, _review))]
+    stream.errors += refused
     stream.dropped += lines(conversion.dropped)
     stream.notes += lines(conversion.notes)
-    return list(conversion.manifests)
+    return [] if refused else list(conversion.manifests)
 
 
 def _lines(

@@ -278,7 +278,8 @@ def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
 )
 def test_unreadable_documents_are_reported_with_document_and_line(text: str, said: str) -> None:
     found = piped(text)
-    assert (found.code, found.out) == (1, "")
+    before = "a: 1\n" if said.startswith("document 2") else ""
+    assert (found.code, found.out) == (1, before)
     assert f"error: stdin: {said}" in found.err
 
 
@@ -306,7 +307,7 @@ def test_a_stream_that_is_not_text_is_named() -> None:
         command, input=b"a: 1\nb: \xff\n", capture_output=True, env=strict, check=False
     )
     assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr == b"error: stdin: document 1, line 2: not UTF-8\n"
+    assert done.stderr.startswith(b"error: stdin: document 1, line 2: not UTF-8; left out")
 
 
 def test_json_with_tabs_is_read() -> None:
@@ -329,18 +330,46 @@ def test_a_template_that_is_not_rendered_is_recognised(text: str, *, hinted: boo
     assert ("render it first, for Helm: helm template CHART" in found.err) is hinted
 
 
-def test_errors_of_all_files_are_reported_and_nothing_is_printed(tmp_path: Path) -> None:
+def test_documents_with_errors_are_left_out_and_the_others_are_converted(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(TFJOB.replace("replicas: 2", "replicas: two"))
-    (tmp_path / "b.yaml").write_text("b: {")
+    (tmp_path / "b.yaml").write_text("kind: Service\n---\nb: {")
     (tmp_path / "c.yaml").write_text(TFJOB)
     found = convert("-f", str(tmp_path))
-    assert (found.code, found.out) == (1, "")
+    assert found.code == 1
+    assert documents(found.out) == [{"kind": "Service"}, *documents(piped(TFJOB).out)]
     first, second = found.err.splitlines()
     assert first == (
         f"error: {tmp_path}/a.yaml: document 1, line 8: TFJob mnist: "
         'spec.tfReplicaSpecs.Worker.replicas: "two"; a whole number'
     )
-    assert second.startswith(f"error: {tmp_path}/b.yaml: document 1, line 1: not YAML")
+    assert second.startswith(f"error: {tmp_path}/b.yaml: document 2, line 3: not YAML")
+    assert second.endswith("; left out, with what follows it in this file")
+
+
+def test_an_item_with_an_error_is_left_out_of_its_list() -> None:
+    good, bad = yaml.safe_load(TFJOB), yaml.safe_load(TFJOB.replace("replicas: 2", "replicas: two"))
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [bad, good]})
+    found = piped(text)
+    assert found.code == 1
+    (whole,) = documents(found.out)
+    assert whole["items"] == documents(piped(TFJOB).out)
+    assert found.err.count("error: ") == 1
+
+
+@pytest.mark.parametrize("bad", ["nominalQuota: -9", "b: {"])
+def test_a_queue_with_an_error_leaves_out_all_teams(bad: str) -> None:
+    """The ConfigMap replaces the one in the cluster, so it names every team or is not printed."""
+    queue = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: NAME}\n"
+    quota = "{name: cpu, nominalQuota: 9}"
+    flavors = f"[{{name: f, resources: [{quota}]}}]"
+    spec = f"spec: {{resourceGroups: [{{coveredResources: [cpu], flavors: {flavors}}}]}}\n"
+    good = queue.replace("NAME", "a") + spec
+    other = "kind: Service\n---\n"
+    assert "ConfigMap" in piped(f"{other}{good}").out
+    wrong = bad if "{" in bad else queue.replace("NAME", "b") + spec.replace("nominalQuota: 9", bad)
+    found = piped(f"{other}{good}---\n{wrong}")
+    assert (found.code, documents(found.out)) == (1, [{"kind": "Service"}])
+    assert "error: no ConfigMap of teams is printed: all queues are converted" in found.err
 
 
 def test_a_job_that_the_webhook_would_refuse_is_an_error() -> None:
