@@ -23,12 +23,17 @@ _TRIED: Final = 50
 def unstartable(state: ClusterState, settings: Settings, plan: Plan) -> Mapping[JobKey, Reason]:
     """Why queued jobs of `plan` cannot start even if no other training job ran.
 
+    Also those for which no node is schedulable, whichever an administrator may uncordon.
     With an autoscaler, only those that the limits of its NodePools exclude, those whose requested
     nodes it did not add, and those that request none: the nodes of others may still come.
     """
     limits = settings.limits
     if not limits.expects_autoscaler(detected=state.autoscaled):
-        return {entry.job: entry.reason for entry in plan.waiting if entry.never}
+        return {
+            entry.job: entry.reason
+            for entry in plan.waiting
+            if entry.never or _lacks_nodes(entry.reason)
+        }
     without = replace(limits, autoscaler=Autoscaler.NONE)
     present = decide(state, settings.policy_to_apply(), without)
     short = {entry.job for entry in present.waiting if entry.never or _lacks_nodes(entry.reason)}

@@ -16,7 +16,7 @@ from edl.kube.decode.object_facts import NamespaceFacts
 from edl.messages import message
 from edl.messages.scarcity_messages import listed
 from edl.model import JobKey, ObjectRef, Reason, TrainingJob
-from edl.model.causes.scarcity import NodePoolLimit
+from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode
 from edl.parsing import namespace_policy
 from edl.similar_names import similar_key
 from kubectl_edl.cli.completion_candidates import object_name
@@ -47,6 +47,7 @@ from kubectl_edl.job_views.training_job_view import JobView, view
 
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
 _LABELS: Final = "kubectl get nodes --show-labels"
+_NODES: Final = FixCommand("kubectl get nodes  # then uncordon or repair one")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 
 
@@ -164,6 +165,8 @@ def _unstartable(
     context: CheckContext, job: TrainingJob, reason: Reason, *, listed: bool
 ) -> CheckResult:
     """`listed`: whether its remedy will be read, as finding one takes decisions."""
+    from edl.planner.plan import is_never
+
     why = f"{job.key} cannot start on the present nodes and quotas: {message(reason)}"
     state, settings, _ = context.next_plan
     if listed and isinstance(reason.about, NodePoolLimit):
@@ -171,6 +174,8 @@ def _unstartable(
     adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
     if adds and job.provisioning.provision is contract.Provision.NEVER:
         why += f"; an autoscaler may add nodes, but {REQUESTS_NO_NODES}"
+    if isinstance(reason.about, NoEligibleNode) and not is_never(reason):
+        return warning(why, _NODES)
     return warning(why, explanation(job))
 
 

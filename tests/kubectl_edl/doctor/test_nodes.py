@@ -1,5 +1,7 @@
 """Checks of nodes: their topology labels, drains that pods block, and nodes that are not ready."""
 
+import pytest
+
 from edl import contract
 from tests.kubectl_edl.doctor.findings import ASK, checked, only
 from tests.kubectl_edl.stage import Stage, job, mnist, node
@@ -31,6 +33,30 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
         "kubectl get nodes --show-labels",
         f"kubectl annotate job mnist {corrects}",
     ]
+
+
+@pytest.mark.parametrize("state", ["cordoned", "not ready", "absent", "selected"])
+def test_a_queued_job_without_a_schedulable_node_is_a_warning(stage: Stage, state: str) -> None:
+    """Without an autoscaler nobody adds a node, and jobs wait until one is uncordoned."""
+    only_node = node("node-1", rack="r1")
+    if state == "not ready":
+        only_node["status"]["conditions"][0]["status"] = "False"
+    elif state != "absent":
+        only_node["spec"]["unschedulable"] = True
+    if state != "absent":
+        stage.create(only_node)
+    waits = job("waits", framework="none")
+    if state == "selected":
+        stage.create(node("node-2", rack="r2"))
+        waits["spec"]["template"]["spec"]["nodeSelector"] = {"example.com/rack": "r1"}
+    stage.put(waits)
+    lacks = "no node that it may use is" if state == "selected" else "no node is"
+    what = f"{lacks} schedulable: needs 1 x 2 CPU (worker)"
+    assert only(stage, "never") == (
+        "warning",
+        f"default/waits cannot start on the present nodes and quotas: {what}",
+        "kubectl get nodes  # then uncordon or repair one",
+    )
 
 
 def test_all_misspelt_labels_of_a_job_are_corrected_by_one_command(stage: Stage) -> None:
