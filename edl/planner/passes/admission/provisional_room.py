@@ -23,7 +23,8 @@ import numpy as np
 
 from edl.contract import Provision
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE
-from edl.model import JobKey, ProvisionalPod, RequestState, Role
+from edl.job_state.requested_nodes import pods_due, request_due
+from edl.model import JobKey, ProvisionalPod, Role
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity, NodesByRequest, kept_at
 from edl.planner.packing.missing_pods import still_missing
@@ -84,9 +85,8 @@ class ProvisionalRoom:
 
     def deadline(self, gang: Gang) -> datetime | None:
         """When the requested nodes must have joined; None without a request."""
-        asked = gang.job.provisioning
-        first = min((pod.created_at for pod in asked.pods), default=None)
-        return first + self.snapshot.limits.provisioning.provisioning_timeout if first else None
+        limit = self.snapshot.limits.provisioning.provisioning_timeout
+        return pods_due(gang.job.provisioning, limit)
 
     def place(self, gang: Gang) -> tuple[Gang, NodesByRequest] | None:
         """Reserve the nodes of its provisional pods, and idle capacity for the rest."""
@@ -211,15 +211,8 @@ class RequestedRoom(ProvisionalRoom):
         return False
 
     def deadline(self, gang: Gang) -> datetime | None:
-        # After the request is provisioned, nodes have the same time again to become ready.
-        request, limit = (
-            gang.job.provisioning.request,
-            self.snapshot.limits.provisioning.provisioning_timeout,
-        )
-        if request is None:
-            return None
-        times = {RequestState.FAILED: 0, RequestState.PENDING: 1, RequestState.PROVISIONED: 2}
-        return request.created_at + times[request.state] * limit
+        limit = self.snapshot.limits.provisioning.provisioning_timeout
+        return request_due(gang.job.provisioning, limit)
 
     def wanted(self, gang: Gang, _attained: Callable[[], AttainedCapacity]) -> list[int]:
         return [request.pods for request in gang.requests]
