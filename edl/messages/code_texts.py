@@ -12,6 +12,8 @@ RESTART: Final[Mapping[Restart, str]] = {
     Restart.STARTED: "restarted: ",
 }
 
+UNTIL: Final = " (until {:%H:%M:%S} UTC)"
+"""Follows a sentence, with the time at which its reason ends by itself."""
 QUEUE_CLOSED: Final = (
     "a pod of this work queue has succeeded: Kubernetes adds none, and removes none"
 )

@@ -19,6 +19,7 @@ from edl.messages.code_texts import (
     TO,
     UNKNOWN,
     UNNAMED_POD,
+    UNTIL,
     unnamed_jobs,
 )
 from edl.messages.scarcity_messages import (
@@ -77,7 +78,7 @@ def message(reason: Reason, until: datetime | None = None) -> str:
     """The whole sentence. `until` is when the reason ends by itself."""
     named = ": ".join(filter(None, (RESTART[reason.restart] + _text(reason), _names(reason))))
     text = "; ".join(filter(None, (named, _figures(reason))))
-    return f"{text} (until {until:%H:%M:%S} UTC)" if until else text
+    return f"{text}{UNTIL.format(until)}" if until else text
 
 
 def lasting(reason: Reason) -> str:
@@ -272,8 +273,7 @@ def _exceeded(every: Sequence[Excess]) -> str:
     requested = ",".join(excess.budget.assigned(excess.needs) for excess in every)
     limited = ",".join(excess.budget.assigned(excess.budget.hard) for excess in every)
     never = ",".join(one.budget.assigned(one.needs) for one in every if one.needs > one.budget.hard)
-    place = every[0].budget.place
-    text = f"exceeded {place}, requested: {requested}, limited: {limited}"
+    text = f"exceeded {every[0].budget.place}, requested: {requested}, limited: {limited}"
     return f"{text}, never allowed: {never}" if never else text
 
 

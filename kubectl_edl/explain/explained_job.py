@@ -48,6 +48,9 @@ class DecidedFacts:
     capacity: JobCapacity | None = None
     """Guaranteed and borrowed capacity of its running pods; None if unknown."""
 
+    nodes_due: datetime | None = None
+    """Until when requested nodes are awaited; None if none were requested."""
+
     @property
     def roles(self) -> tuple[RoleExplanation, ...]:
         return self.explanation.roles if self.explanation else ()
@@ -70,6 +73,11 @@ class DecidedFacts:
         """`a, b and 1 more`."""
         first, unnamed = first_ahead(self.waiting.ahead if self.waiting else (), self.position)
         return ", ".join(map(str, first)) + (f" and {unnamed} more" if unnamed else "")
+
+    def awaited(self, now: datetime) -> str:
+        """Until when requested nodes are awaited; empty if none are."""
+        due, whose = self.nodes_due, "the reconciler's --provisioning-timeout"
+        return f"awaited until {due:%H:%M:%S} UTC, {whose}" if due and due > now else ""
 
     def start(self, argument: str) -> BlockersDocument | None:
         search = self.explanation.start_blockers if self.explanation else None

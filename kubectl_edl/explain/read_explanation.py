@@ -9,6 +9,7 @@ from edl.domain_counts import labels_of, running
 from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
 from edl.job_state.phases import waits_to_start
+from edl.job_state.requested_nodes import nodes_due
 from edl.model import ClusterState, TrainingJob, job_of
 from edl.model.causes.blockers import OF_WORK, AtBound
 from edl.planner.explain.explanation import Explanation, RoleExplanation
@@ -127,6 +128,7 @@ def _decided(cli: CliContext, given: ExplanationInput) -> tuple[DecidedFacts, Es
     explanation, estimate = _explanation(cli, given.by, state, job)
     # The same job, with data of its devices.
     detailed, team = job_of(state.jobs, job.key), _team(given)
+    limit = given.by.settings.limits.provisioning.provisioning_timeout
     decided = DecidedFacts(
         explanation=explanation,
         caveats=tuple(
@@ -137,6 +139,7 @@ def _decided(cli: CliContext, given: ExplanationInput) -> tuple[DecidedFacts, Es
         domains=running(job, labels_of(state.nodes)),
         figures=next((row for row in team_figures(state, ()) if row.team.name == team), None),
         capacity=job_capacity(state, detailed) if detailed else None,
+        nodes_due=nodes_due(detailed.provisioning, limit) if detailed else None,
     )
     return decided, estimate
 

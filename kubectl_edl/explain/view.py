@@ -98,6 +98,7 @@ def explanation_facts(explained: ExplainedJob, now: datetime) -> dict[str, str]:
         "Queue": explained.place,
         "Nearest": topology_view.nearest(explained.waits_for),
         **_when(explained, now),
+        "Nodes": explained.decided.awaited(now),
         "Manual size": ", ".join(
             _manual_size(role, explained) for role in _manual_roles(explained)
         ),

@@ -17,7 +17,8 @@ from edl.job_state.phases import (
     why_kept,
     why_unscheduled,
 )
-from edl.messages import QUEUE_CLOSED, container_messages, message
+from edl.job_state.requested_nodes import nodes_due
+from edl.messages import QUEUE_CLOSED, UNTIL, container_messages, message
 from edl.model import (
     Code,
     ConflictingJob,
@@ -33,6 +34,7 @@ from edl.model.causes.reason_subjects import Size
 from edl.spec.allowed_sizes import is_finishing
 
 if TYPE_CHECKING:
+    from edl.planner.decision_limits import Limits
     from kubectl_edl.output.documents.training_job_documents import WhyDocument
 
 _BEFORE_MANUAL: Final = frozenset(
@@ -94,6 +96,14 @@ def why(job: TrainingJob) -> Why:
     if first is not None:
         return first[1]
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
+
+
+def until_nodes_come(why: Why, job: TrainingJob, limits: "Limits") -> Why:
+    """The reason of a job that waits for requested nodes says until when."""
+    due = nodes_due(job.provisioning, limits.provisioning.provisioning_timeout)
+    if why.reason is not Code.WAITING_FOR_NODES or due is None:
+        return why
+    return why._replace(message=f"{why.message}{UNTIL.format(due)}")
 
 
 def problem_text(job: TrainingJob) -> str:

@@ -20,7 +20,7 @@ from kubectl_edl.client.cluster_view import Survey, read_survey, selected, surve
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.reconciler_settings import EffectiveSettings, deciding, unattended
 from kubectl_edl.job_views.creation_failures import creation_failures
-from kubectl_edl.job_views.job_reasons import conflict_hints
+from kubectl_edl.job_views.job_reasons import conflict_hints, until_nodes_come
 from kubectl_edl.job_views.training_job_view import view
 from kubectl_edl.output.report import Report
 from kubectl_edl.queue.view import QueuedJob, queue_report
@@ -79,13 +79,16 @@ def queue(ctx: click.Context, scope: Scope, output: OutputOptions) -> None:
 
 def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Report:
     now = cli.now()
+    by = deciding(connection, now)
     try:
-        whole, hints = _whole_queue(cli, connection, deciding(connection, now))
+        whole, hints = _whole_queue(cli, connection, by)
         waiting = _chosen(whole, connection, selector)
     except Forbidden as error:
         survey = read_survey(connection, now, selector=selector)
         waiting, hints = _own_queue(connection, survey, now, error)
-    shown, unlisted = _with_causes(connection, waiting, now)
+    limits = by.settings.limits
+    bounded = [replace(one, why=until_nodes_come(one.why, one.job, limits)) for one in waiting]
+    shown, unlisted = _with_causes(connection, bounded, now)
     return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))
 
 

@@ -1,6 +1,7 @@
 """`doctor` on queued jobs for which an autoscaler may add nodes, or adds none."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +11,7 @@ from edl.writes import Json
 from kubectl_edl.job_views.job_reasons import REQUESTS_NO_NODES
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.doctor.findings import checked, only
-from tests.kubectl_edl.stage import Stage, job, node, pod
+from tests.kubectl_edl.stage import NOW, Stage, job, node, pod
 
 CANNOT = "default/big cannot start on the present nodes and quotas: "
 SUFFICE = "the queued job is within quotas, and fits the present nodes or the limits of NodePools"
@@ -259,3 +260,14 @@ def test_status_names_a_failed_request_for_nodes_once(stage: Stage) -> None:
     assert [one["message"] for one in found] == [
         f"it requested nodes 3 times without success, last 60s ago: {NO_TYPE}"
     ]
+
+
+def test_queue_and_explain_say_until_when_requested_nodes_are_awaited(stage: Stage) -> None:
+    """The provisional pod is five minutes old, and nodes have ten minutes to come."""
+    asked_for(stage, gang(stage, "big", 10), "2")
+    until = "waiting for nodes from the autoscaler; 6 pods wait for them (until 12:05:00 UTC)"
+    assert until in stage.run("queue").out
+    awaited = "awaited until 12:05:00 UTC, the reconciler's --provisioning-timeout"
+    assert f"\nNodes:       {awaited}\n" in stage.run("explain", "big").out
+    stage.now = [NOW + timedelta(minutes=5)]
+    assert "\nNodes: " not in stage.run("explain", "big").out
