@@ -28,7 +28,7 @@ MAX_VOLUMES: Final = 256
 ADDED: Final = 16
 """What the webhook may add to each kind: the limits of completed pods and Jobs are so much higher.
 """
-_WRITTEN_LABELS: Final = frozenset(
+WRITTEN_LABELS: Final = frozenset(
     {contract.FRAMEWORK, contract.ROLE, contract.JOB, contract.HOST}
     | {contract.PADDLE_TRAINER_LABEL, contract.PADDLE_PSERVER_LABEL, contract.PADDLE_MASTER_LABEL}
     | {*contract.KUBESHARE_1.values()}
@@ -81,7 +81,7 @@ def own_excess(labels: object, spec: object) -> Iterator[PodCount]:
 
 def _counts(labels: object, spec: Mapping[str, Any]) -> Iterator[PodCount]:
     names, selector = _map(labels), _map(spec.get("nodeSelector"))
-    written = len(_WRITTEN_LABELS & names.keys())
+    written = len(WRITTEN_LABELS & names.keys())
     yield PodCount("metadata.labels", "labels", len(names), MAX_LABELS, ours=written)
     shared = contract.SHARED_GPU_NODE in selector
     yield PodCount("spec.nodeSelector", "labels", len(selector), MAX_NAMES, ours=shared)

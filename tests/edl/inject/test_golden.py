@@ -10,7 +10,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from edl.contract import registry
+from edl.contract import pod_limits, registry
+from edl.contract.manifest_parts import labels, template
 from edl.frameworks import FRAMEWORKS
 from edl.inject import ttl_after_finished
 from edl.inject.handlers import AdmissionRequest, mutate, validate
@@ -41,6 +42,20 @@ def created(manifest: Json) -> Json:
 @every_golden
 def test_what_users_write_becomes_what_the_sources_say(golden: Golden) -> None:
     assert created(golden.given) == golden.stored
+
+
+def test_the_limits_of_pods_know_each_label_that_the_webhook_writes() -> None:
+    """A pod whose own labels are at the limit may get these, too."""
+    written = {
+        name
+        for golden in GOLDENS
+        for name in labels(_pod(golden.stored)).keys() - labels(_pod(golden.given)).keys()
+    }
+    assert written == pod_limits.WRITTEN_LABELS
+
+
+def _pod(manifest: Json) -> Json:
+    return manifest if manifest["kind"] == "Pod" else template(manifest)
 
 
 @every_golden
