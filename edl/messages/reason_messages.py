@@ -135,7 +135,7 @@ def _about(about: About, code: Code) -> str:
         case Attempt():
             return _attempt(about, code)
         case QuotedText():
-            return about.text
+            return about.text or UNKNOWN
         case Pods() | LostPods() | Awaiting() | PodNames() | OffNodes() | SplitDomains():
             return _about_pods(about, code)
         case _:

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from hypothesis import strategies as some
 
-from edl import messages
+from edl import messages, reasons
 from edl.annotations import leaving_workers
 from edl.annotations.json_text import json_text
 from edl.annotations.last_change import read_reason
 from edl.model import Code, JobKey, Reason, Restart
 from edl.model.causes.blockers import Outranked
-from edl.model.causes.reason_subjects import About, OverQuota
+from edl.model.causes.reason_subjects import About, OverQuota, QuotedText
 from edl.model.quotas import Quota
 from tests.edl.reached import Reached, drawn
 
@@ -53,6 +53,13 @@ def test_an_amount_beyond_kubernetes_range_is_rejected_as_a_reason(amount: int) 
 @pytest.mark.parametrize("attempts", [-1, 101, _HUGE])
 def test_a_count_of_attempts_out_of_range_is_rejected_as_a_reason(attempts: int) -> None:
     assert read_reason(json_text(Reason(Code.RECLAIMED, attempts=attempts))) is None
+
+
+def test_a_quotation_without_text_has_a_sentence() -> None:
+    """Anyone who may write annotations of Jobs may store it."""
+    assert messages.lasting(Reason(Code.START_REFUSED, QuotedText(""))) == messages.lasting(
+        reasons.UNKNOWN
+    )
 
 
 @drawn(100, reason=REASONS)
