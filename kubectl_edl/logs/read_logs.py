@@ -104,11 +104,13 @@ def read(connection: ClusterConnection, logs: tuple[LogTarget, ...], printer: Lo
                 unread += 1
                 continue
             missing += [why] if why else []
-    reasons = dict.fromkeys(missing)
-    if missing and len(missing) == len(logs):
-        raise Refused("; ".join(reasons))
-    for why in reasons:
-        printer.cli.warn(f"hint: {why}")
+    reasons = [*dict.fromkeys(missing)]
+    none = bool(missing) and len(missing) == len(logs)
+    if none and len(reasons) == 1:
+        raise Refused(reasons[0])
+    printer.cli.warn(*(f"hint: {why}" for why in reasons))
+    if none:
+        raise Refused(f"none of the {len(logs)} pods has a log")
     if unread:
         raise Unreachable(f"{unread} of {len(logs)} logs could not be read to the end")
 

@@ -843,3 +843,14 @@ def test_a_pod_that_starts_beside_simulated_ones_is_followed(stage: Stage) -> No
     found = stage.run("logs", "mnist", "-f", "--index", "0")
     assert "[worker-0] bye" in found.out.splitlines()
     assert found.err.splitlines()[-1] == "mnist is done"
+
+
+def test_each_of_several_pods_without_a_log_has_a_line(stage: Stage) -> None:
+    stage.patch("mnist-worker-2-x2", {"status": {"phase": "Pending", "conditions": []}}, "Pod")
+    found = stage.run("logs", "mnist", "--role", "worker", "--previous")
+    *each, last = found.err.splitlines()
+    assert (found.code, found.out) == (1, "")
+    assert [line.partition(" has no log")[0] for line in each] == [
+        f"hint: worker-{index}" for index in range(4)
+    ]
+    assert last == "error: none of the 4 pods has a log"
