@@ -47,6 +47,8 @@ class Switch:
     """What it means for the job during the Job controller's back-off after lost pods."""
     queued: str = ""
     """Instead of `done` for a job without pods; empty to use `done`."""
+    running: str = ""
+    """Instead of `done` for a job with pods; empty to use `done`."""
 
 
 @option_group
@@ -153,7 +155,7 @@ def _flip(
     if job.paused is switch.paused:
         return f"{name}: {switch.already.format(job=named)}", []
     manifests = [patcher.patch(_patch(job, role, switch)) for role in job.live]
-    done = switch.queued if job.suspended and switch.queued else switch.done
+    done = (switch.queued if job.suspended else switch.running) or switch.done
     return f"{name}: {done.format(job=named)}{patcher.remark}", manifests
 
 
@@ -201,11 +203,11 @@ Examples:
 """
 _PAUSE: Final = Switch(
     paused=True,
-    done="paused, its pods end and it waits for: kubectl edl resume {job}",
-    unattended="paused: once a reconciler runs, its pods end; it waits for: "
+    done="paused, its pods end; it starts again after: kubectl edl resume {job}",
+    unattended="paused, its pods end once a reconciler runs; it starts again after: "
     "kubectl edl resume {job}",
-    queued="paused, it leaves the queue and waits for: kubectl edl resume {job}",
-    already="is paused already; it waits for: kubectl edl resume {job}",
+    queued="paused, it leaves the queue; it returns after: kubectl edl resume {job}",
+    already="is paused already; it starts again after: kubectl edl resume {job}",
     delayed="once resumed, it waits in the queue until then",
 )
 _RESUME_HELP: Final = """Resume paused training jobs: they queue again.
@@ -229,6 +231,7 @@ _RESUME: Final = Switch(
     "kubectl edl status {job}",
     already="is not paused; what it does now: kubectl edl status {job}",
     delayed="it waits in the queue until then",
+    running="resumed before its pods were stopped, it goes on: kubectl edl status {job}",
 )
 
 

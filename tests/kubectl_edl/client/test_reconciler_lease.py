@@ -92,7 +92,10 @@ def test_recreate_hints_at_a_missing_leader(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("pause", "mnist"), "mnist: paused: once a reconciler runs, its pods end; it waits for: "),
+        (
+            ("pause", "mnist"),
+            "mnist: paused, its pods end once a reconciler runs; it starts again after: ",
+        ),
         (("scale", "mnist", "6"), "; once a reconciler runs, it is resized; scale-up waits "),
     ],
 )

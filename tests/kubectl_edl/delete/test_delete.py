@@ -351,7 +351,7 @@ def test_all_with_all_namespaces_deletes_every_training_job(stage: Stage) -> Non
 def test_pausing_in_all_namespaces_prints_each_resume_command(stage: Stage) -> None:
     twins(stage)
     found = stage.run("pause", "-l", "team=vision", "-A", "--yes")
-    waits = "paused, it leaves the queue and waits for: kubectl edl resume sweep"
+    waits = "paused, it leaves the queue; it returns after: kubectl edl resume sweep"
     assert found.out.splitlines() == [
         f"default/sweep: {waits} -n default",
         f"team-b/sweep: {waits} -n team-b",

@@ -23,23 +23,29 @@ def paused(stage: Stage) -> list[str | None]:
 
 def test_pausing_marks_every_job_of_the_training_job(stage: Stage) -> None:
     found = stage.run("pause", "mnist")
-    assert found.out == ("mnist: paused, its pods end and it waits for: kubectl edl resume mnist\n")
+    assert found.out == (
+        "mnist: paused, its pods end; it starts again after: kubectl edl resume mnist\n"
+    )
     assert paused(stage) == ["true"] * 3
 
 
 def test_resuming_takes_the_mark_away(stage: Stage) -> None:
     stage.run("pause", "mnist")
     found = stage.run("resume", "mnist", "-n", "default")
-    assert found.out == (
-        "mnist: resumed, it starts when its minimum fits: kubectl edl status mnist -n default\n"
-    )
+    status = "kubectl edl status mnist -n default\n"
+    assert found.out == f"mnist: resumed before its pods were stopped, it goes on: {status}"
     assert paused(stage) == [None] * 3
+    stage.run("pause", "mnist")
+    for name in ROLES:
+        stage.patch(name, {"spec": {"suspend": True}})
+    found = stage.run("resume", "mnist", "-n", "default")
+    assert found.out == f"mnist: resumed, it starts when its minimum fits: {status}"
 
 
 def test_a_queued_job_has_no_pods_to_end(stage: Stage) -> None:
     stage.put(job("late", framework="none"))
     assert stage.run("pause", "late").out == (
-        "late: paused, it leaves the queue and waits for: kubectl edl resume late\n"
+        "late: paused, it leaves the queue; it returns after: kubectl edl resume late\n"
     )
 
 
@@ -57,7 +63,7 @@ def test_pausing_a_paused_job_writes_nothing(stage: Stage) -> None:
     found = stage.run("pause", "mnist")
     assert (found.code, found.out) == (
         0,
-        "mnist: is paused already; it waits for: kubectl edl resume mnist\n",
+        "mnist: is paused already; it starts again after: kubectl edl resume mnist\n",
     )
     assert stage.job("mnist-chief") == before
 
