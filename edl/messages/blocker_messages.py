@@ -185,12 +185,12 @@ def _outranking(about: Outranked) -> list[str]:
 def _insufficient(about: InsufficientResources) -> str:
     lacks = f"{insufficient(about.lack)} for"
     if about.wanted == 1:
-        return f"{lacks} one {about.role} ({about.requests}): {_most(about)}{_within(about)}"
+        return f"{lacks} one {about.role} pod ({about.requests}): {_most(about)}{_within(about)}"
     rest = about.wanted - about.fitting
     some = f"{rest} of {about.wanted}" if about.fitting else str(about.wanted)
     beside = f"beside the {about.fitting} that fit, " if about.fitting else ""
     each = f"({about.requests} each)"
-    return f"{lacks} {some} {about.role} {each}: {beside}{_most(about)}{_within(about)}"
+    return f"{lacks} {some} {about.role} pods {each}: {beside}{_most(about)}{_within(about)}"
 
 
 def restart_commands(job: str) -> str:
@@ -225,14 +225,14 @@ def _too_large(about: TooLarge) -> str:
     short = lacking(about.requests, about.largest)
     where = kept_to(about.domains)
     if not short:
-        wanted = f"one {about.role} requests {about.requests}"
+        wanted = f"one {about.role} pod requests {about.requests}"
         return f"{wanted}, and no node{where} has all of it at once"
     has = amounts_of(about.largest, short)
     if not has:
-        return f"one {about.role} requests {short}, and no node that it may use{where} has any"
+        return f"one {about.role} pod requests {short}, and no node that it may use{where} has any"
     places = _places(about)
     largest = places if about.nodes == 1 else f"the largest of {places}"
-    return f"one {about.role} requests {short}, {largest} has {has}"
+    return f"one {about.role} pod requests {short}, {largest} has {has}"
 
 
 def _usable_node(about: NoUsableNode) -> str:

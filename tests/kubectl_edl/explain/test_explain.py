@@ -64,7 +64,8 @@ def test_explain_names_what_a_queued_job_lacks(stage: Stage) -> None:
     head, _, tail = found.out.partition("Why bert does not start:\n")
     assert head + "Why bert does not start:\n" == QUEUED
     assert tail == (
-        "  1. Insufficient cpu for 1 of 3 worker (2 CPU each): beside the 2 that fit, no CPU free "
+        "  1. Insufficient cpu for 1 of 3 worker pods (2 CPU each): beside the "
+        "2 that fit, no CPU free "
         "on the 2 nodes that it may use\n"
         "     would help: fewer worker replicas (2 fit now: kubectl edl scale bert -n default "
         "--role worker --min 2), or 2 CPU more free on node-1\n"

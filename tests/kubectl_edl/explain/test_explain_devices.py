@@ -37,7 +37,8 @@ def test_explain_names_missing_devices_of_a_gang(stage: Stage) -> None:
     train(stage, asking(3))
     found = stage.run("explain", "train").out
     assert (
-        f"  1. Insufficient devices of DeviceClass {DRIVER} for 1 of 2 worker (2 CPU, 3 devices of "
+        f"  1. Insufficient devices of DeviceClass {DRIVER} for 1 of 2 worker "
+        "pods (2 CPU, 3 devices of "
         f"DeviceClass {DRIVER} each): beside the 1 that fit, at most 1 device of DeviceClass "
         f"{DRIVER} free on the only node that it may use\n"
         "     would help: fewer worker replicas (at most 1 fit on these nodes: kubectl edl scale "
@@ -119,7 +120,10 @@ def test_devices_of_several_classes_are_named_once(large: Stage) -> None:
     large.create(devices.template("all", asking(0, BIG), namespace="other"))
     train(large, asking(3, of="big.example.com"))
     found = large.run("explain", "train").out
-    assert "Insufficient example.com/big for 1 of 2 worker (2 CPU, 3 example.com/big each)" in found
+    assert (
+        "Insufficient example.com/big for 1 of 2 worker pods (2 CPU, 3 example.com/big each)"
+        in found
+    )
     assert "a new node like node-1 with room for 2 CPU, 3 example.com/big\n" in found
     assert "DeviceClass" not in found
 

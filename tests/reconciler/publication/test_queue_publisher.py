@@ -326,7 +326,7 @@ def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
     assert [one.type for one in job.start.blockers] == ["TooLarge"]
     assert (
         job.start.blockers[0].message
-        == "one worker requests 8 CPU, the only node that it may use has 4 CPU"
+        == "one worker pod requests 8 CPU, the only node that it may use has 4 CPU"
     )
     assert job.estimate is not None
     assert job.estimate.certainty is Certainty.NEVER

@@ -182,7 +182,7 @@ def test_room_says_which_resource_on_which_nodes_and_how_much() -> None:
     assert isinstance(blocker, InsufficientResources)
     assert (blocker.nodes, blocker.node, blocker.missing) == (2, "b", Resources.of({"cpu": 500}))
     assert messages.blocker_text(blocker) == (
-        "Insufficient cpu for one worker (1 CPU): at most 500m CPU free on one of the 2 nodes "
+        "Insufficient cpu for one worker pod (1 CPU): at most 500m CPU free on one of the 2 nodes "
         "that it may use"
     )
     assert messages.remedy(blocker) == "500m CPU more free on b"
@@ -270,7 +270,7 @@ def test_two_resources_that_no_node_has_together_are_said_so() -> None:
     things = (node("a", 1, gpu=1), node("b", 8), worker("mnist", 1, 1, shape=gpu))
     (blocker,) = start("mnist", *things)
     assert messages.blocker_text(blocker) == (
-        "one worker requests 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
+        "one worker pod requests 2 CPU, 1 nvidia.com/gpu, and no node has all of it at once"
     )
     assert messages.remedy(blocker) == "smaller pods, or a node with 2 CPU, 1 nvidia.com/gpu"
 
@@ -280,7 +280,8 @@ def test_two_resources_that_no_node_has_free_together_are_said_so() -> None:
     full = busy(node("a", 2, gpu=2), room(1)), busy(node("b", 2, gpu=1), room(gpu=1))
     (blocker,) = start("mnist", *full, worker("mnist", 1, 1, shape=gpu))
     assert messages.blocker_text(blocker) == (
-        "Insufficient cpu for one worker (2 CPU, 1 nvidia.com/gpu): none of the 2 nodes that it "
+        "Insufficient cpu for one worker pod (2 CPU, 1 nvidia.com/gpu): none "
+        "of the 2 nodes that it "
         "may use has all of it free at once"
     )
     assert messages.remedy(blocker) == "1 CPU more free on a"
@@ -293,7 +294,7 @@ def test_a_pod_that_is_larger_than_any_node_is_not_sent_to_one_of_them(taken: fl
     (blocker,) = start("fat", *nodes, large)
     assert (
         messages.blocker_text(blocker)
-        == "one worker requests 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
+        == "one worker pod requests 9 CPU, the largest of the 2 nodes that it may use has 8 CPU"
     )
     assert messages.remedy(blocker) == "smaller pods, or a node with 9 CPU"
 
@@ -372,7 +373,7 @@ def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
     blockers = start("fat", node("a", 4), *others, worker("fat", 1, 1, shape=shape(9)))
     assert (
         messages.blocker_text(blockers[0])
-        == "one worker requests 9 CPU, the only node that it may use has 4 CPU"
+        == "one worker pod requests 9 CPU, the only node that it may use has 4 CPU"
     )
     assert messages.remedy(blockers[0]).startswith("smaller pods, or ")
 
@@ -380,7 +381,7 @@ def test_a_blocker_of_one_pod_is_named_also_behind_other_jobs() -> None:
 def test_a_device_that_no_node_has_is_said_so() -> None:
     (blocker,) = start("gpu", node("a", 8), worker("gpu", 2, 2, shape=shape(1, gpu=8)))
     assert messages.blocker_text(blocker) == (
-        "one worker requests 8 nvidia.com/gpu, and no node that it may use has any"
+        "one worker pod requests 8 nvidia.com/gpu, and no node that it may use has any"
     )
     assert messages.remedy(blocker) == "2 nodes with 1 CPU, 8 nvidia.com/gpu each"
 
@@ -393,7 +394,8 @@ def test_a_gang_names_each_role_that_does_not_fit() -> None:
         ("InsufficientResources", "ps"),
     ]
     assert messages.blocker_text(blockers[0]) == (
-        "Insufficient cpu for 4 worker (2 CPU each): no CPU free on the only node that it may use"
+        "Insufficient cpu for 4 worker pods (2 CPU each): no CPU free on the "
+        "only node that it may use"
     )
     assert messages.remedy(blockers[0]) == ("new nodes like a with room for 4 more pods of 2 CPU")
 
@@ -409,7 +411,8 @@ def test_an_explanation_counts_pods_as_the_plan_does() -> None:
     assert found is not None
     assert found.start_blockers is not None
     assert messages.blocker_text(found.start_blockers.found[0]) == (
-        "Insufficient cpu for 2 of 4 worker (2 CPU each): beside the 2 that fit, no CPU free on "
+        "Insufficient cpu for 2 of 4 worker pods (2 CPU each): beside the 2 "
+        "that fit, no CPU free on "
         "the only node that it may use"
     )
 
@@ -1096,7 +1099,8 @@ def test_explain_and_the_queue_name_what_is_scarce_on_nodes_that_could_hold_a_po
     assert queued.about.lack.resource == "cpu"
     (blocker,) = start("mnist", *nodes, worker("mnist", 2, 2, shape=card))
     assert messages.blocker_text(blocker) == (
-        "Insufficient cpu for 2 worker (2 CPU, 2 nvidia.com/gpu each): at most 1 CPU free on one "
+        "Insufficient cpu for 2 worker pods (2 CPU, 2 nvidia.com/gpu each): at "
+        "most 1 CPU free on one "
         "of the 2 nodes that it may use"
     )
 

@@ -95,7 +95,8 @@ def test_room_that_is_missing_is_missing_in_the_domain() -> None:
     assert isinstance(blocker, InsufficientResources)
     assert (blocker.domains, blocker.nodes, blocker.node) == ((R1,), 2, "r1-a")
     assert messages.blocker_text(blocker) == (
-        "Insufficient cpu for one worker (1 CPU): no CPU free on the 2 nodes that it may use in "
+        "Insufficient cpu for one worker pod (1 CPU): no CPU free on the 2 "
+        "nodes that it may use in "
         f"{RACK}=r1"
     )
     assert messages.remedy(blocker) == f"a new node like r1-a in {RACK}=r1 with room for 1 CPU"
@@ -153,7 +154,7 @@ def test_a_pod_that_is_larger_than_the_nodes_of_its_domain() -> None:
     (blocker,) = growth(*racks(2, 9), mine, after=1)
     assert isinstance(blocker, TooLarge)
     assert messages.blocker_text(blocker) == (
-        "one worker requests 3 CPU, the largest of the 2 nodes that it may use in "
+        "one worker pod requests 3 CPU, the largest of the 2 nodes that it may use in "
         f"{RACK}=r0 has 2 CPU"
     )
     assert messages.remedy(blocker) == f"smaller pods, or a node with 3 CPU in {RACK}=r0"
