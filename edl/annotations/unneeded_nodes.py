@@ -6,7 +6,7 @@ Users without access to nodes may read the Lease (`settingsReaders`): nodes are 
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from edl.annotations.json_text import json_text, read_json
 
 Since: TypeAlias = tuple[tuple[str, datetime], ...]
 """(node's name, time) sorted by name; in the annotation (node's uid, time)."""
+_Time = TypeVar("_Time", bound=datetime | None)
 
 _MAX_NODES: Final = 1000
 """Nodes that the Lease records, in 64 KiB; those that are unneeded longest come first."""
@@ -22,7 +23,9 @@ _AHEAD: Final = timedelta(minutes=1)
 _decoder: Final = msgspec.json.Decoder(dict[str, datetime])
 
 
-def noted(before: Since, names: Iterable[str], now: datetime) -> Since:
+def noted(
+    before: tuple[tuple[str, _Time], ...], names: Iterable[str], now: _Time
+) -> tuple[tuple[str, _Time], ...]:
     """The record after a plan found exactly these nodes unneeded."""
     times = dict(before)
     return tuple((name, times.get(name, now)) for name in sorted(names))

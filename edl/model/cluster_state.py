@@ -54,8 +54,9 @@ class ClusterState(msgspec.Struct, frozen=True):
     """Whether the API server serves ProvisioningRequests."""
     node_pools: tuple[NodePoolHeadroom, ...] = ()
     """Karpenter's NodePools, sorted; if there are any, it removes only nodes that belong to one."""
-    unneeded_since: tuple[tuple[str, datetime], ...] = ()
-    """(node, time since which each plan has listed it in `Plan.unneeded`), where that is known."""
+    unneeded_since: tuple[tuple[str, datetime | None], ...] = ()
+    """(node, time since which each plan has listed it in `Plan.unneeded`), where that is known;
+    None: it counts as unneeded only now, however long plans have listed it."""
     orphans: tuple[tuple[ObjectRef, str], ...] = ()
     """Provisional pods and ProvisioningRequests of ours of no training job that is known, with
     their uids; sorted."""

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
@@ -24,10 +23,6 @@ from edl.simulator.scenario import Elastic, Plain, Watcher
 from edl.steps.plan_steps import steps
 from edl.writes import Create, Delete, Patch, Step, Write
 
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
-"""Since when nodes are unneeded that do not age; plans would recheck them after it."""
-_LONG: Final = timedelta(days=36_500)
-
 
 @dataclass(slots=True)
 class ElasticControl:
@@ -45,8 +40,8 @@ class ElasticControl:
     _limits: Limits = field(init=False)
     _memory: PlanCache = field(default_factory=PlanCache)
     _waits: GrowthWaits = field(default_factory=GrowthWaits)
-    _since: unneeded_nodes.Since = field(init=False)
-    """Since when nodes have been unneeded."""
+    _since: tuple[tuple[str, datetime | None], ...] = field(init=False)
+    """`ClusterState.unneeded_since`."""
 
     def __post_init__(self) -> None:
         given = self.elastic.limits
@@ -73,7 +68,7 @@ class ElasticControl:
             # Without simulated pools, a real autoscaler would have removed unneeded nodes by then,
             # so they must not age until they count as kept.
             names = {name for name, _ in self._since}.union(plan.unneeded)
-            self._since = unneeded_nodes.noted(self._since, names, _NEVER)
+            self._since = unneeded_nodes.noted(self._since, names, None)
         self.watcher.decided(self.env.now, state, plan)
         self._say_why(plan)
         outcome = steps(replace(plan, waiting=()), replace(state, jobs=self._concerned(plan)))
@@ -89,7 +84,6 @@ class ElasticControl:
         After a plan was executed, the next one has no action (a law of the planner) until the first
         cooldown ends.
         """
-        recheck = recheck if recheck and recheck < _LONG else None
         if not (plan.admissions or plan.resizes or plan.suspensions or plan.drains):
             return recheck
         cooled = after_growth(self._limits.growth_cooldown)

@@ -100,7 +100,7 @@ def check_growth(state: ClusterState, plan: Plan) -> None:
     if plan.admissions:
         return
     late = state.observed_at - _WAY.limits.idle_node_after - REMOVED_WITHIN
-    waits = {name for name, since in state.unneeded_since if since > late}
+    waits = {name for name, since in state.unneeded_since if since is None or since > late}
     roles = {(one.key, part.name): part for one in state.jobs for part in one.roles}
     started = {
         on
