@@ -51,6 +51,11 @@ class GangRequest(msgspec.Struct, frozen=True, eq=False):
         return self.gang.job.priority
 
     @property
+    def asked_before(self) -> bool:
+        """Whether an earlier plan requested nodes for it."""
+        return self.gang.job.provisioning.has_requests
+
+    @property
     def failed(self) -> bool:
         """Whether nodes that it requested did not come in time."""
         return self.gang.job.provisioning.failure is not None

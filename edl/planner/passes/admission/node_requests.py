@@ -52,19 +52,15 @@ class NodeRequests:
     results: PassResults
     _left: int = field(init=False)
     """How many more gangs may request nodes (`provisioning_parallelism`)."""
-    _asking: set[JobKey] = field(default_factory=set)
-    """Gangs that have requested nodes before."""
     _running: set[JobKey] = field(default_factory=set)
     """Jobs that run and request nodes."""
     _holding: set[JobKey] = field(init=False)
     """Jobs that run and whose requests exist and count."""
-    _granted: list[GangRequest] = field(default_factory=list)
-    """Gangs with a turn, in queue order."""
+    _granted: dict[JobKey, GangRequest] = field(default_factory=dict)
+    """Gangs with a turn: in queue order, until turns are shared."""
     _waiting: list[GangRequest] = field(default_factory=list)
     """Gangs without one, in queue order."""
     provisioner: ProvisionalRoom = field(init=False)
-    _reserving: dict[JobKey, Gang] = field(default_factory=dict)
-    """Gangs that request nodes, and reserve what these do not replace."""
     _headroom: PoolHeadroom = field(init=False)
     _above_limits: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
     """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
@@ -82,7 +78,6 @@ class NodeRequests:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
         asked = gang.job.provisioning.has_requests and self.may_request(gang)
         if asked and not self._is_late(gang):
-            self._asking.add(gang.job.key)
             self._record(gang, self.provisioner.reserve_bound(gang))
 
     def keep_provisioned(self, gang: Gang) -> None:
@@ -132,12 +127,11 @@ class NodeRequests:
             return reasons.not_provisioned(job.provisioning.message)
         if self._left > 0 and (limit := self._pool_limit(gang, reason, request.attained)):
             return reasons.above_pool_limits(limit)
-        if not job.provisioning.has_requests:
+        if not request.asked_before:
             if self._left <= 0:
                 self._waiting.append(request)
                 return request.why_waiting
             self._left -= 1
-        self._granted.append(request)
         return self._begin(request)
 
     def _begin(self, request: GangRequest) -> Reason:
@@ -146,8 +140,8 @@ class NodeRequests:
         names = (role.name for role in gang.roles)
         asked = {name: count for name, count in zip(names, pods, strict=True) if count}
         self._record(gang, asked)
+        self._granted[job.key] = request
         if request.reserves:
-            self._reserving[job.key] = gang
             self.provisioner.claim(gang)
             gang.quota_request.reserve(IDLE)
         waiting = sum(asked.values()) - len(job.provisioning.bound)
@@ -155,25 +149,25 @@ class NodeRequests:
 
     def _end(self, request: GangRequest) -> None:
         """Undo `_begin`: the gang waits for its turn."""
-        gang, job = request.gang, request.gang.job
-        self.drop(gang)
-        if self._reserving.pop(job.key, None):
-            gang.quota_request.release(IDLE)
-        self.results.wait_reasons[job.key] = request.why_waiting
+        self.drop(request.gang)
+        del self._granted[request.key]
+        if request.reserves:
+            request.gang.quota_request.release(IDLE)
+        self.results.wait_reasons[request.key] = request.why_waiting
 
     def share_turns(self) -> None:
         """Hand out the turns anew that gangs got in queue order, if not all have one.
 
         Later gangs may have started meanwhile: what is requested now counts these.
         """
-        granted = [one for one in self._granted if one.key in self.results.requests]
-        asking = self._asking.intersection(self.results.requests).difference(self.results.admitted)
-        asking = asking.difference(one.key for one in granted) | self._running
+        granted, requests = self._granted, self.results.requests
+        kept = {job.key for job in self.snapshot.jobs if job.key in requests and job.suspended}
+        asking = kept.difference(granted, self.results.admitted) | self._running
         most = self.snapshot.limits.provisioning.provisioning_parallelism - len(asking)
         if not self._waiting and len(granted) <= most:
             return
-        turns = ProvisioningTurns(most, [one for one in granted if one.key in self._asking])
-        begun = [one for one in granted if one.key not in self._asking]
+        turns = ProvisioningTurns(most, [one for one in granted.values() if one.asked_before])
+        begun = [one for one in granted.values() if not one.asked_before]
         for request in begun:
             self._end(request)
         turns.share([*begun, *self._waiting], self._begin_late)
@@ -212,8 +206,9 @@ class NodeRequests:
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""
-        for gang in self._reserving.values():
-            self.provisioner.reserve(gang, self.results.requests.get(gang.job.key, {}))
+        for request in self._granted.values():
+            if request.reserves:
+                self.provisioner.reserve(request.gang, self.results.requests[request.key])
 
     def request_missing(
         self, allocation: RoleAllocation, pods: int, *, begins: bool, first: bool = False
