@@ -14,7 +14,6 @@ from edl.feasibility.horizon import Horizon
 from edl.job_state import last_changes
 from edl.model import JobKey, Reason
 from edl.planner.packing.pod_class import PodClass
-from edl.planner.passes.admission.precedence import max_displaced
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.role_allocation import RoleAllocation
 
@@ -37,8 +36,9 @@ class Displacement:
         """The most pods of a class that one pod of another class may displace."""
         pair = (pod_class, other)
         if pair not in self._costs:
-            meet = pod_class is other or bool((pod_class.eligible & other.eligible).any())
-            self._costs[pair] = max_displaced(pod_class, other) if meet else 0
+            meet = (pod_class.eligible & other.eligible).any()
+            most = most_displaced(amounts(pod_class), amounts(other)).item() if meet else 0
+            self._costs[pair] = 1 if pod_class is other else most
         return self._costs[pair]
 
     def in_turn(
@@ -77,14 +77,9 @@ class UnboundPods:
         self._capacity, self._ahead = snapshot.capacity, ahead
         self._classes = [*dict.fromkeys((*ahead, *later))]
         self._places = {pod_class: place for place, pod_class in enumerate(self._classes)}
-        shape = len(self._capacity.resources), len(self._classes)
-        self._amounts, self._taken = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        """What one pod requests, and the most that it takes; int64[resources, classes]."""
-        for place, pod_class in enumerate(self._classes):
-            for row, amount in pod_class.amounts:
-                self._amounts[row, place] = self._taken[row, place] = amount
-            for row, more in pod_class.beside.items():
-                self._taken[row, place] = max(self._taken[row, place], more.max())
+        none = np.zeros((2, len(self._capacity.resources), 0), np.int64)
+        self._amounts = np.concatenate([none, *map(amounts, self._classes)], axis=2)
+        """`amounts` of all classes; int64[2, resources, classes]."""
         masks = {id(pod_class.eligible): pod_class.eligible for pod_class in self._classes}
         groups = {mask: group for group, mask in enumerate(masks)}
         self._groups = [groups[id(pod_class.eligible)] for pod_class in self._classes]
@@ -141,15 +136,31 @@ class UnboundPods:
         return scarce
 
     def _displaced_by(self, other: PodClass) -> Ints:
-        """How many pods of each other class one pod may displace: `max_displaced` in arrays."""
+        """How many pods of each other class one pod may displace."""
         place = self._places[other]
         meets = (self._nodes & self._nodes[self._groups[place]]).any(axis=1)
-        taken, most = -self._taken[:, [place]], np.zeros_like(self._amounts)
-        np.floor_divide(taken, self._amounts, out=most, where=self._amounts > 0)
-        pods = np.minimum(-most.min(axis=0, initial=0), _MAX_DISPLACED)
-        displaced: Ints = pods * meets[self._groups]
+        most = most_displaced(self._amounts, amounts(other))
+        displaced: Ints = most * meets[self._groups]
         displaced[place] = 0
         return displaced
+
+
+def amounts(pod_class: PodClass) -> Ints:
+    """What one pod requests, and the most that it takes; int64[2, resources, 1]."""
+    of_pod = np.zeros((2, len(pod_class.resources), 1), np.int64)
+    for row, amount in pod_class.amounts:
+        of_pod[:, row] = amount
+    for row, more in pod_class.beside.items():
+        of_pod[1, row] = max(of_pod[1, row], more.max())
+    return of_pod
+
+
+def most_displaced(of_classes: Ints, of_one: Ints) -> Ints:
+    """How many pods of each class one pod of another displaces at most; from their `amounts`."""
+    most = np.zeros_like(requested := of_classes[0])
+    np.floor_divide(-of_one[1], requested, out=most, where=requested > 0)
+    pods: Ints = np.minimum(-most.min(axis=0, initial=0), _MAX_DISPLACED)
+    return pods
 
 
 @dataclass(slots=True)

@@ -226,17 +226,6 @@ class Precedence:
         return self._capacities[index]
 
 
-def max_displaced(pod_class: PodClass, other: PodClass) -> int:
-    """The most pods of a class that one pod of another class displaces, by resource amounts."""
-    if pod_class is other:
-        return 1
-    amounts = dict(pod_class.amounts)
-    rows = [(row, amount) for row, amount in other.amounts if row in amounts]
-    if other.beside:
-        rows += [(row, int(more.max())) for row, more in other.beside.items() if row in amounts]
-    return max((-(-amount // amounts[row]) for row, amount in rows), default=0)
-
-
 def _all_nodes(allocation: RoleAllocation) -> list[int]:
     return [placement.node for placement in allocation.placements]
 

@@ -20,7 +20,7 @@ from edl.model import (
 )
 from edl.planner.decide import run_passes
 from edl.planner.decision_limits import Limits
-from edl.planner.passes.admission.precedence import max_displaced
+from edl.planner.passes.displacement import Displacement
 from edl.planner.policies import POLICIES
 from edl.planner.snapshot.take_snapshot import take_snapshot
 from edl.quantities import DEVICE_CLASS, Resources
@@ -182,8 +182,10 @@ def test_classes_that_overlap_on_some_nodes_only() -> None:
 
 def test_a_pod_displaces_pods_whose_class_chooses_the_same_devices() -> None:
     state = cluster(devices("a", (BIG, OLD)), worker("w", 1, 1, shape=needs(OLD, BIG)))
-    classes = take_snapshot(state, POLICIES["fair"], Limits()).pod_class
-    assert max_displaced(classes(needs(BIG)), classes(needs(OLD, count=2))) == 2
+    snapshot = take_snapshot(state, POLICIES["fair"], Limits())
+    classes = snapshot.pod_class
+    cost = Displacement(snapshot).cost
+    assert cost(classes(needs(BIG)), classes(needs(OLD, count=2))) == 2
 
 
 def test_a_pod_with_two_requests_takes_at_most_its_devices_of_each_kind() -> None:
