@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from edl.feasibility.constraints import ConstraintState
 from edl.model import Pod
 from edl.planner.packing.node_capacity import NO_NODE, NodeCapacity, ResourceAmounts
 from edl.planner.packing.placement import Placement, taken_by
@@ -26,7 +27,7 @@ from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.planner.teams.reclaim_priority import ReclaimScope
 
 if TYPE_CHECKING:
-    from edl.feasibility.constraints import ConstraintCount
+    from edl.feasibility.constraints import ConstraintCount, SpreadConstraint
 
 
 def move_last(allocation: RoleAllocation, position: int) -> None:
@@ -137,25 +138,40 @@ class TakenNodes:
     def __init__(self, requests: Sequence[PodSetRequest], placed: Sequence[Sequence[int]]) -> None:
         self._nodes = {node for nodes in placed for node in nodes}
         self._domains: defaultdict[ConstraintCount, set[int]] = defaultdict(set)
+        self._spread: list[tuple[SpreadConstraint, set[int]]] = []
+        """Spread constraints of the pods, for one more pod that counts; and the pods' domains."""
         for request, nodes in zip(requests, placed, strict=True):
-            for count in (
-                request.pod_class.constraints.carried if request.pod_class.constraints else ()
-            ):
+            constraints = request.pod_class.constraints or ConstraintState()
+            for count in constraints.carried:
                 self._domains[count].update(
                     domain for node in nodes if (domain := count.of[node]) >= 0
                 )
+            for spread in constraints.spread:
+                domains = {spread.pod_count.of[node] for node in nodes}
+                self._spread.append((spread._replace(own=1), domains))
 
     def keeps_off(self, pod_class: PodClass, placement: Placement) -> bool:
         """Whether the claim's pods prevent restoring an evicted replica on its node."""
         if placement.node == NO_NODE:
             return False
-        if pod_class.constraints is not None and pod_class.constraints.is_repelled_by(
-            placement.node, self._domains
+        constraints = pod_class.constraints
+        if constraints is not None and (
+            constraints.is_repelled_by(placement.node, self._domains)
+            or self._unbalances(constraints.carried, placement.node)
         ):
             return True
         bound = not (placement.is_new or placement.holds_idle)
         view = pod_class.with_amounts(placement.taken).at(placement.horizon)
         return placement.node in self._nodes and not view.readmits(placement.node, bound=bound)
+
+    def _unbalances(self, carried: Sequence["ConstraintCount"], node: int) -> bool:
+        """Whether one more pod with these counts would exceed the skew of the claim's pods."""
+        return any(
+            spread.pod_count in carried
+            and spread.pod_count.of[node] in domains
+            and not spread.allows(node)
+            for spread, domains in self._spread
+        )
 
 
 def drains_of_removals(snapshot: Snapshot) -> Iterator[Drain]:

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from edl.model import (
+    Code,
     PodConstraints,
     Requirement,
     Selector,
@@ -12,7 +13,7 @@ from edl.model import (
 )
 from tests.edl.planner import teams
 from tests.edl.planner.acting import act
-from tests.edl.planner.plans import plan_for, sizes, started
+from tests.edl.planner.plans import plan_for, sizes, started, wait_reasons
 from tests.edl.planner.states import cluster, job, node, role, shape, worker
 from tests.edl.planner.ways import wait
 
@@ -63,7 +64,20 @@ def test_a_gang_starts_on_idle_nodes_that_only_its_claim_has_found() -> None:
 
 
 def test_a_gang_that_cannot_start_on_its_claimed_nodes_keeps_them() -> None:
-    """The workers are spread beside pods of app g, which a job of the same plan keeps."""
+    """What an extra leaves to `first` beyond its need becomes idle only with the extra's end."""
+    runs = worker("runs", 1, 2, on=["b", "a"], shape=shape(4), queued=-900)
+    first = worker("first", 1, 1, queued=-800, priority=1)
+    asks = job("asks", role("ps", 1, 1), role("worker", 1, 1), queued=-400)
+    behind = worker("behind", 1, 1, shape=shape(2), queued=-1)
+    plan = plan_for(cluster(node("a", 4), node("b", 4), runs, first, asks, behind))
+    assert sizes(plan) == {"runs": 1}
+    codes = {name: reason.code for name, reason in wait_reasons(plan).items()}
+    assert codes["asks"] is Code.PODS_TERMINATING
+    assert codes["behind"] is Code.INSUFFICIENT_CAPACITY
+
+
+def test_extras_that_a_spread_constraint_counts_yield_and_do_not_come_back() -> None:
+    """By amounts alone, the workers fit beside the extras."""
     zones = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
     nodes = [
         node(name, cpus, labels={"zone": zones[name]})
@@ -75,7 +89,7 @@ def test_a_gang_that_cannot_start_on_its_claimed_nodes_keeps_them() -> None:
     on = ["n1", "n0", "n1", "n1", "n0"]
     runs = worker("runs", 1, 20, on=on, shape=shape(constraints=counted), queued=-900)
     parts = (role("ps", 1, 1), role("worker", 2, 2, shape=shape(4, constraints=spread)))
-    behind = worker("behind", 3, 3, shape=shape(4), queued=-1)
-    plan = plan_for(cluster(*nodes, runs, job("asks", *parts, queued=-400), behind))
-    assert [entry.job.name for entry in plan.waiting] == ["asks", "behind", "runs"]
-    assert not started(plan)
+    state = cluster(*nodes, runs, job("asks", *parts, queued=-400))
+    plan = plan_for(state)
+    assert sizes(plan) == {"runs": 1}
+    assert "asks" in started(plan_for(act(state, plan, after=wait(plan))))
