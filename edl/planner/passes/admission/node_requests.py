@@ -161,8 +161,8 @@ class NodeRequests:
         Later gangs may have started meanwhile: what is requested now counts these.
         """
         granted, requests = self._granted, self.results.requests
-        kept = {job.key for job in self.snapshot.jobs if job.key in requests and job.suspended}
-        asking = kept.difference(granted, self.results.admitted) | self._running
+        queued = {job.key for job in self.snapshot.jobs if job.key in requests and job.suspended}
+        asking = queued.difference(granted, self.results.admitted) | self._running
         most = self.snapshot.limits.provisioning.provisioning_parallelism - len(asking)
         if not self._waiting and len(granted) <= most:
             return
