@@ -41,4 +41,4 @@ def test_a_waiting_job_tells_what_it_counts_from_its_last_run_and_how_to_forget_
     forget = "kubectl annotate job -n default sweep edl.dev/added-requests-"
     last_run = f"100m CPU for worker, in the last run; if nothing adds it now: {forget}"
     assert requests(stage) == [f"{ADDED} {last_run}"]
-    assert "worker requests 2.1 CPU" in stage.run("explain", "sweep").out
+    assert "one worker pod requests 2.1 CPU" in stage.run("explain", "sweep").out
