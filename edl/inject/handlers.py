@@ -224,7 +224,9 @@ def _unlabelled(request: AdmissionRequest, context: Context) -> AdmissionVerdict
         has_own_keys = namespace_defaults.has_own_keys(manifest)
         origin = () if has_own_keys else (namespace_defaults.origin(policy),)
         raise Denied([*denied.findings, *origin]) from None
-    return AdmissionVerdict(done.manifest, (*done.warnings, *unknown_keys.in_template(manifest)))
+    raised = namespace_defaults.raised_max(manifest, done.manifest, policy)
+    unheeded = unknown_keys.in_template(manifest)
+    return AdmissionVerdict(done.manifest, (*done.warnings, *raised, *unheeded))
 
 
 def _create(manifest: Json, context: Context, policy: NamespacePolicy) -> AdmissionVerdict:

@@ -72,25 +72,27 @@ def adopted(manifest: Json, policy: NamespacePolicy) -> Json:
     """The manifest with the namespace's framework. Raises Denied if the framework does not fit."""
     labelled = _labelled(manifest, {contract.FRAMEWORK: policy.framework})
     spec = parse(owned_annotations.without_owned(labelled))
-    size = None if _has_any_bound(manifest) else _size_of_its_own(manifest, spec)
-    sized = _with_fixed_size(labelled, size) if size else labelled
+    sized = labelled if _has_any_bound(manifest) else _with_own_size(manifest, labelled, spec)
     bounded, _ = with_defaults(owned_annotations.without_owned(sized), policy)
     refuse(() if has_own_keys(manifest) else _peer_findings(bounded))
     return sized
 
 
-def _size_of_its_own(manifest: Json, spec: JobSpec) -> int | None:
-    """How many pods an unlabelled Job asks for: a migration must not run twice, nor lose a shard.
+def _with_own_size(manifest: Json, labelled: Json, spec: JobSpec) -> Json:
+    """The labelled Job with the size of its file: a migration must not run twice, nor lose a shard.
 
-    None if it may have more: a work queue, the items of framework none, or peers of a training.
-    Raises Denied if its pods cannot be peers.
+    Work items stay at most `parallelism` at a time, because their order or a rate limit may depend
+    on it; a default min may still lower that. Only a work queue and the peers of a training may get
+    more pods. Raises Denied if its pods cannot be peers.
     """
     form = ManifestReader(manifest)
     if form.completions is None:
-        return 1 if form.parallelism == 1 else None
+        return _with_fixed_size(labelled, 1) if form.parallelism == 1 else labelled
     if spec.indexed and form.completions > 1 and not has_own_keys(manifest):
         _deny_static_shards(form.job)
-    return form.completions if spec.indexed or form.completions == 1 else None
+    if spec.indexed or form.completions == 1:
+        return _with_fixed_size(labelled, form.completions)
+    return _labelled(labelled, {contract.MAX: str(form.parallelism)})
 
 
 def _deny_static_shards(job: Mapping[str, Any]) -> None:
@@ -139,6 +141,16 @@ def left_alone(manifest: Json, misfit: Denied, policy: NamespacePolicy) -> tuple
         f"{policy}; {contract.INJECTION}: {contract.DISABLED} says that it need not"
     )
     return tuple(f"Job {name}: {text}" for text in (what, *misfit.findings))
+
+
+def raised_max(manifest: Json, done: Json, policy: NamespacePolicy) -> tuple[str, ...]:
+    """A warning if defaults let an unlabelled Job have more pods than its file asks for."""
+    form = ManifestReader(done)
+    low, high = (form.count(name, label=True) or 0 for name in (contract.MIN, contract.MAX))
+    if _has_any_bound(manifest) or not low <= form.parallelism < high:
+        return ()
+    what = f"its max is {high} by a default of {policy}, above spec.parallelism {form.parallelism}"
+    return (f'{what}: {contract.MAX}: "{form.parallelism}" keeps that',)
 
 
 def warnings_of_pod_labels(job: Json, policy: NamespacePolicy) -> tuple[str, ...]:

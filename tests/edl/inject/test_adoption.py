@@ -10,6 +10,7 @@ from tests.edl.inject.policies import LAB, create, created, look_again, opted_in
 from tests.edl.manifests import CONTEXT, USER, annotations, changed, job, labels, pod
 
 POLICY = opted_in()
+REQUESTS = {"containers": [{"name": "main", "image": "a", "resources": {"requests": {"cpu": "1"}}}]}
 CONTROLLED = {
     "apiVersion": "argoproj.io/v1alpha1",
     "kind": "Workflow",
@@ -87,6 +88,41 @@ def test_one_pod_stays_one_pod(framework: str, size: Json) -> None:
     assert verdict.warnings == ()
     assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == ("1", "1")
     look_again(stored, policy)
+
+
+@pytest.mark.parametrize("mode", ["Indexed", "NonIndexed"])
+@pytest.mark.parametrize(("parallelism", "smallest"), [(1, "1"), (2, "2"), (3, "2")])
+def test_its_work_items_run_at_most_as_many_at_a_time_as_its_file_says(
+    mode: str, parallelism: int, smallest: str
+) -> None:
+    spec = {"completions": 5, "completionMode": mode, "parallelism": parallelism}
+    policy = opted_in(default_min=2, default_max=8)
+    verdict = create(job("migrations", spec=spec, pod=REQUESTS), policy)
+    stored = verdict.manifest
+    assert verdict.warnings == ()
+    assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == (
+        smallest,
+        str(parallelism),
+    )
+    look_again(stored, policy)
+
+
+def test_the_items_of_a_job_that_names_a_framework_get_the_default_max() -> None:
+    spec = {"completions": 5, "parallelism": 1}
+    stored = created(job("sweep", framework="none", spec=spec), opted_in(default_max=4))
+    assert (labels(stored)[contract.MIN], labels(stored)[contract.MAX]) == ("1", "4")
+
+
+@pytest.mark.parametrize("framework", ["none", "pytorch"])
+def test_more_pods_than_its_file_asks_for_are_a_warning(framework: str) -> None:
+    given = job("net", spec={"parallelism": 4}, pod=REQUESTS)
+    verdict = create(given, opted_in(framework=framework, default_min=1, default_max=8))
+    assert (
+        'its max is 8 by a default of namespace "lab", above spec.parallelism 4: '
+        'edl.dev/max: "4" keeps that'
+    ) in verdict.warnings
+    kept = create(changed(given, f"metadata labels {contract.MAX}", "4"), opted_in(default_max=8))
+    assert not [text for text in kept.warnings if "its max is" in text]
 
 
 @pytest.mark.parametrize(

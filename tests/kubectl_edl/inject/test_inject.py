@@ -386,7 +386,7 @@ def test_a_namespace_in_the_file_gives_its_jobs_their_defaults(tmp_path: Path) -
     own = namespace(default_framework="none", default_max="5")
     plain = changed(job("plain"), "spec parallelism", 2)
     found = inject("-f", written(tmp_path, plain, own), "-n", "team")
-    assert found.err == ""
+    assert "job.batch/plain: its max is 5 by a default of namespace" in found.err
     (_, stored, kept) = documents(found.out)
     assert stored["metadata"]["labels"][contract.FRAMEWORK] == "none"
     assert stored["metadata"]["labels"][contract.MAX] == "5"
