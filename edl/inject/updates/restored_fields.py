@@ -52,6 +52,9 @@ def _labels(new: Json, old: Json) -> tuple[str, ...]:
 
 def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     role, kind = _role(old)
+    job = f"{name_of(old)}{namespace_option(old)}"
+    if wanted == 0 and "parallelism" in changed:  # which stops the pods of an ordinary Job
+        return f"kubectl edl pause {job} keeps it from running"
     if "parallelism" not in changed and not is_ranked(old):
         return "the number of work items is fixed at creation"
     if kind is not None and not kind.resizable:
@@ -59,7 +62,6 @@ def _way_out(old: Json, changed: list[str], wanted: int | None) -> str:
     least, most = (whole(labels(old).get(name, "")) for name in (contract.MIN, contract.MAX))
     within = wanted and (least or 1) <= wanted <= (most or wanted)
     size = wanted if within else "N"  # a field left out of the file is asked for as 1
-    job = f"{name_of(old)}{namespace_option(old)}"
     manual = f"kubectl edl scale {job} {size}{_which(old)} sets a manual size"
     return f"kubectl-edl sets the size of this Job; {manual}"
 

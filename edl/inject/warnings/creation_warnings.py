@@ -10,6 +10,7 @@ from edl import contract
 from edl.contract.manifest_parts import (
     annotations,
     is_of_cron_job,
+    is_paused,
     labels,
     pod_of,
     service_account,
@@ -18,6 +19,7 @@ from edl.contract.manifest_parts import (
 from edl.dns_names import is_dns_subdomain
 from edl.frameworks import FRAMEWORKS, needs_all_ranks, peer_access, success_policy
 from edl.frameworks.base import Needs, PeerAccess
+from edl.inject import pauses
 from edl.inject.pods import gpus, volumes
 from edl.inject.warnings import launcher_warnings, request_warnings
 from edl.spec import addresses, index_rules
@@ -30,6 +32,7 @@ _FAILS_THE_JOB: Final = (
     "if FailJob has its exit code: recreate it with a rule before that: Ignore, on the condition "
     "DisruptionTarget"
 )
+_HELD: Final = "suspend: true or kubectl edl pause keeps the Job from starting"
 _DEFAULT: Final = "Default"
 _OF_NODES: Final = ("", "ClusterFirst", _DEFAULT)
 """DNS policies with which a pod in its node's network asks the node's DNS servers."""
@@ -188,16 +191,20 @@ def _of_repetition(manifest: Json) -> Iterator[str]:
 def _of_size(manifest: Json, spec: JobSpec) -> Iterator[str]:
     """A `spec.parallelism` that the bounds exclude: the Job starts within the bounds instead.
 
-    1 is the API server's default, which a file that leaves it out gets.
+    1 is the API server's default, which a file that leaves it out gets. 0 holds an ordinary Job.
     """
     size = (manifest.get("spec") or {}).get("parallelism")
     low, high = spec.scaling.min, spec.scaling.max
-    if size is None or size <= 1 or low <= size <= high:
+    if size is None or size == 1 or low <= size <= high or (not size and _is_held(manifest)):
         return
     bounds = f"{low}" if low == high else f"{low}..{high}"
     why = f"because {spec.role} is {bounds} by {_source(manifest)}"
-    way_out = "write the same in both, or leave it out"
+    way_out = "write the same in both, or leave it out" if size else _HELD
     yield f"spec.parallelism {size} has no effect, {why}: {way_out}"
+
+
+def _is_held(manifest: Json) -> bool:
+    return pauses.is_to_be_paused(manifest) or is_paused(manifest)
 
 
 def _source(manifest: Json) -> str:

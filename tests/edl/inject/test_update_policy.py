@@ -189,6 +189,13 @@ def test_a_size_beyond_the_bounds_is_not_proposed(size: int) -> None:
     assert said.endswith("; kubectl edl scale r -n lab N sets a manual size")
 
 
+def test_an_update_to_no_pods_names_the_pause() -> None:
+    old = changed(created(job("r", framework="none", max="4")), "spec parallelism", 3)
+    assert update(changed(old, "spec parallelism", 0), old).warnings == (
+        "spec.parallelism stays 3: kubectl edl pause r -n lab keeps it from running",
+    )
+
+
 def test_a_role_that_is_never_resized_says_so_instead_of_naming_another_one() -> None:
     old = created(role_manifest("ps", spec={"parallelism": 2}))
     new = changed(changed(old, "spec parallelism", 3), "spec completions", 3)

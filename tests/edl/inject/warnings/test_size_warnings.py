@@ -30,6 +30,16 @@ def test_the_labels_are_named_where_they_set_the_bounds() -> None:
     assert "worker is 1..4 by edl.dev/min and edl.dev/max" in found
 
 
+def test_no_pods_do_not_hold_a_job_and_the_way_to_hold_it_is_named() -> None:
+    (found,) = said(job(framework="none", min="1", max="2", spec={"parallelism": 0}))
+    assert found == (
+        "spec.parallelism 0 has no effect, because worker is 1..2 by edl.dev/min and edl.dev/max: "
+        "suspend: true or kubectl edl pause keeps the Job from starting"
+    )
+    held = job(framework="none", min="1", max="2", spec={"parallelism": 0, "suspend": True})
+    assert said(held) == ()
+
+
 @pytest.mark.parametrize("size", [None, 1])
 def test_the_default_of_the_api_server_contradicts_nothing(size: int | None) -> None:
     roles = "chief=1,ps=2,worker=1..4"
