@@ -103,6 +103,7 @@ def _deployment(document: Json) -> None:
     document["spec"]["replicas"] = Value(f"{part}.replicas")
     template = document["spec"]["template"]
     template["metadata"]["annotations"] = _if_filled("pods.annotations")
+    template["metadata"]["labels"] = Merged(template["metadata"]["labels"], "pods.labels")
     _place(template["spec"])
     (container,) = template["spec"]["containers"]
     container["image"] = _IMAGE

@@ -135,6 +135,10 @@ class PodSettings(Part, frozen=True):
     priority_class_name: Annotated[Subdomain, says("PriorityClass of the pods.")] = (
         "system-cluster-critical"
     )
+    labels: Annotated[
+        LabelMap,
+        says("More labels of the pods, such as those that an admission policy demands."),
+    ] = msgspec.field(default_factory=dict)
     annotations: Annotated[
         dict[QualifiedName, PrintableText],
         says("Annotations of the pods, such as those of service meshes and log collectors."),

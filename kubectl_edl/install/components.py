@@ -16,7 +16,8 @@ from edl.model import ObjectRef
 from edl.model.pods import CRASH_LOOP, ContainerWait
 from edl.writes import Json
 
-DEPLOYMENTS: Final = ("edl-webhook", "edl-reconciler")
+WEBHOOK: Final = "edl-webhook"
+DEPLOYMENTS: Final = (WEBHOOK, "edl-reconciler")
 PART_OF: Final = "app.kubernetes.io/part-of"
 _PODS: Final = f"{PART_OF}={contract.MANAGED_BY}"
 _COMPONENT: Final = "app.kubernetes.io/name"

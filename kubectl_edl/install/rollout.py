@@ -1,5 +1,6 @@
 """Waits until webhook and reconciler are ready, and reports why they are not."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from edl.durations import duration_text
@@ -9,7 +10,7 @@ from kubectl_edl.cli.command_errors import Refused, TimedOut
 from kubectl_edl.cli.context import CliContext, Scope
 from kubectl_edl.cli.interaction import waited
 from kubectl_edl.client.certificate_store import trusted
-from kubectl_edl.install.components import DEPLOYMENTS, ComponentPod, components, stalled
+from kubectl_edl.install.components import DEPLOYMENTS, WEBHOOK, ComponentPod, components, stalled
 from manifests import values
 
 
@@ -18,9 +19,37 @@ def wait(cli: CliContext, cluster: PluginCluster, timeout: timedelta, scope: Sco
 
     `scope` is the cluster for suggested commands.
     """
-    if waiting := waited(cli, lambda: _missing(cluster, scope), timeout):
+    try:
+        waiting = waited(cli, lambda: _missing(cluster, scope), timeout)
+    except Refused:
+        cli.warn(*_hints(cluster, scope))
+        raise
+    if waiting:
+        cli.warn(*_hints(cluster, scope))
         late = f"not ready after {duration_text(timeout)}"
         raise TimedOut(f"{late}: {waiting}; kubectl edl doctor{scope.edl_flags}")
+
+
+def _hints(cluster: PluginCluster, scope: Scope) -> Iterator[str]:
+    """What fails in the cluster meanwhile, and values for pods that the API server refuses.
+
+    The webhook configurations fail closed, and are applied before the webhook runs, because the
+    reconciler writes its CA into them.
+    """
+    deployed, flags = components(cluster), scope.edl_flags
+    if any(component.refusal for component in deployed.values()):
+        yield (
+            "hint: values that an admission policy may demand: pods.labels, pods.annotations, "
+            "webhook.resources, reconciler.resources: "
+            f"kubectl edl upgrade{flags} --set NAME=VALUE"
+        )
+    webhook = deployed.get(WEBHOOK)
+    if webhook is None or not webhook.ready:
+        yield (
+            "hint: until edl-webhook is ready, the API server refuses new training jobs, and all "
+            "new Jobs of namespaces that opted in; other Jobs are not affected; to undo the "
+            f"installation: kubectl edl uninstall{flags}"
+        )
 
 
 def _missing(cluster: PluginCluster, scope: Scope) -> str:

@@ -72,6 +72,7 @@ CHOICES: dict[str, Json] = {
             "tolerations": [{"key": "infra", "operator": "Exists", "tolerationSeconds": 300}],
             "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
             "priorityClassName": "infra",
+            "labels": {"cost-center": "ml", "app.kubernetes.io/name": "other"},
             "annotations": {"sidecar.istio.io/inject": "false"},
             "imagePullSecrets": ["registry"],
         }
@@ -169,6 +170,7 @@ NARROW_TEXTS: tuple[tuple[str, ...], ...] = (
     ("reconciler", "planning", "provisioningClass"),
     ("pods", "priorityClassName"),
     ("pods", "nodeSelector", "role"),
+    ("pods", "labels", "team"),
     ("monitoring", "labels", "release"),
     ("monitoring", "runbookUrl"),
 )

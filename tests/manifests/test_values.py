@@ -245,6 +245,17 @@ def test_no_autoscaler_can_be_chosen_without_the_fence(mode: str) -> None:
     assert arguments(given, RECONCILER)[-2:] == ["--autoscaler", "none"]
 
 
+def test_pods_get_more_labels_and_keep_those_that_select_them() -> None:
+    given = {"cost-center": "ml", "app.kubernetes.io/name": "other"}
+    documents = installation.documents(values.read({"pods": {"labels": given}}))
+    deployments = [document for document in documents if document["kind"] == "Deployment"]
+    assert len(deployments) == 2
+    for deployment in deployments:
+        found = deployment["spec"]["template"]["metadata"]["labels"]
+        assert found["cost-center"] == "ml"
+        assert deployment["spec"]["selector"]["matchLabels"].items() <= found.items()
+
+
 def test_values_of_one_installation_change_no_other() -> None:
     before = installation.documents()
     installation.documents(

@@ -85,7 +85,8 @@ def applied_by_hand(*settings: str) -> Stage:
 def ready(on: Stage, name: str) -> None:
     target = ObjectRef("Deployment", SYSTEM, name)
     wanted = on.cluster.get(target)["spec"]["replicas"]
-    counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), wanted)
+    names = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    counts = dict.fromkeys(names, wanted)
     on.cluster.patch(target, {"status": counts})
 
 

@@ -47,9 +47,22 @@ def test_a_wait_that_times_out_names_component_and_reason() -> None:
     run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 5
     assert run.err == (
+        "hint: until edl-webhook is ready, the API server refuses new training jobs, and all new "
+        "Jobs of namespaces that opted in; other Jobs are not affected; to undo the installation: "
+        "kubectl edl uninstall --context prod\n"
         "error: not ready after 0s: edl-webhook is not rolled out; pod edl-webhook-1: "
         "0/3 nodes are available: 3 Insufficient cpu.; kubectl edl doctor --context prod\n"
     )
+
+
+def test_while_old_pods_of_the_webhook_serve_no_refusals_are_announced() -> None:
+    on = stage()
+    install(on)
+    ready(on, "edl-webhook")
+    run = on.run("upgrade", "--timeout", "0")
+    assert run.code == 5
+    assert "edl-reconciler is not rolled out" in run.err
+    assert "hint" not in run.err
 
 
 def test_a_wait_that_times_out_says_why_pods_are_refused() -> None:
@@ -62,6 +75,10 @@ def test_a_wait_that_times_out_says_why_pods_are_refused() -> None:
     run = on.run("upgrade", "--timeout", "0")
     assert run.code == 5
     assert f"; {why}; kubectl edl doctor" in run.err
+    assert run.err.startswith(
+        "hint: values that an admission policy may demand: pods.labels, pods.annotations, "
+        "webhook.resources, reconciler.resources: kubectl edl upgrade --set NAME=VALUE\n"
+    )
 
 
 def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
@@ -74,10 +91,11 @@ def test_an_unpullable_image_is_refused_at_once_with_a_remedy() -> None:
     on.create(ours(on, containerStatuses=[container({"waiting": waiting})]))
     run = on.run("upgrade", "--timeout", "0", "--context", "prod")
     assert run.code == 1
-    assert run.err.startswith(
+    assert run.err.startswith("hint: until edl-webhook is ready, the API server refuses ")
+    assert (
         "error: pod edl-webhook-1 (image kubectl-edl:0.1.0) waits: container webhook: "
         'ImagePullBackOff: Back-off pulling image "kubectl-edl:0.1.0"; build it '
-    )
+    ) in run.err
     assert (
         "kind load docker-image kubectl-edl:0.1.0 && kubectl edl upgrade --context prod --image "
         in run.err
