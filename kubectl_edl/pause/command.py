@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -81,7 +81,7 @@ def flip(
         switch = replace(switch, done=switch.unattended)
     unseen = survey.hints_but_priorities
     readable = [] if unseen else chosen  # pods that may not be listed count as lost
-    warnings = [warning for job in readable if (warning := _warning(job, switch, scope, cli.now()))]
+    warnings = [text for job in readable for text in _warnings(job, switch, scope, cli.now())]
     done: list[tuple[str, list[Json]]] = []
     try:
         each(cli, chosen, lambda job: done.append(_flip(job, switch, patcher, scope)))
@@ -159,17 +159,22 @@ def _flip(
     return f"{name}: {done.format(job=named)}{patcher.remark}", manifests
 
 
-def _warning(job: TrainingJob, switch: Switch, scope: Scope, now: datetime) -> str:
-    """What delays the job's next start; empty if nothing is known."""
+def _warnings(job: TrainingJob, switch: Switch, scope: Scope, now: datetime) -> Iterator[str]:
+    """What delays the job's next start, or may pause it again."""
     if ending(job) or job.paused is switch.paused:
-        return ""
+        return
     name = shown(job.key, scope)
+    if job.paused_by and not switch.paused:
+        yield (
+            f"warning: {job.paused_by} paused {name} by spec.suspend: true, and may do so again: "
+            "remove that from the manifest that it applies, or exclude namespace "
+            f"{job.key.namespace} from it"
+        )
     if job.problem and not switch.paused:
-        return f"warning: {name} does not start before its problem is fixed: {problem_text(job)}"
-    if until := pods_delayed_until(job, now):
+        yield f"warning: {name} does not start before its problem is fixed: {problem_text(job)}"
+    elif until := pods_delayed_until(job, now):
         delay = f"the Job controller creates no pod until {until:%H:%M:%S} UTC at the latest"
-        return f"warning: {name} lost pods, and {delay}: {switch.delayed}"
-    return ""
+        yield f"warning: {name} lost pods, and {delay}: {switch.delayed}"
 
 
 def _patch(job: TrainingJob, role: Role, switch: Switch) -> Patch:

@@ -1,5 +1,7 @@
 """Warnings for updates of `spec.suspend`, which the reconciler alone sets."""
 
+from typing import Final
+
 from edl import contract
 from edl.contract.manifest_parts import annotations, is_paused, namespace_option
 from edl.frameworks import is_ranked
@@ -7,6 +9,10 @@ from edl.messages import message
 from edl.model import Code
 from edl.reasons import PAUSE_REFUSED
 from edl.writes import Json
+
+_AGAIN: Final = (
+    "a manifest with suspend: true pauses it at each apply: first remove that from the manifest"
+)
 
 
 def suspended(old: Json, job: str) -> str:
@@ -17,7 +23,7 @@ def suspended(old: Json, job: str) -> str:
     is_queue = not is_ranked(old) and (old.get("spec") or {}).get("completions") is None
     if is_queue and (old.get("status") or {}).get("succeeded"):
         return f"{contract.PAUSED}: {message(PAUSE_REFUSED)}"
-    return f"paused, as {contract.PAUSED}: {_resume(old, job)}"
+    return f"paused, as {contract.PAUSED}: {_resume(old, job)}; {_AGAIN}"
 
 
 def stays_suspended(new: Json, old: Json, job: str) -> str:

@@ -61,7 +61,8 @@ def paused_by_controllers(context: CheckContext) -> CheckResults:
         warning(
             f"{job.key} is paused: {job.paused_by} suspended it, and may do so again",
             FixCommand(
-                f"exclude namespace {job.key.namespace} from that controller, then: "
+                "remove suspend: true from the manifest that it applies, or exclude namespace "
+                f"{job.key.namespace} from that controller, then: "
                 f"kubectl edl resume {job.key.name} -n {job.key.namespace}"
             ),
         )

@@ -325,7 +325,11 @@ def test_suspending_a_running_job_pauses_it() -> None:
     verdict = update(changed(RUNNING, "spec suspend", value=True), RUNNING)
     assert verdict.manifest["spec"]["suspend"] is False
     assert annotations(verdict.manifest)[contract.PAUSED] == contract.TRUE
-    assert "kubectl edl resume mnist" in verdict.warnings[0]
+    (warning,) = verdict.warnings
+    assert warning == (
+        "paused, as edl.dev/paused: kubectl edl resume mnist -n lab continues it; a manifest with "
+        "suspend: true pauses it at each apply: first remove that from the manifest"
+    )
 
 
 @pytest.mark.parametrize("succeeded", [0, 1])

@@ -130,11 +130,12 @@ def test_a_job_that_a_controller_suspended_is_named_with_that_controller(stage: 
     notes = {contract.PAUSED: "true", contract.PAUSED_BY: kueue}
     for name in ("mnist-chief", "mnist-ps", "mnist-worker"):
         stage.patch(name, {"spec": {"suspend": True}, "metadata": {"annotations": notes}})
-    assert only(stage, "paused") == (
-        "warning",
-        f"default/mnist is paused: {kueue} suspended it, and may do so again",
-        "exclude namespace default from that controller, then: kubectl edl resume mnist -n default",
+    what = f"default/mnist is paused: {kueue} suspended it, and may do so again"
+    fix = (
+        "remove suspend: true from the manifest that it applies, or exclude namespace default from "
+        "that controller, then: kubectl edl resume mnist -n default"
     )
+    assert only(stage, "paused") == ("warning", what, fix)
     shown = stage.run("status", "mnist").out
     assert f"it is paused: {kueue} suspended it\n" in shown
 

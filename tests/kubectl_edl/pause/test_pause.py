@@ -42,6 +42,19 @@ def test_resuming_takes_the_mark_away(stage: Stage) -> None:
     assert found.out == f"mnist: resumed, it starts when its minimum fits: {status}"
 
 
+def test_resuming_what_a_controller_suspended_says_that_it_may_come_back(stage: Stage) -> None:
+    flux = "system:serviceaccount:flux-system:kustomize-controller"
+    notes = {contract.PAUSED: "true", contract.PAUSED_BY: flux}
+    for name in ROLES:
+        stage.cluster.patch(ObjectRef("Job", "default", name), {"metadata": {"annotations": notes}})
+    found = stage.run("resume", "mnist")
+    assert found.out.startswith("mnist: resumed")
+    assert found.err == (
+        f"warning: {flux} paused mnist by spec.suspend: true, and may do so again: remove that "
+        "from the manifest that it applies, or exclude namespace default from it\n"
+    )
+
+
 def test_a_queued_job_has_no_pods_to_end(stage: Stage) -> None:
     stage.put(job("late", framework="none"))
     assert stage.run("pause", "late").out == (
