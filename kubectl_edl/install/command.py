@@ -22,6 +22,7 @@ from kubectl_edl.client.patcher import REMARKS
 from kubectl_edl.install import installation_values, prune, rollout
 from kubectl_edl.install.installation_values import InstallationChoice
 from kubectl_edl.install.installer import (
+    Installer,
     installer_of,
     readable_elsewhere,
     refuse_elsewhere,
@@ -95,6 +96,9 @@ def install(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
         return
     cluster = cli.connect(scope).cluster
     if find(cluster, webhook_deployment(cluster)) is not None:
+        by = installer_of(cluster)
+        if by.refusal:
+            raise Refused(_ways(by, scope))
         raise Refused(
             "kubectl-edl is installed already; another image or other values: "
             f"kubectl edl upgrade{scope.edl_flags}"
@@ -129,14 +133,19 @@ def upgrade(cli: CliContext, asked: InstallationChoice, how: InstallOptions, sco
     refuse_elsewhere(cluster, scope)
     by = installer_of(cluster)
     if by.refusal and not (by.takeover and how.take_ownership):
-        leave = "; to leave it to the plugin, with all values that are not the default: "
-        takeover = f"{leave}{with_flags(by.takeover, scope)}" if by.takeover else ""
-        raise Refused(f"{by.refusal}: {with_flags(by.again, scope)}{takeover}")
+        raise Refused(_ways(by, scope))
     before = installation_values.previous(cluster)
     given = installation_values.chosen(asked, before or {}, cli.stdin)
     if before is None:
         _check_image(given, "upgrade --take-ownership", scope)
     _put(cli, scope, cluster, given, how)
+
+
+def _ways(by: Installer, scope: Scope) -> str:
+    """Why the plugin does not apply, and the commands of what installed kubectl-edl."""
+    leave = "; to leave it to the plugin, with all values that are not the default: "
+    takeover = f"{leave}{with_flags(by.takeover, scope)}" if by.takeover else ""
+    return f"{by.refusal}: {with_flags(by.again, scope)}{takeover}"
 
 
 def _put(

@@ -261,6 +261,7 @@ def test_an_installation_by_helm_is_refused() -> None:
     on.cluster.patch(CONFIGURATION, {"metadata": {"annotations": notes}})
     run = on.run("upgrade")
     assert "Helm installed kubectl-edl here: helm upgrade edl CHART -n ops" in run.err
+    assert install(on).err == run.err
     for words in (("--yes",), ("--dry-run", "client")):
         assert on.run("uninstall", *words).err == (
             "error: Helm installed kubectl-edl here, and leaves what the reconciler created (such "
