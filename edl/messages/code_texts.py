@@ -27,7 +27,7 @@ PLAIN: Final[Mapping[Code, str]] = {
     Code.ABOVE_MAX: "scaled down to its max",
     Code.PAUSED: "paused",
     Code.PAUSE_REFUSED: f"not paused, as that would end it: {QUEUE_ENDS}",
-    Code.UNSCHEDULABLE: "pods above its minimum remained unschedulable",
+    Code.UNSCHEDULABLE: "pods above its minimum remained without a node",
     Code.GANG_UNSCHEDULABLE: "pods of its minimum remained unschedulable: requeued",
     Code.GROWTH_UNSCHEDULABLE: "not all pods of its larger size could be scheduled",
     Code.POD_LOST: "a pod was lost, and the others cannot continue without it",
