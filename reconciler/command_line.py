@@ -3,7 +3,6 @@
 import signal
 import socket
 import uuid
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -16,14 +15,11 @@ from prometheus_client import disable_created_metrics
 from certs.rotation_loop import CertificateRotation
 from certs.secrets import usual
 from edl import contract
-from edl.annotations.json_text import json_text
 from edl.durations import duration_text
 from edl.errors import EdlError
-from edl.frameworks.base import ModeRight
 from edl.kube import process_logging
 from edl.kube.api.client import ApiClient, connect
 from edl.kube.api.server_clock import awake_or_not
-from edl.kube.auth.access_review import AccessRight, MissingRights
 from edl.kube.auth.kubeconfig import ConfigOverrides
 from edl.kube.cluster import Cluster
 from edl.kube.duration_range import DurationRange
@@ -44,7 +40,6 @@ from reconciler.webhook_certificates import (
     CertificateOptions,
     WebhookCertificates,
 )
-from reconciler.write_permissions import WritePermissions, needed
 
 _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -66,11 +61,6 @@ class InstallationOptions:
         metavar="NAMESPACE",
         help="Namespace whose Jobs and pods are not managed, as the webhook ignores it too."
         " kube-system and the namespace of the installation never are.",
-    )
-    withheld_right: tuple[str, ...] = option(
-        type=click.Choice([right.value for right in ModeRight]),
-        help="Right that the reconciler does not have, and is not reported as missing: the webhook"
-        " refuses Jobs in modes that need it. Repeatable.",
     )
 
 
@@ -180,8 +170,6 @@ def _process(options: ReconcilerOptions) -> Manager:
         elector.publish({contract.SETTINGS: published_settings.render(settings)})
     deciding = with_unserved_warning(plan, settings.limits)
     process = Manager(api, deciding, clocks, elector, place.ignored_namespace)
-    rights = needed(settings.limits.autoscaler, frozenset(map(ModeRight, place.withheld_right)))
-    process.add_background_task("rights", _rights(rights, api, process, clocks, elector))
     queue = _queue(settings, process.leader_only(api), process, elector)
     process.add_background_task("queue", queue)
     process.add_background_task("teams", _teams(process.leader_only(api), process))
@@ -228,22 +216,6 @@ def _queue(
 def _teams(cluster: Cluster, process: Manager) -> AppliedTeams:
     invalid = process.metrics.state.teams_document_invalid
     return AppliedTeams(cluster, lambda: process.team_source.reading, invalid)
-
-
-def _rights(
-    rights: Sequence[AccessRight],
-    api: ApiClient,
-    process: Manager,
-    clocks: Clocks,
-    elector: LeaderElector | None,
-) -> WritePermissions:
-    def publish(missing: MissingRights | None) -> None:
-        if elector:
-            elector.publish({contract.MISSING_RIGHTS: json_text(missing) if missing else None})
-
-    publish(None)
-    gauge = process.metrics.state.missing_rights
-    return WritePermissions(api, rights, process.forbidden, gauge, publish, clocks.monotonic)
 
 
 def _elector(options: ReconcilerOptions, api: ApiClient, clocks: Clocks) -> LeaderElector:

@@ -19,9 +19,8 @@ class NotLeading(ClusterError):
     """The leadership was lost between a decision and its write."""
 
 
-FORBIDDEN: Final = "forbidden"
 OUTCOMES: Final[Mapping[type[Exception], str]] = {
-    Forbidden: FORBIDDEN,
+    Forbidden: "forbidden",
     Conflict: "conflict",
     AlreadyExists: "conflict",
     NotFound: "gone",

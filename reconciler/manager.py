@@ -25,7 +25,7 @@ from reconciler.autoscaler_events import AutoscalerEvents
 from reconciler.controller import FOLLOWING, RESYNC, Controller, DecisionPipeline
 from reconciler.debug_plan import last_plan
 from reconciler.leader_election import AlwaysLeader, Clocks, LeaderElector, LeaderState
-from reconciler.leader_only_cluster import FORBIDDEN, LeaderOnlyCluster, NotLeading, WriteOutcome
+from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from reconciler.memory.unneeded_nodes_record import UnneededNodesRecord
 from reconciler.metrics.counters import Metrics
 from reconciler.metrics.decision_log import DecisionLog
@@ -121,8 +121,6 @@ class Manager:
         ignored: Collection[str] = (),
     ) -> None:
         self.metrics = Metrics()
-        self.forbidden = Event()
-        """Set by each write that the API server answers with Forbidden."""
         self._trigger = DebouncedTrigger()
         self._clocks = clocks = clocks.of_server(cluster)
         self._elector = elector
@@ -166,7 +164,7 @@ class Manager:
 
     def leader_only(self, cluster: Cluster) -> LeaderOnlyCluster:
         """A client of `cluster` that refuses writes while this process does not lead."""
-        return LeaderOnlyCluster(cluster, self._leadership, self._wrote)
+        return LeaderOnlyCluster(cluster, self._leadership, self.metrics.api.wrote)
 
     def add_background_task(self, name: str, task: LeaderTask) -> None:
         """Adds a thread that runs the task until `stop`; to be called before `start`."""
@@ -219,11 +217,6 @@ class Manager:
             if self._stopping.wait(0.05):
                 return False
         return True
-
-    def _wrote(self, outcome: WriteOutcome) -> None:
-        self.metrics.api.wrote(outcome)
-        if outcome.outcome == FORBIDDEN:
-            self.forbidden.set()
 
     def _watched(self, kind: str) -> None:
         self.metrics.api.watches.labels(kind).inc()

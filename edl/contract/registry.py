@@ -138,8 +138,6 @@ _TABLE: Final = f"""
     decisions
 {keys.UNNEEDED_NODES} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: since when only replicas \
     above a minimum need a node, by its uid
-{keys.MISSING_RIGHTS} | JSON | on its Lease `{keys.RECONCILER_LEASE}`: its user name, and the \
-    write rights it lacks
 {keys.QUEUE_AS_OF} | RFC 3339 time | on its Lease `{keys.RECONCILER_LEASE}`: time at which each \
     ConfigMap `edl-queue` was current
 {keys.SCALING} | time, size, size | from when `{keys.SCALE_TIMEOUT}` counts

@@ -11,8 +11,6 @@ import msgspec
 from edl import contract
 from edl.contract.manifest_parts import annotations
 from edl.errors import ClusterError, Forbidden, NotFound
-from edl.kube.auth.access_review import MissingRights
-from edl.kube.auth.access_review import read as missing_rights
 from edl.kube.cluster import Cluster, server_time
 from edl.model import ObjectRef
 from edl.parsing.yaml_values import timestamp
@@ -57,8 +55,6 @@ class LeaseView:
     settings: str | None = None
     """The annotation with the reconciler's settings."""
     refusal: Forbidden | None = None
-    missing: MissingRights | None = None
-    """Writes for which the leader lacks rights; None if it does not publish them."""
     flags: str = ""
     """Options for a suggested command: ` --context prod`."""
     queue_as_of: datetime | None = None
@@ -90,15 +86,11 @@ class LeaseView:
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Hints for stderr; empty if a reconciler leads and may write, or if that is unknown."""
-        doctor = f"kubectl edl doctor{self.flags}"
-        if self.missing and self.missing.rights and self.lead is Lead.LEADS:
-            what = f"hint: the reconciler may not {self.missing}"
-            return (f"{what}: decisions that need these writes are not carried out; {doctor}",)
+        """Hints for stderr; empty if a reconciler leads, or if that is unknown."""
         if not self.stalled:
             return ()
         what = f"hint: no reconciler is running ({self.why})"
-        return (f"{what}: nothing is started or resized; {doctor}",)
+        return (f"{what}: nothing is started or resized; kubectl edl doctor{self.flags}",)
 
 
 def read_lease(cluster: Cluster) -> Json:
@@ -136,11 +128,8 @@ def judged(where: str, lease: Json, now: datetime) -> LeaseView:
     lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or _USUAL_SECONDS)
     silence = now - renewed
     lead = Lead.EXPIRED if silence > lasts + SLACK else Lead.LEADS
-    missing = missing_rights(notes.get(contract.MISSING_RIGHTS))
     as_of = timestamp(notes.get(contract.QUEUE_AS_OF) or "")
-    return LeaseView(
-        lead, where, holder, silence, lasts, settings, missing=missing, queue_as_of=as_of
-    )
+    return LeaseView(lead, where, holder, silence, lasts, settings, queue_as_of=as_of)
 
 
 class _Settings(msgspec.Struct, rename="camel"):

@@ -96,9 +96,6 @@ class StateMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge = partial(Gauge, registry=registry)
         self.leading = gauge("edl_leading", "1 while this process leads.")
-        self.missing_rights = gauge(
-            "edl_missing_rights", "Write permissions that the leader lacks."
-        )
         self.teams_document_invalid = gauge(
             "edl_teams_document_invalid",
             "1 while the ConfigMap edl-teams is invalid: the previous teams apply.",

@@ -11,10 +11,8 @@ from typing import Any
 import click
 
 from edl import contract
-from edl.annotations.json_text import json_text
 from edl.errors import NotFound
 from edl.inject.handlers import AdmissionRequest, Context, mutate
-from edl.kube.auth.access_review import MissingRights
 from edl.kube.cluster import Cluster, ListOptions, PluginCluster
 from edl.model import ObjectRef
 from edl.planner.published_settings import Settings, render
@@ -298,9 +296,7 @@ def mnist(stage: Stage, workers: int = 4) -> None:
     )
 
 
-def lease(
-    stage: Stage, text: str = "", *, minutes_ago: float = 0, missing: MissingRights | None = None
-) -> None:
+def lease(stage: Stage, text: str = "", *, minutes_ago: float = 0) -> None:
     """A reconciler that says how it decides, and renewed its Lease so long ago.
 
     Every stage has one that renewed it now.
@@ -308,8 +304,6 @@ def lease(
     renewed = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     target = ObjectRef("Lease", contract.SYSTEM_NAMESPACE, contract.RECONCILER_LEASE)
     notes = {contract.SETTINGS: text or render(Settings())}
-    if missing:
-        notes[contract.MISSING_RIGHTS] = json_text(missing)
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": renewed}
     metadata = {"name": target.name, "annotations": notes}
     with suppress(NotFound):

@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from edl.annotations.json_text import read_json
 from edl.kube.cluster import Cluster
 from edl.model import ObjectRef
 from edl.writes import Json
@@ -44,29 +43,10 @@ class AccessRight(msgspec.Struct, frozen=True, order=True):
         }
 
 
-class MissingRights(msgspec.Struct, frozen=True):
-    """The write permissions that the leading reconciler lacks, as recorded on its Lease."""
-
-    user: str
-    """The user name that the API server sees."""
-    rights: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return listed(self.rights)
-
-
-_decoder: Final = msgspec.json.Decoder(MissingRights)
-
-
 def listed(rights: Sequence[object]) -> str:
     """`patch jobs.batch, create events and 3 more`."""
     shown = ", ".join(map(str, rights[:_SHOWN]))
     return f"{shown} and {len(rights) - _SHOWN} more" if len(rights) > _SHOWN else shown
-
-
-def read(annotation: str | None) -> MissingRights | None:
-    """The record in an annotation; None if it is missing or invalid."""
-    return read_json(annotation or "", _decoder)
 
 
 def is_granted(cluster: Cluster, right: AccessRight, subject: Json = _THE_USER) -> bool:

@@ -63,7 +63,6 @@ SECTIONS: Final[tuple[Section, ...]] = (
             Check("settings", reconciler_health.settings),
             Check("autoscaler", reconciler_health.autoscaler, quiet=True),
             Check("provisioner", reconciler_health.provisioner),
-            Check("writes", reconciler_health.writes),
             Check("fence", permissions.fence, quiet=True),
             Check("teams", configured_teams.teams),
         ),

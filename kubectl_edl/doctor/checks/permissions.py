@@ -157,8 +157,8 @@ def _denying(context: CheckContext) -> CheckResult:
 
 
 def _rights_of_modes(context: CheckContext) -> dict[str, bool]:
-    """The values `rights` of this installation, by the options of its reconciler."""
-    containers = (_pod(context, "edl-reconciler") or {}).get("containers") or ()
+    """The values `rights` of this installation, by the options of its webhook."""
+    containers = (_pod(context, "edl-webhook") or {}).get("containers") or ()
     options = [one for container in containers for one in pairwise(container.get("args") or ())]
     return {right.value: ("--withheld-right", right) not in options for right in ModeRight}
 

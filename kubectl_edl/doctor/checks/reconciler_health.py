@@ -1,4 +1,4 @@
-"""Checks that a reconciler leads, and reads the settings and rights that it publishes."""
+"""Checks that a reconciler leads, and reads the settings that it publishes."""
 
 from datetime import timedelta
 from typing import Final
@@ -80,27 +80,6 @@ def leads(context: CheckContext) -> CheckResults:
     else:
         ago = duration(max(lease.silence, timedelta()))
         yield ok(f"{lease.holder} leads, and renewed its Lease {ago} ago")
-
-
-def writes(context: CheckContext) -> CheckResults:
-    """Check the leader's rights as it publishes them; an older reconciler does not."""
-    lease = leadership(context.connection, context.now)
-    missing = lease.missing
-    if missing is None or lease.lead is not Lead.LEADS:
-        return
-    if missing.rights:
-        namespace, name = context.system_namespace, "edl-reconciler"
-        start = f"start it as ServiceAccount {namespace}/{name}"
-        has_its_account = missing.user == f"system:serviceaccount:{namespace}:{name}"
-        yield failure(
-            f'{lease.holder} runs as "{missing.user}", which may not {missing}: '
-            "decisions that need these writes are not carried out",
-            context.installer.by_force
-            if has_its_account
-            else reconciler_remedy(context, start, context.installer.again),
-        )
-        return
-    yield ok(f"it has all rights that it needs, as {missing.user}")
 
 
 def settings(context: CheckContext) -> CheckResults:

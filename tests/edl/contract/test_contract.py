@@ -68,7 +68,6 @@ def test_our_annotations_are_exactly_those_that_no_user_sets() -> None:
         contract.SCALING,
         contract.SETTINGS,
         contract.UNNEEDED_NODES,
-        contract.MISSING_RIGHTS,
         contract.QUEUE_AS_OF,
         contract.FAILURES_AT_START,
         contract.EARLIER_RESTARTS,

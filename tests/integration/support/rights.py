@@ -10,13 +10,16 @@ from typing import Any, Final, TypeVar
 
 from edl import contract
 from edl.errors import Forbidden, Invalid
+from edl.frameworks.base import ModeRight
 from edl.kube.api.client import connect
+from edl.kube.auth.access_review import AccessRight
 from edl.kube.cluster import RESOURCES, Cluster, ListOptions, RawList, Watch
 from edl.model import ObjectRef
 from edl.writes import Json
 from sandbox.cluster import Cluster as Machine
 
 T = TypeVar("T")
+_RBAC: Final = "rbac.authorization.k8s.io"
 Asked = tuple[str, str]
 """A verb and a resource, in the words of RBAC."""
 _WITHIN: Final = 120.0
@@ -27,6 +30,15 @@ OF_RECONCILER: Final = (
     "edl-reconciler-provisioning",
 )
 """The roles by which it reads and writes in every namespace."""
+OF_MODES: Final[Mapping[ModeRight, tuple[AccessRight, ...]]] = {
+    ModeRight.SECRETS: (AccessRight("create", "secrets"),),
+    ModeRight.ROLEBINDINGS: (
+        AccessRight("create", "serviceaccounts"),
+        AccessRight("create", "rolebindings", _RBAC),
+        AccessRight("bind", "clusterroles", _RBAC, name="edl-launcher"),
+    ),
+}
+"""What an installation that withholds a right does not give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 from edl import contract
-from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
 from tests.kubectl_edl.create.test_create import completing
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
@@ -56,17 +55,6 @@ def test_an_expired_lease_is_reported_after_five_seconds(
     found = later(stage, LASTS + 5.1).run(*command)
     assert found.code == 0
     assert found.err == HINT.format(why="Lease edl-system/edl-reconciler was renewed 20s ago")
-
-
-@pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)
-def test_a_reconciler_that_may_not_write_is_named(stage: Stage, command: tuple[str, ...]) -> None:
-    lease(stage, missing=MissingRights("ann", ("patch jobs.batch", "create events")))
-    assert stage.run(*command).err == (
-        "hint: the reconciler may not patch jobs.batch, create events: decisions that need these "
-        "writes are not carried out; kubectl edl doctor\n"
-    )
-    lease(stage, missing=MissingRights("ann"))
-    assert stage.run(*command).err == ""
 
 
 @pytest.mark.parametrize("command", SHOWING + CHANGING, ids=" ".join)

@@ -13,7 +13,7 @@ from edl.frameworks.base import ModeRight
 from edl.model import ObjectRef
 from edl.writes import Json
 from kubectl_edl.install.installation_values import VALUES_CONFIG_MAP
-from reconciler.write_permissions import OF_MODES
+from tests.integration.support.rights import OF_MODES
 from tests.kubectl_edl.cluster_wrappers import hidden
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
 from tests.kubectl_edl.doctor.findings import ASK, WEBHOOKS, beside, checked, managed, only, taken
@@ -156,7 +156,7 @@ def test_a_right_that_the_installation_withholds_is_not_missing(
     server: FakeApi, right: ModeRight
 ) -> None:
     def withhold(manifest: Json) -> None:
-        if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-reconciler"):
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("Deployment", "edl-webhook"):
             (container,) = manifest["spec"]["template"]["spec"]["containers"]
             container["args"] = [*container["args"], "--withheld-right", right.value]
 

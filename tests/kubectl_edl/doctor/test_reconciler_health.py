@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 
 from edl import contract
-from edl.kube.auth.access_review import MissingRights
 from edl.model import ObjectRef
 from edl.writes import Json
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed, target
-from tests.kubectl_edl.doctor.findings import ASK, beside, checked, only
-from tests.kubectl_edl.stage import NOW, Stage, lease
+from tests.kubectl_edl.doctor.findings import ASK, checked, only
+from tests.kubectl_edl.stage import NOW, Stage
 
 
 @pytest.mark.parametrize(
@@ -87,43 +86,6 @@ FENCE = (
     ("ValidatingAdmissionPolicy", "edl-reconciler"),
     ("ValidatingAdmissionPolicyBinding", "edl-reconciler"),
 )
-WRONG = "system:serviceaccount:web:default"
-
-
-def test_missing_write_rights_of_the_leader_are_a_failure(stage: Stage) -> None:
-    assert "writes" not in checked(stage), "an older reconciler does not say"
-    lease(stage, missing=MissingRights(WRONG, ("patch jobs.batch", "create events")))
-    says = (
-        f'one runs as "{WRONG}", which may not patch jobs.batch, create events: decisions that '
-        "need these writes are not carried out"
-    )
-    assert only(stage, "writes") == ("failure", says, "kubectl edl upgrade")
-    lease(stage, missing=MissingRights(WRONG))
-    assert only(stage, "writes")[:2] == ("ok", f"it has all rights that it needs, as {WRONG}")
-    lease(stage, missing=MissingRights(WRONG, ("patch pods",)), minutes_ago=5)
-    assert "writes" not in checked(stage), "that it does not lead is told already"
-
-
-def test_a_reconciler_outside_of_the_cluster_is_started_as_its_service_account(
-    server: FakeApi,
-) -> None:
-    stage = beside(server)
-    lease(stage, missing=MissingRights(WRONG, tuple(f"patch {n}" for n in range(9))))
-    _, says, fix = only(stage, "writes")
-    assert "may not patch 0, patch 1, patch 2, patch 3 and 5 more:" in says
-    assert fix == (
-        "no Deployment edl-reconciler in namespace edl-system: the reconciler runs outside this "
-        "cluster; start it as ServiceAccount edl-system/edl-reconciler on its host"
-    )
-
-
-def test_rights_of_the_reconcilers_own_account_are_given_back_by_installing_again(
-    server: FakeApi,
-) -> None:
-    stage = beside(server)
-    own = "system:serviceaccount:edl-system:edl-reconciler"
-    lease(stage, missing=MissingRights(own, ("patch pods",)))
-    assert only(stage, "writes")[2].startswith("python -m manifests.render --webhook-url ")
 
 
 @pytest.mark.parametrize(("named", "account"), [("wrong", "wrong"), (None, "default")])
