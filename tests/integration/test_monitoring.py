@@ -240,6 +240,12 @@ _RAISED_BY = {
         'edl_last_event_age_seconds{kind="Pod",pod="b"}': "30x60",
     },
     "EdlReconcileErrors": {'edl_failures_total{kind="Forbidden"}': "0+30x60"},
+    "EdlWritesForbidden": {
+        'edl_writes_total{verb="patch",kind="Job",outcome="forbidden"}': "1x10 1+1x80",
+        'edl_writes_total{verb="patch",kind="Pod",outcome="done"}': "0+9x90",
+        'edl_writes_total{verb="create",kind="Service",outcome="forbidden"}': "0+1x90",
+        'edl_writes_total{verb="create",kind="Service",outcome="done"}': "0+1x90",
+    },
     "EdlDecisionsSlow": {
         'edl_decide_seconds_bucket{le="2.5"}': "0x60",
         'edl_decide_seconds_bucket{le="5.0"}': "0+10x60",
