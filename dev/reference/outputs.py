@@ -19,7 +19,6 @@ from typing import (
 from dev.reference import table
 from kubectl_edl.output.documents import API_VERSION, KINDS
 from kubectl_edl.output.documents.cluster_documents import (
-    CertificateDocument,
     CheckReportDocument,
     ClusterUsageDocument,
     NodeUsageDocument,
@@ -60,8 +59,7 @@ OUTPUTS: Final = (
     DocumentKind("ClusterUsage", ClusterUsageDocument, "top cluster"),
     DocumentKind("Simulation", SimulationDocument, listed="simulate -f FILE"),
     DocumentKind("WhatIf", WhatIfDocument, listed="simulate --live"),
-    DocumentKind("CheckReport", CheckReportDocument, "doctor` and `kubectl edl certs verify"),
-    DocumentKind("Certificate", CertificateDocument, listed="certs show"),
+    DocumentKind("CheckReport", CheckReportDocument, "doctor"),
     DocumentKind("Version", VersionDocument, "version"),
 )
 _HEAD: Final = """# Outputs for programs

@@ -31,7 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "inject": "Preview what the webhook changes in manifests, and why.",
     "dashboard": "Serve a live web page of the cluster.",
     "doctor": "Check the installation and suggest fixes.",
-    "certs": "Show, verify and renew the webhook's certificates.",
+    "certs": "Renew the webhook's certificates.",
     "completion": "Print a shell completion script.",
     "install": "Install kubectl-edl into a cluster.",
     "upgrade": "Upgrade an installation to this version, or to other values.",

@@ -8,7 +8,7 @@ from typing import Final
 
 from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.ca_bundle import ca_bundle
-from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_issuer, read_pair, usual
+from certs.secrets import CONFIGURATION, WEBHOOK_KINDS, read_pair, usual
 from certs.verify import CertificateInfo, is_signed_by
 from edl import contract
 from edl.contract.manifest_parts import annotations
@@ -45,17 +45,6 @@ class Trusted:
 def served(cluster: Cluster) -> KeyPair:
     """The serving key pair in the webhook's Secret. Raises ClusterError, CertificateError."""
     return read_pair(cluster, usual(namespace=cluster.system_namespace).serving)
-
-
-def authorities(cluster: Cluster) -> tuple[bytes, ...]:
-    """The authority and its still trusted predecessors; empty unless the reconciler manages them.
-
-    Raises ClusterError, CertificateError for a Secret without an authority.
-    """
-    if certificate_owner(cluster) not in (CertificateStore.RECONCILER, CertificateStore.LEADER):
-        return ()
-    authority = usual(namespace=cluster.system_namespace).authority
-    return each_certificate(read_issuer(cluster, authority).trust)
 
 
 def certificate_owner(cluster: Cluster) -> CertificateStore:

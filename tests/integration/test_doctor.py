@@ -66,7 +66,6 @@ def test_a_webhook_that_is_away_is_found_from_the_api_servers_side(
         found = checks(shell)
         assert found["webhook-answers"]["result"] == "failure"
         assert "failed calling webhook" in found["webhook-answers"]["message"]
-        assert shell.edl("certs", "verify").returncode == 1
     finally:
         start_webhook(installation)
     assert checks(shell)["webhook-answers"]["result"] == "ok"
@@ -179,12 +178,7 @@ def test_a_gang_for_which_no_cluster_is_large_enough_is_named(shell: Shell) -> N
     assert found["message"].startswith(what)
 
 
-def test_what_is_trusted_is_shown_and_another_keeper_is_left_alone(shell: Shell) -> None:
-    shown = shell.edl_alone("certs", "show", "-o", "name")
-    assert shown.stdout.splitlines() == [
-        "mutatingwebhookconfiguration/edl",
-        "validatingwebhookconfiguration/edl",
-    ]
+def test_certificates_that_another_keeper_issues_are_left_alone(shell: Shell) -> None:
     refused = shell.edl_alone("certs", "renew")
     assert refused.returncode == 1
     assert "a directory of its own keeps the certificates" in refused.stderr

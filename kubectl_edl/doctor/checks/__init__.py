@@ -95,17 +95,6 @@ SECTIONS: Final[tuple[Section, ...]] = (
     Section("Your rights", (Check("your-rights", permissions.yours),)),
 )
 
-CERTIFICATES: Final = Section(
-    "Certificates",
-    (
-        Check("installed", installed_components.configurations, vital=True),
-        Check("trust", webhook_trust.trusted),
-        Check("certificate", webhook_trust.serving),
-        Check("webhook-answers", webhook_calls.answers),
-    ),
-)
-"""The checks of `certs verify`; in the last one, the API server calls the webhook."""
-
 
 def run_checks(connect: Callable[[], ClusterConnection], now: datetime) -> Iterator[SectionResult]:
     """Run the sections in order, up to the first in which a vital check fails."""

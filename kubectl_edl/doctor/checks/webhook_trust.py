@@ -6,7 +6,7 @@ from typing import Final
 from certs.bundle import CertificateError, KeyPair, each_certificate
 from certs.rotation_steps import is_due
 from certs.secrets import Installation, usual
-from certs.verify import CertificateInfo, facts_of, misnamed, pair_problem
+from certs.verify import CertificateInfo, facts_of, is_signed_by, misnamed, pair_problem
 from edl.errors import NotFound
 from kubectl_edl.cli.suggested_commands import FixCommand
 from kubectl_edl.client.certificate_store import (
@@ -148,12 +148,19 @@ def _served(pair: KeyPair, named: str, context: CheckContext, fix: str) -> Check
             fix,
         )
         return
-    left = days_left(facts_of(certificate), now)
-    message = f"the serving certificate has {left}, signed by the trusted authority"
+    left, signer = days_left(facts_of(certificate), now), _signer(certificate, context)
+    message = f"the serving certificate in {named} has {left}, signed by {signer}"
     if is_due(certificate, now):
         yield warning(f"{message}; it should have been renewed by now", fix)
     else:
         yield ok(message)
+
+
+def _signer(certificate: bytes, context: CheckContext) -> str:
+    """The first authority in caBundle signs; the others stay trusted while it replaces them."""
+    firsts = (each_certificate(bundle.certificates)[0] for bundle in entries(context.cluster))
+    signs = all(is_signed_by(certificate, authority) for authority in firsts)
+    return "the trusted authority" if signs else "its predecessor, which is still trusted"
 
 
 def _distrusting(certificate: bytes, context: CheckContext) -> Trusted | None:

@@ -1,13 +1,12 @@
 """Documents about the cluster and the installation: `top`, `doctor`, `certs`, `version`."""
 
-from typing import Annotated, Required, TypedDict
+from typing import Annotated, TypedDict
 
 from kubectl_edl.output.documents import QUANTITY
 from kubectl_edl.output.documents.shared_documents import (
     NameDocument,
     Quantities,
     ResourceHoursCostDocument,
-    Timestamp,
 )
 
 
@@ -69,22 +68,6 @@ class CheckReportDocument(TypedDict):
     result: Annotated[str, "The worst of its checks: ok, warning or failure."]
     complete: Annotated[bool, "False if a failure kept other checks from running."]
     checks: Annotated[list[CheckDocument], "The checks, in the order of the sections."]
-
-
-class CertificateDocument(TypedDict, total=False):
-    metadata: Required[
-        Annotated[
-            NameDocument, "name: authority, predecessor, serving, trusted or trusted-predecessor."
-        ]
-    ]
-    source: Required[Annotated[str, "The Secret or webhook configuration that it is read from."]]
-    error: Required[Annotated[str, "Why it cannot be read; the fields below are missing then."]]
-    subject: Annotated[str, "Subject."]
-    issuer: Annotated[str, "Issuer."]
-    dnsNames: Annotated[list[str], "DNS names that it is valid for."]
-    ipAddresses: Annotated[list[str], "IP addresses that it is valid for."]
-    notBefore: Annotated[Timestamp | None, "Valid from."]
-    notAfter: Annotated[Timestamp | None, "Valid until."]
 
 
 class VersionDocument(TypedDict):

@@ -177,7 +177,6 @@ def test_kubectl_itself_is_run_as_the_same_user() -> None:
         (("doctor",), "fix: kubectl edl install --image IMAGE"),
         (("upgrade",), "kubectl edl install --image IMAGE"),
         (("certs", "renew"), "kubectl edl install --image IMAGE"),
-        (("certs", "show"), "kubectl edl install --image IMAGE"),
         (("install",), "&& kubectl edl install"),
         (("top", "nodes", "nope"), "all of them: kubectl get nodes"),
         (("simulate", "--live", "--add-nodes", "1", "--like", "x"), "kubectl get nodes"),
@@ -201,7 +200,7 @@ def test_a_suggested_command_reaches_the_same_cluster_as_the_same_user(
         (("status", "nobody"), "all of them: kubectl edl status -A"),
         (("doctor",), "fix: kubectl edl install --image IMAGE"),
         (("upgrade",), "kubectl edl install --image IMAGE"),
-        (("certs", "show"), "kubectl edl install --image IMAGE"),
+        (("certs", "renew"), "kubectl edl install --image IMAGE"),
         (("queue",), "nothing is started or resized; kubectl edl doctor"),
     ],
 )

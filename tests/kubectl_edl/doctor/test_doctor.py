@@ -38,7 +38,8 @@ def test_a_healthy_installation_passes_all_checks(stage: Stage) -> None:
         "\n"
         "Certificates\n"
         '  ✓ the API server trusts "kubectl-edl webhook authority", 3650 days left\n'
-        "  ✓ the serving certificate has 365 days left, signed by the trusted authority\n"
+        "  ✓ the serving certificate in Secret edl-system/edl-webhook-tls has 365 days left, "
+        "signed by the trusted authority\n"
         "\n"
         "Reconciler\n"
         "  ✓ one leads, and renewed its Lease 0s ago\n"
