@@ -5,15 +5,19 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import pytest
 from msgspec.structs import replace
 
 from edl import contract
 from edl.annotations import unneeded_nodes
-from edl.model import ClusterState, Node
+from edl.model import ClusterState, Node, ResizePolicy
+from edl.planner.decide import decide as decide_plan
+from edl.planner.decision_limits import Autoscaler, GrowthMode, Limits
 from edl.planner.plan import Plan
+from edl.planner.policies import POLICIES
 from reconciler.leader_election import AlwaysLeader
 from reconciler.memory.unneeded_nodes_record import UnneededNodesRecord
-from tests.edl.planner.states import at, cluster, node
+from tests.edl.planner.states import at, cluster, job, node, role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +63,28 @@ def test_the_next_leader_knows_it() -> None:
     decide(UnneededNodesRecord(lease), at(0), "a")
     lease.change_hands()
     assert observed(UnneededNodesRecord(lease), at(60)).unneeded_since == (("a", at(0)),)
+
+
+@pytest.mark.parametrize("resizing", [ResizePolicy.LIVE, ResizePolicy.RESTART])
+def test_under_the_next_leader_extras_stay_on_a_node_that_no_autoscaler_removed(
+    resizing: ResizePolicy,
+) -> None:
+    """Else each change of the leader would take them off for 20 minutes."""
+    limits = Limits(autoscaler=Autoscaler.PRESENT, growth=GrowthMode.NEEDED_NODES)
+    worker = role("worker", 1, 4, on=("a", "b", "b", "b"), resizing=resizing)
+    state = cluster(node("a", 1, uid="uid-0"), node("b", 3, uid="uid-1"), job("job", worker))
+    lease = Lease()
+    memory = UnneededNodesRecord(lease)
+    for minute in (0, 31):
+        memory.note(Plan(unneeded=("b",)), replace(state, observed_at=at(minute * 60)))
+    lease.change_hands()
+    memory = UnneededNodesRecord(lease)
+    for minute in (32, 43):
+        found = memory.recall(replace(state, observed_at=at(minute * 60)))
+        plan = decide_plan(found, POLICIES["fair"], limits)
+        memory.note(plan, found)
+        assert plan.unneeded == ("b",)
+        assert (plan.resizes, plan.drains) == ((), ())
 
 
 def test_a_leader_reads_unneeded_nodes_found_by_the_leader_before_it() -> None:
