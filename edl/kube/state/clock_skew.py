@@ -1,7 +1,9 @@
-"""Corrects timestamps in the future, which a reconciler with a wrong clock has written.
+"""Corrects timestamps of ours in the future, which `ServerClock` does not prevent.
 
-Waits that count from such a time could last for hours. The true time is unknown, so it counts as
-long ago. Times written by Kubernetes are kept: the state's own time is the API server's.
+They come from an API server whose clock was set back since, from a reconciler whose clock was off
+by more than a day, or from one of several API servers whose clocks differ by minutes. Waits that
+count from such a time could last for hours. The true time is unknown, so it counts as long ago.
+Times written by Kubernetes are kept: the state's own time is the API server's.
 """
 
 from bisect import bisect_left, bisect_right, insort
