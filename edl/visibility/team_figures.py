@@ -30,12 +30,15 @@ class TeamFigures(msgspec.Struct, frozen=True):
     share: float = 0.0
     """Its weighted dominant share of borrowed capacity; the smallest is served next."""
 
+    own_borrowed: Resources = _NONE
+    """What its own namespaces borrow, also from the teams below it."""
+
     @property
     def borrowed(self) -> Resources:
-        """Its usage beyond its guarantee."""
-        return Resources.of(
-            {name: max(amount - self.guaranteed.get(name), 0) for name, amount in self.used}
-        )
+        """Its usage beyond its guarantee; what its own namespaces borrow if that is more."""
+        beyond = {name: max(amount - self.guaranteed.get(name), 0) for name, amount in self.used}
+        own = {name: max(amount, beyond.get(name, 0)) for name, amount in self.own_borrowed}
+        return Resources.of(beyond | own)
 
 
 def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFigures, ...]:
@@ -56,6 +59,7 @@ def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFi
             queued[name],
             Resources.of({resource: loan.lent[name] for resource, loan in loans.items()}),
             balance.share(number),
+            Resources.of({resource: loan.own_borrowed(name) for resource, loan in loans.items()}),
         )
         for name in _in_tree(teams.children, "")
         for number in [balance.numbers[name]]

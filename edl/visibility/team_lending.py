@@ -50,6 +50,10 @@ class ResourceLending:
         """The guarantee of its own namespaces, without the teams below it."""
         return max(self._owed[team] - sum(map(self._owed.__getitem__, self._children(team))), 0)
 
+    def own_borrowed(self, team: str) -> int:
+        """What its own namespaces use beyond `own_guarantee`."""
+        return max(self._own_usage(team) - self.own_guarantee(team), 0)
+
     @cached_property
     def lent(self) -> Mapping[str, int]:
         """By team, how much of its guarantee other teams use."""
@@ -85,7 +89,7 @@ class ResourceLending:
 
     def _borrowers(self, parent: str) -> dict[str, int]:
         """Amounts borrowed by the parent's own namespaces and by its child teams."""
-        loan = self._own_usage(parent) - self.own_guarantee(parent) if parent else 0
+        loan = self.own_borrowed(parent) if parent else 0
         loans = {parent: loan} | {name: self._borrowed(name) for name in self._children(parent)}
         return {name: amount for name, amount in loans.items() if amount > 0}
 

@@ -28,7 +28,7 @@ def job(namespace: str, name: str, low: int, pods: int, **fields: object) -> Tra
 
 def state(*jobs: TrainingJob, teams: list[Team], gpu: int = 0, **used: int) -> ClusterState:
     """`gpu`: what nodes have; `used`: GPUs of pods of other owners, by team."""
-    named = {name: name for name in NAMESPACES}
+    named = {name: name for name in (*NAMESPACES, "lab")}
     return replace(
         cluster(node("n", gpu=gpu, cpu=64), *jobs),
         teams=Teams.of(teams),
@@ -93,7 +93,7 @@ def states(draw: st.DrawFn) -> ClusterState:
     lab = [Team("lab", guaranteed=gpus(sum(owed[1:]) + draw(st.integers(0, 3))))] if parent else []
     jobs = [
         job(
-            draw(st.sampled_from(NAMESPACES)),
+            draw(st.sampled_from([*NAMESPACES, *(team.name for team in lab)])),
             f"j{number}",
             draw(st.integers(1, 3)),
             draw(st.integers(0, 5)),
@@ -124,11 +124,14 @@ def test_what_jobs_borrow_is_what_their_team_borrows_besides_other_pods(
     found: ClusterState,
 ) -> None:
     figures = {one.team.name: one for one in team_figures(found, ())}
-    for name in NAMESPACES:
+    owed = {name: amounts.get(GPU) for name, amounts in found.teams.guaranteed.items()}
+    for name in figures.keys() - {"default"} if any(owed.values()) else ():
+        below = found.teams.children.get(name, ())
         jobs = [one for one in found.jobs if one.key.namespace == name]
         parts = [part for one in jobs if (part := job_capacity(found, one))]
         borrowed = sum(amount.get(GPU) for part in parts for _, amount in part.borrowed)
-        guarantee = found.teams.guaranteed[name].get(GPU)
-        others = max(found.team_usage[name].get(GPU) - guarantee, 0)
-        if any(owed for owed in found.teams.guaranteed.values()):
-            assert borrowed == figures[name].borrowed.get(GPU) - others
+        guarantee = owed[name] - sum(owed[child] for child in below)
+        others = max(found.team_usage.get(name, Resources()).get(GPU) - guarantee, 0)
+        figure = figures[name].borrowed.get(GPU)
+        assert borrowed == figures[name].own_borrowed.get(GPU) - others
+        assert figure >= borrowed + others if below else figure == borrowed + others

@@ -44,6 +44,12 @@ def test_usage_beyond_the_guarantee_is_borrowed_from_teams_that_leave_theirs() -
     assert not found["other"].lent
 
 
+def test_what_a_team_borrows_from_the_teams_below_it_counts_as_borrowed() -> None:
+    top, low = Team("top", guaranteed=gpus(4)), Team("low", "top", guaranteed=gpus(4))
+    found = figures(state(top, low, top=3))
+    assert (found["top"].borrowed, found["low"].lent) == (gpus(3), gpus(3))
+
+
 def test_what_no_team_is_owed_is_borrowed_of_none() -> None:
     owner = Team("owner", guaranteed=gpus(4))
     found = figures(state(owner, default=4))
