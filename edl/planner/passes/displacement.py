@@ -105,7 +105,7 @@ class UnboundPods:
             self._pods[self._places[pod_class]] += count * times
             self._harm += self._displaced(pod_class) * count * times
 
-    def harm_by(self, pod_class: PodClass, ahead: Mapping[PodClass, int]) -> int | None:
+    def kept_harm(self, pod_class: PodClass, ahead: Mapping[PodClass, int]) -> int | None:
         """How many pods of a class these may displace; None unless they are the pods kept here."""
         if ahead is not self._ahead or pod_class not in self._places:
             return None

@@ -138,7 +138,7 @@ class PlacementOrder:
                 why = reasons.placed_after([start.key])
                 reserved += [self._requeue(later, why) for later in behind]
                 displaced = [*precedence.displaced(pods, self._ahead)]
-            hinders = displaced or precedence.takes_claimed(number, pods, self._ahead)
+            hinders = displaced or precedence.takes_any_before(number, pods, self._ahead)
             hinders = hinders or not start.within_quota
             if hinders or (self._ahead and self._unbound.collide(pods)):
                 reserved.append(self._requeue(start, self._jobs_ahead.why_behind(pods)))
@@ -161,8 +161,8 @@ class PlacementOrder:
         """Checks with these gated pods, and those of jobs that restart."""
         gated = sum((restart.pods for restart in restarts), gated)
         leaving = frozenset(chain.from_iterable(restart.gated for restart in restarts))
-        cost, harm_by = self._displacement.cost, self._unbound.harm_by
-        return Precedence(self.snapshot, reserved, gated, cost, harm_by, leaving)
+        cost, kept_harm = self._displacement.cost, self._unbound.kept_harm
+        return Precedence(self.snapshot, reserved, gated, cost, kept_harm, leaving)
 
     def _defer_restarts(self) -> None:
         """Defer restarts for growth whose nodes pods ahead could take while the job is stopped."""

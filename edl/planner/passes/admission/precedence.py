@@ -31,22 +31,27 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Precedence:
-    """Checks starts against the reservations of one plan, once all replicas have placements."""
+    """Checks starts against the reservations of one plan, once all replicas have placements.
+
+    Pods hinder others if they take what is reserved for a claim, whose pods do not exist yet, or
+    displace gated pods, which exist and have a node. Their harm to a class is an upper bound of how
+    many of its pods they push out.
+    """
 
     snapshot: Snapshot
     pipelined: Sequence[PipelinedPods]
     gated: Counter[PodClass]
     """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
-    """The most pods of the first class that one pod of the second class may displace."""
-    harm_by: Callable[[PodClass, Mapping[PodClass, int]], int | None] = lambda *_: None
-    """How many pods of a class pods ahead may displace, if that is kept for them; else None."""
+    """The harm to the first class that one pod of the second class does."""
+    kept_harm: Callable[[PodClass, Mapping[PodClass, int]], int | None] = lambda *_: None
+    """The harm to a class that these pods do, if it is kept for them; None: it is to be summed."""
     leaving: AbstractSet[RoleAllocation] = frozenset()
     """Gated roles whose pods this plan stops; they come back to the nodes of their placements."""
     _open: "Ints" = field(init=False)
     """Future idle capacity if no unbound pod were placed; int64[resources, nodes]."""
     _gated_nodes: GatedNodes = field(init=False)
-    _seen: "Ints" = field(init=False)
+    _unreserved: "Ints" = field(init=False)
     """The same without any reservation, of which kube-scheduler knows nothing."""
     _capacities: dict[int, list[int]] = field(default_factory=dict)
     _spare: dict[PodClass, dict[PodClass, int]] = field(default_factory=lambda: defaultdict(dict))
@@ -69,17 +74,17 @@ class Precedence:
             pod_class.release_in(self._open, unbound)
         self._gated_nodes = GatedNodes(self._open.copy(), given)
         capacity = self.snapshot.capacity
-        seen = self._open.copy()
+        unreserved = self._open.copy()
         for claim in self.pipelined:
             for request, there in zip(claim.requests, claim.nodes, strict=False):
-                request.pod_class.release_in(seen, there)
-        self._seen = np.maximum(seen, capacity.observed_idle + capacity.releasing)
+                request.pod_class.release_in(unreserved, there)
+        self._unreserved = np.maximum(unreserved, capacity.observed_idle + capacity.releasing)
         for pod_class, pods in self.gated.items():
             spare = self._gated_nodes.spare(pod_class, pods)
             self._spare[self.snapshot.pod_class(pod_class.shape)][pod_class] = spare
 
     def hinders(self, pods: Mapping[PodClass, int], ahead: Mapping[PodClass, int]) -> bool:
-        """Whether growth by these pods, by class, may take capacity that is reserved.
+        """Whether growth by these pods, by class, takes from a claim, or displaces gated pods.
 
         `ahead`: ungated pods by class that are not bound yet.
         """
@@ -88,20 +93,17 @@ class Precedence:
         return takes or next(self.displaced(pods, ahead), None) is not None
 
     def harmless(self, pod_class: PodClass, pods: int, ahead: Mapping[PodClass, int]) -> int:
-        """How many of these pods may be created without taking capacity that was reserved."""
+        """How many of these pods may be created without hindering others."""
 
         def hinders(count: int) -> bool:
             return self.hinders({pod_class: count}, ahead)
 
         return bisect_left(range(1, pods + 1), 1, key=hinders)
 
-    def takes_claimed(
+    def takes_any_before(
         self, number: int, starts: Mapping[PodClass, int], ahead: Mapping[PodClass, int]
     ) -> bool:
-        """Whether the start with this number may take capacity reserved before it for a claim.
-
-        `starts`: its pods by class.
-        """
+        """Whether these pods of the start with this number take from any claim served before it."""
         return any(
             claim.admitted_before <= number and self.takes(index, starts, ahead, self.gated)
             for index, claim in enumerate(self.pipelined)
@@ -137,7 +139,7 @@ class Precedence:
         ahead: Mapping[PodClass, int],
         gated: Mapping[PodClass, int] = MappingProxyType({}),
     ) -> bool:
-        """Whether these pods, beside those ahead and gated ones, may take what is reserved for one.
+        """Whether these pods, beside those ahead and gated ones, may take what one claim waits for.
 
         Gated pods take their own nodes, or others if those are taken.
         """
@@ -172,7 +174,7 @@ class Precedence:
         return sum(count * self.cost(pod_class, other) for other, count in pods)
 
     def _harm_ahead(self, pod_class: PodClass, ahead: Mapping[PodClass, int]) -> int:
-        harm = self.harm_by(pod_class, ahead)
+        harm = self.kept_harm(pod_class, ahead)
         return self._harm(pod_class, ahead.items()) if harm is None else harm
 
     def _harm_within_reach(
@@ -206,7 +208,7 @@ class Precedence:
     def _takes_one(self, pod_class: PodClass) -> "Mask":
         """The nodes to which kube-scheduler may bind a pod of a class; bool[nodes]."""
         if pod_class not in self._nodes_for_one:
-            fitting = pod_class.pods_by_resources(self._seen)
+            fitting = pod_class.pods_by_resources(self._unreserved)
             if pod_class.constraints is not None:
                 fitting = pod_class.constraints.beside_others(fitting)
             self._nodes_for_one[pod_class] = fitting > 0
