@@ -10,7 +10,7 @@ Nor do jobs yield to a gang while ungated pods ahead of it could take the capaci
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
@@ -125,36 +125,39 @@ class PlacementOrder:
 
         Later starts leave the capacity of a deferred one to it, as that of a claim.
         """
-        reserved, left = [*claims], deque(enumerate(claims))
         forced = [restart for restart in self._restarts if not restart.may_wait]
         self._jobs_ahead.add_roles(chain.from_iterable(restart.gated for restart in forced))
-        precedence = self._precedence(reserved, self._gated, forced)
+        precedence = self._precedence(claims, self._gated, forced)
+        unchecked = deque(enumerate(claims))
         for start in starts:
-            while left and left[0][1].admitted_before <= start.number:
-                self._claim(precedence, *left.popleft())
-            number, pods = start.number, start.pods
-            displaced = [*precedence.displaced(pods, self._ahead)]
-            if behind := self._gated_behind(precedence, start, displaced):
-                why = reasons.placed_after([start.key])
-                reserved += [self._requeue(later, why) for later in behind]
-                displaced = [*precedence.displaced(pods, self._ahead)]
-            hinders = displaced or precedence.takes_any_before(number, pods, self._ahead)
-            hinders = hinders or not start.within_quota
-            if hinders or (self._ahead and self._unbound.collide(pods)):
-                reserved.append(self._requeue(start, self._jobs_ahead.why_behind(pods)))
-            else:
-                self._unbound.add(pods)
-            for served in (start, *behind):
-                self._jobs_ahead.add(served.key, served.pods)
-        while left:
-            self._claim(precedence, *left.popleft())
+            while unchecked and unchecked[0][1].admitted_before <= start.number:
+                self._claim(precedence, *unchecked.popleft())
+            self._start_or_defer(precedence, start)
+        for index, claim in unchecked:
+            self._claim(precedence, index, claim)
         self._leave(self.results.suspended)
         self.snapshot.unsettled += self._victims
         self._queue_deferred()
 
+    def _start_or_defer(self, precedence: Precedence, start: Start) -> None:
+        """Defer a start if it hinders others; if it is late, gated ones behind it first."""
+        pods = start.pods
+        displaced = [*precedence.displaced(pods, self._ahead)]
+        if behind := self._gated_behind(precedence, start, displaced):
+            why = reasons.placed_after([start.key])
+            precedence.reserved += [self._requeue(later, why) for later in behind]
+            displaced = [*precedence.displaced(pods, self._ahead)]
+        hinders = displaced or precedence.takes_any_before(start.number, pods, self._ahead)
+        if hinders or not start.within_quota or (self._ahead and self._unbound.collide(pods)):
+            precedence.reserved.append(self._requeue(start, self._jobs_ahead.why_behind(pods)))
+        else:
+            self._unbound.add(pods)
+        for served in (start, *behind):
+            self._jobs_ahead.add(served.key, served.pods)
+
     def _precedence(
         self,
-        reserved: Sequence[PipelinedPods],
+        reserved: Iterable[PipelinedPods],
         gated: Counter[PodClass],
         restarts: Sequence[JobRestart],
     ) -> Precedence:
@@ -162,7 +165,7 @@ class PlacementOrder:
         gated = sum((restart.pods for restart in restarts), gated)
         leaving = frozenset(chain.from_iterable(restart.gated for restart in restarts))
         cost, kept_harm = self._displacement.cost, self._unbound.kept_harm
-        return Precedence(self.snapshot, reserved, gated, cost, kept_harm, leaving)
+        return Precedence(self.snapshot, [*reserved], gated, cost, kept_harm, leaving)
 
     def _defer_restarts(self) -> None:
         """Defer restarts for growth whose nodes pods ahead could take while the job is stopped."""
@@ -232,7 +235,7 @@ class PlacementOrder:
         late = late_minimum_pods(self.snapshot)
         restarting = chain.from_iterable(restart.gated for restart in self._restarts)
         self._jobs_ahead.add_roles(chain(self._unsettled(late), restarting))
-        reserved = [*claims, *self._deferred]
+        reserved = (*claims, *self._deferred)
         precedence = self._precedence(reserved, self._gated + late, self._restarts)
         refused: dict[PodClass, int] = {}
         """Per class, the smallest deferred growth: `_ahead` only grows, so larger ones wait too."""

@@ -8,7 +8,7 @@ capacity.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
@@ -39,7 +39,8 @@ class Precedence:
     """
 
     snapshot: Snapshot
-    pipelined: Sequence[PipelinedPods]
+    reserved: list[PipelinedPods]
+    """What claims and deferred starts wait for; an appended one counts for all later checks."""
     gated: Counter[PodClass]
     """Gated pods that are not bound yet, by class."""
     cost: Callable[[PodClass, PodClass], int]
@@ -75,7 +76,7 @@ class Precedence:
         self._gated_nodes = GatedNodes(self._open.copy(), given)
         capacity = self.snapshot.capacity
         unreserved = self._open.copy()
-        for claim in self.pipelined:
+        for claim in self.reserved:
             for request, there in zip(claim.requests, claim.nodes, strict=False):
                 request.pod_class.release_in(unreserved, there)
         self._unreserved = np.maximum(unreserved, capacity.observed_idle + capacity.releasing)
@@ -88,7 +89,7 @@ class Precedence:
 
         `ahead`: ungated pods by class that are not bound yet.
         """
-        claims = range(len(self.pipelined))
+        claims = range(len(self.reserved))
         takes = any(self.takes(index, pods, ahead, self.gated) for index in claims)
         return takes or next(self.displaced(pods, ahead), None) is not None
 
@@ -106,7 +107,7 @@ class Precedence:
         """Whether these pods of the start with this number take from any claim served before it."""
         return any(
             claim.admitted_before <= number and self.takes(index, starts, ahead, self.gated)
-            for index, claim in enumerate(self.pipelined)
+            for index, claim in enumerate(self.reserved)
         )
 
     def displaced(
@@ -143,7 +144,7 @@ class Precedence:
 
         Gated pods take their own nodes, or others if those are taken.
         """
-        requests = self.pipelined[index].requests
+        requests = self.reserved[index].requests
         for position, request in enumerate(requests):
             if harm := self._harm(request.pod_class, pods.items()):
                 others = (other for other in requests if other is not request)
@@ -155,8 +156,8 @@ class Precedence:
 
     def _fit_beside(self, index: int, pods: Iterable[tuple[PodClass, int]]) -> bool:
         """Whether each node of a reservation has enough left over for those that may use it."""
-        requests = self.pipelined[index].requests
-        nodes = np.array([*chain(*self.pipelined[index].nodes)], dtype=np.int64)
+        requests = self.reserved[index].requests
+        nodes = np.array([*chain(*self.reserved[index].nodes)], dtype=np.int64)
         if not nodes.size:
             return False
         left = self.snapshot.capacity.future_idle[:, nodes]
@@ -217,7 +218,7 @@ class Precedence:
     def _capacity(self, index: int) -> list[int]:
         """By request of a reservation, how many pods fit if no other unbound pod is placed."""
         if index not in self._capacities:
-            pipelined, room = self.pipelined[index], self._open.copy()
+            pipelined, room = self.reserved[index], self._open.copy()
             for request, nodes in zip(pipelined.requests, pipelined.nodes, strict=False):
                 request.pod_class.release_in(room, nodes)
             capacities = [
