@@ -124,22 +124,33 @@ class NodeSearch:
             self.reclaimable.queue.requeue(allocation)
 
     def _next_in_order(self) -> RoleAllocation | None:
-        """The role that yields next; once many nodes are being emptied, one on these if possible.
+        """The role that yields next; None if there is none, or once `_due` is filled.
 
-        None, and `_due` is filled, if a node is cleared that holds no role's last replica.
+        After 32 nodes have lost a replica without a pod fitting, the search stops widening: it goes
+        on emptying one of them, or clears the node that takes the fewest evictions. If it can do
+        neither, it may widen to twice as many nodes.
         """
         if len(self._emptying) >= self._most_emptying:
-            holders = dict.fromkeys(self.reclaimable.holders(self._emptying))
-            last = (role for role in holders if role.placements[-1].node in self._emptying)
-            if allocation := self.queue.first_of(last, self.scope):
-                self._emptying, self._most_emptying = {allocation.placements[-1].node}, 1
+            if allocation := self._narrow_to_one():
                 return allocation
-            if self.nodes is not None and (missing := self.missing and self.missing()):
-                self._due = self._fewest(missing.pod_class, np.flatnonzero(self.nodes))
-            if self._due:
+            if self._fill_due():
                 return None
             self._most_emptying = 2 * max(self._most_emptying, _NODES_COMPARED)
         return self.queue.next(self.scope)
+
+    def _narrow_to_one(self) -> RoleAllocation | None:
+        """Keep to one node being emptied: that of the last replica of the role that is returned."""
+        holders = dict.fromkeys(self.reclaimable.holders(self._emptying))
+        last = (role for role in holders if role.placements[-1].node in self._emptying)
+        if allocation := self.queue.first_of(last, self.scope):
+            self._emptying, self._most_emptying = {allocation.placements[-1].node}, 1
+        return allocation
+
+    def _fill_due(self) -> bool:
+        """Whether some node can be cleared, also if it holds no role's last replica."""
+        if self.nodes is not None and (missing := self.missing and self.missing()):
+            self._due = self._fewest(missing.pod_class, np.flatnonzero(self.nodes))
+        return bool(self._due)
 
     def _fewest(self, pod_class: PodClass, nodes: Ints) -> list[RoleAllocation]:
         """The fewest replicas whose eviction clears some node for a pod; or []."""
