@@ -43,25 +43,26 @@ from edl.planner.teams.team_charge import TeamCharge
 class MovingReplicas:
     """What growth waits for while replicas move for equal shares."""
 
-    growth_limits: dict[int, float] = field(default_factory=dict)
-    """By team, the least satisfaction of the roles that just donated a replica to it. Only roles
-    below this limit grow, and those of teams with at most the team's share: they are served first.
+    donor_satisfactions: dict[int, float] = field(default_factory=dict)
+    """By team, the lowest satisfaction of roles that just donated a replica to it. Only roles below
+    it grow, and those of teams with at most the team's share: they are served first.
 
     A more satisfied role would have to donate next, and kube-scheduler might bind its new pod to
     capacity that was freed for the recipient.
     """
     recipient: JobKey | None = None
-    """The job for which the role that sets the last limit donated; None if it is gone."""
+    """The job for which the last donor counted here donated; None if it is gone."""
     until: datetime | None = None
-    """The end of that role's cooldown; None if unknown."""
+    """The end of that donor's cooldown; None if unknown."""
     recipients: dict[JobKey, int] = field(default_factory=dict)
     """The teams of jobs for which other teams donated replicas. Until these jobs have grown, no
     started job of a team with a larger share grows: its pods could take the donors' places."""
     deleted_by_name: set[RoleAllocation] = field(default_factory=set)
     """Roles with evicted replicas whose nodes a claim needs: their pods are deleted by name."""
 
-    def growth_limit(self, team: int) -> float:
-        return self.growth_limits.get(team, inf)
+    def lowest_donor(self, team: int) -> float:
+        """The lowest satisfaction of donors to this team; infinite if there are none."""
+        return self.donor_satisfactions.get(team, inf)
 
 
 @dataclass
@@ -148,19 +149,19 @@ class Snapshot:
     @property
     def any_waits_for_moves(self) -> bool:
         """Whether growth of some role waits until replicas have moved to others."""
-        return bool(self.moves.recipients or self.moves.growth_limits)
+        return bool(self.moves.recipients or self.moves.donor_satisfactions)
 
     def waits_for_moves(self, allocation: RoleAllocation, size: int) -> bool:
         """Whether growth of this role from `size` waits until replicas have moved to others."""
-        recipients, limits = self.moves.recipients, self.moves.growth_limits
+        recipients, of_donors = self.moves.recipients, self.moves.donor_satisfactions
         if recipients and self.teams:
             return allocation.job.key not in recipients and not all(
                 self.teams.has_less(allocation.team, team) for team in recipients.values()
             )
-        share = self.policy.satisfaction(allocation, size) if limits else 0
+        share = self.policy.satisfaction(allocation, size) if of_donors else 0
         return any(
-            share >= limit and not self._goes_first(allocation.team, team)
-            for team, limit in limits.items()
+            share >= lowest and not self._goes_first(allocation.team, team)
+            for team, lowest in of_donors.items()
         )
 
     def _goes_first(self, team: int, other: int) -> bool:

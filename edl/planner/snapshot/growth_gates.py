@@ -234,8 +234,8 @@ def _cool_down(
     recipient = snapshot.referenced_jobs.get(reference) if reference else None
     if recipient and (team := _other_team(snapshot, allocation, recipient)) is not None:
         moves.recipients[recipient.key] = team
-    elif (satisfaction := snapshot.satisfaction(allocation)) < moves.growth_limit(allocation.team):
-        moves.growth_limits[allocation.team] = satisfaction
+    elif (satisfaction := snapshot.satisfaction(allocation)) < moves.lowest_donor(allocation.team):
+        moves.donor_satisfactions[allocation.team] = satisfaction
         if moves.recipients:  # growth waits for those alone
             return
     else:

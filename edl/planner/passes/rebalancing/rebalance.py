@@ -54,7 +54,7 @@ class Rebalance:
     """Moves between teams; None if no teams are configured."""
     donors: Donors = field(init=False)
     _looks: int = _LOOKS
-    _gave_up: list[RoleAllocation] = field(default_factory=list)
+    _shrunk_donors: list[RoleAllocation] = field(default_factory=list)
     _hopeless: set[tuple[PodClass, int]] = field(default_factory=set)
     """Each (pod class, priority) for which a search for several donors failed."""
     _deferred: CooldownHolds = field(init=False)
@@ -92,11 +92,13 @@ class Rebalance:
             elif recipient.hold.reason:
                 self._deferred.add(recipient)
         # By allocated replicas, without pipelined ones: so the next plan computes it as well.
-        less = (share(donor, donor.allocated) for donor in self._gave_up if donor.gave_replicas)
+        of_donors = (
+            share(donor, donor.allocated) for donor in self._shrunk_donors if donor.gave_replicas
+        )
         moves = self.snapshot.moves
-        if (limit := min(moves.growth_limit(self.team), *less, inf)) < inf:
-            moves.growth_limits[self.team] = limit
-            self._wait(limit)
+        if (lowest := min(moves.lowest_donor(self.team), *of_donors, inf)) < inf:
+            moves.donor_satisfactions[self.team] = lowest
+            self._wait(lowest)
         self._let_recipients_go_first()
 
     def _takes_what_is_left(self, recipient: RoleAllocation) -> bool:
@@ -149,14 +151,14 @@ class Rebalance:
         for allocation in gave if len(gave) < len(growing) else ():
             defer_growth(allocation)
 
-    def _wait(self, limit: float) -> None:
-        """Defer growth beyond the donors' satisfaction (`MovingReplicas.growth_limits`)."""
+    def _wait(self, lowest: float) -> None:
+        """Defer growth beyond the lowest of `MovingReplicas.donor_satisfactions`."""
         share = self.snapshot.policy.satisfaction
         for allocation in self.snapshot.allocations:
             if allocation.team == self.team and allocation.growth > 0 and not allocation.starts:
                 sizes = range(allocation.allocated - allocation.growth, allocation.allocated)
-                less = bisect_left(sizes, limit, key=partial(share, allocation))
-                allocation.pipeline_last(len(sizes) - less)
+                below = bisect_left(sizes, lowest, key=partial(share, allocation))
+                allocation.pipeline_last(len(sizes) - below)
 
     def _move(self, recipient: RoleAllocation) -> bool:
         short = not recipient.quota_request.allows(FUTURE_IDLE)
@@ -262,7 +264,7 @@ class Rebalance:
         self._keep(recipient)
         for donor in donors:
             self.donors.refresh(donor)
-        self._gave_up += record_donations(self.snapshot, recipient, donors)
+        self._shrunk_donors += record_donations(self.snapshot, recipient, donors)
 
 
 def _kind(recipient: RoleAllocation) -> tuple[PodClass, int]:
