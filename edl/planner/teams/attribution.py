@@ -23,6 +23,11 @@ def usage_ahead(
 
     `minimums`: of all running jobs, by priority and age; `balance` must not count extras. What this
     plan starts, or keeps for claims, comes after running jobs of the same team.
+
+    Example: `lab` is guaranteed 4 GPUs, and `nlp` below it 2. Ahead of these jobs come
+        a of lab, which uses 2: in lab 2 (b, which nlp's guarantee covers)
+        b of nlp, which uses 2: in nlp 0, in lab 2 (a)
+        c of nlp, which uses 3: in nlp 2 (b), in lab 4 (b and a)
     """
     first = len(balance.others)
     charges = [*balance.others, *minimums]
@@ -36,21 +41,20 @@ def usage_ahead(
     covered: list[dict[int, int]] = [{} for _ in charges]
     """What the guarantees of teams that are done cover of each charge."""
     for team in reversed(range(len(in_or_below))):  # children before parents
-        guaranteed, before = balance.guaranteed[team], Counter[int]()
-        for number in in_or_below[team]:
-            for index, amount in covered[number].items():
-                before[index] += amount
-        for number in sorted(in_or_below[team], key=lambda one: charges[one].team != team):
-            covers, before_it = covered[number], dict[int, int]()
+        guaranteed, used, numbers = balance.guaranteed[team], Counter[int](), in_or_below[team]
+        for number in numbers:
+            used.update(covered[number])
+        for number in sorted(numbers, key=lambda one: charges[one].team != team):  # own ones first
+            covers, used_before = covered[number], dict[int, int]()
             for index, amount in charges[number].amounts:
                 if (most := guaranteed.get(index)) is None:
                     continue
-                used, covered_below = before[index], covers.get(index, 0)
-                before_it[index] = used - covered_below
+                below = covers.get(index, 0)
+                used_before[index] = used[index] - below
                 if number not in gone:
-                    covers[index] = covered_below + max(min(amount - covered_below, most - used), 0)
-                    before[index] = used + amount - covered_below
-            ahead[number][team] = before_it
+                    covers[index] = below + max(min(amount - below, most - used[index]), 0)
+                    used[index] += amount - below
+            ahead[number][team] = used_before
     return [*ahead[first : first + len(minimums)]]
 
 
