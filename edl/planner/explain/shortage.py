@@ -52,36 +52,40 @@ def gang_shortage(snapshot: Snapshot, gang: Gang) -> Iterator[Blocker]:
     quota = _gang_quota_shortage(sources, gang)
     if quota and not quota.quota.lendable:
         yield quota
-    rooms = [*_room_shortages(sources, gang)]
+    rooms = _room_shortages(sources, gang)
     yield from rooms
     if quota and quota.quota.lendable and not rooms:
         yield quota
 
 
-def _room_shortages(sources: ClaimSources, gang: Gang) -> Iterator[Blocker]:
+def _room_shortages(sources: ClaimSources, gang: Gang) -> list[Blocker]:
+    """By role; a role of which some pods do not fit fills `room` before the next one."""
     snapshot, (room, near) = sources.snapshot, sources.attained(gang)
     unlabelled = None if near else no_domain_error(gang)
     gang = near[0] if near else gang
-    counts = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
     alone = _beside_own(snapshot, gang.job.key, snapshot.capacity.allocatable)
+    """What its replicas leave if only its job ran; then if pods of other owners ran, too."""
     beside_others = _beside_own(snapshot, gang.job.key, snapshot.capacity_without_training_jobs)
     extras = kept_extras(sources, gang, room)
-    alone_fit = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
-    beside = pack_in_best_order(beside_others, gang.requests, Horizon.EMPTY)
-    wanted = list(zip(gang.roles, gang.requests, counts, alone_fit, beside, strict=True))
+    fit = pack_in_best_order(room, gang.requests, FUTURE_IDLE)
+    fit_alone = pack_in_best_order(alone, gang.requests, Horizon.EMPTY)
+    fit_beside_others = pack_in_best_order(beside_others, gang.requests, Horizon.EMPTY)
     errors = [unlabelled or no_node_error(snapshot, request.pod_class) for request in gang.requests]
-    for (role, request, *_), error in zip(wanted, errors, strict=True):
+    counts = zip(fit, fit_alone, fit_beside_others, strict=True)
+    wanted = zip(gang.roles, gang.requests, errors, counts, strict=True)
+    unusable, short = list[Blocker](), list[Blocker]()
+    for role, request, error, (fits, fits_alone, fits_beside_others) in wanted:
+        pod_class = request.pod_class
         if error:
-            yield NoUsableNode(role.name, request.pods, request.pod_class.shape.requests, error)
-    for (role, request, fitting, fits_alone, fits), error in zip(wanted, errors, strict=True):
-        if not error and fitting < request.pods:
-            places = request.pod_class.pods_by_resources(room)
-            taken = _fill_all(room, request.pod_class)
-            improvable = request.pod_class.pods_by_resources(alone) > taken
-            most = fitting if extras.of_borrowers else max(fits, fitting)
-            lasts = extras.of_borrowers or fits_alone < request.pods
-            unplaced = _Unplaced(role, request, fitting, most, lasts, improvable, extras.teams)
-            yield _room(snapshot, room, unplaced, places)
+            unusable.append(NoUsableNode(role.name, request.pods, pod_class.shape.requests, error))
+        elif fits < request.pods:
+            places = pod_class.pods_by_resources(room)
+            improvable = pod_class.pods_by_resources(alone) > _fill_all(room, pod_class)
+            most = fits if extras.of_borrowers else max(fits_beside_others, fits)
+            needs_nodes = extras.of_borrowers or fits_alone < request.pods
+            unplaced = _Unplaced(role, request, fits, most, needs_nodes, improvable, extras.teams)
+            short.append(_room(snapshot, room, unplaced, places))
+    return unusable + short
 
 
 def growth_shortage(
