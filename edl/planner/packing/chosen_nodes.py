@@ -1,6 +1,10 @@
-"""The nodes of a claim's pods, chosen as if all extras within its reach had left."""
+"""The nodes of a claim's pods, chosen as if all extras within its reach had left.
 
-from collections.abc import Sequence
+The choice is a heuristic: each packing places one request after the other and takes nothing back,
+so it may find no nodes for pods of several shapes although they would fit.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,24 +20,26 @@ def choose_nodes(
     """For each request, the nodes of its pods; None if no order places all of them.
 
     `idle`: what is idle; `room`: what would be idle without the extras; both
-    int64[resources, nodes]. The packing is the one for which least has to leave.
+    int64[resources, nodes]. Whether all pods fit is decided by the tightest packings alone; those
+    that use idle capacity first are only compared with them, as less may have to leave for them.
     """
     if _exceeds(room, requests):
         return None
     orders = [*pack_orders(requests)]
-    fullest = [_Packing(idle, room, requests) for _ in orders]
-    packings = [one for one, order in zip(fullest, orders, strict=True) if one.fill(order)]
-    if not packings:
+
+    def whole(fill: Callable[[_Packing, Sequence[int]], bool]) -> list[_Packing]:
+        packings = [(_Packing(idle, room, requests), order) for order in orders]
+        return [packing for packing, order in packings if fill(packing, order)]
+
+    if not (tightest := whole(_Packing.fill_tightest_first)):
         return None
-    idle_first = [_Packing(idle, room, requests) for _ in orders]
-    packings += [one for one, order in zip(idle_first, orders, strict=True) if one.fill_idle(order)]
-    best = min(packings, key=_Packing.lack)
+    best = min([*tightest, *whole(_Packing.fill_idle_first)], key=_Packing.lack)
     nodes = np.arange(room.shape[1])
     return [np.repeat(nodes, pods).tolist() for pods in best.pods]
 
 
 def _exceeds(room: Ints, requests: Sequence[PodSetRequest]) -> bool:
-    """Whether all pods together, or those of one request, are surely too many; cheap to find."""
+    """Whether all pods together, or those of one request, are too many for sure; cheap to find."""
     left = np.maximum(room, 0).sum(axis=1)
     for pod_class, pods in requests:
         for row, amount in pod_class.amounts:
@@ -51,14 +57,14 @@ class _Packing:
         self.pods = [np.zeros(room.shape[1], dtype=np.int64) for _ in requests]
         """For each request, its pods by node: int64[nodes]."""
 
-    def fill(self, order: Sequence[int]) -> bool:
+    def fill_tightest_first(self, order: Sequence[int]) -> bool:
         """Place on the fullest nodes first, as on idle capacity; whether all pods fit."""
         for index in order:
             pod_class, _ = self._requests[index]
             self._place(index, self._room, _tightest_first(pod_class, self._at_first[1]))
         return self._is_whole()
 
-    def fill_idle(self, order: Sequence[int]) -> bool:
+    def fill_idle_first(self, order: Sequence[int]) -> bool:
         """Place on idle capacity first, then where least lacks; whether all pods fit."""
         for index in order:
             pod_class, _ = self._requests[index]
