@@ -85,29 +85,36 @@ def _is_alike(last: _Decision, state: ClusterState) -> bool:
 
 def _beside_jobs(state: ClusterState) -> ClusterState:
     return replace(
-        state, observed_at=_NO_TIME, jobs=(), unplanned_jobs=state.deleted_jobs, orphans=()
+        state,
+        observed_at=_NO_TIME,  # read by `DecisionClock` alone
+        jobs=(),
+        unplanned_jobs=state.deleted_jobs,  # only writes depend on bare jobs
+        orphans=(),  # they are deleted without a plan
     )
 
 
 def _view(job: TrainingJob, draining: frozenset[str]) -> _View:
     """The fields of a job on which the plan depends."""
-    seen = any(pod.node in draining for role in job.roles for pod in role.status.pods)
-    seen = seen or job.restarted_in_place or any(one.may_have_replacements for one in job.roles)
-    roles = tuple(_role(role, seen=seen) for role in job.roles)
+    readiness_counts = (
+        any(pod.node in draining for role in job.roles for pod in role.status.pods)
+        or job.restarted_in_place
+        or any(role.may_have_replacements for role in job.roles)
+    )
+    """Pods are drained, or a pod may wait for a lost peer."""
+    roles = tuple(_role(role, readiness_counts=readiness_counts) for role in job.roles)
+    # Only why a role is missing matters. Dependents are created and deleted without a plan.
     filling = tuple(replace(conflict, role=None) for conflict in job.conflicting if conflict.fills)
     return replace(job, roles=(), existing_dependents={}, conflicting=filling), roles
 
 
-def _role(role: Role, *, seen: bool) -> _View:
-    """Readiness counts if pods are drained or a pod may wait for a lost peer.
-
-    And if pods have no index: unready ones go first.
-    """
+def _role(role: Role, *, readiness_counts: bool) -> _View:
+    """A role without its version and fingerprint, which only writes need, and its shown history."""
     ranked = role.spec.indexed and all(pod.index >= 0 for pod in role.status.pods)
-    pods = role.status.pods if seen or not ranked else _alike(role.status.pods)
+    # Unready pods leave first where pods have no index.
+    pods = role.status.pods if readiness_counts or not ranked else _unready(role.status.pods)
     reported_at = role.reported_at if _lacks_pods(role) else None
     viewed = role.changed(pods=(), version="", fingerprint="", history="", reported_at=reported_at)
-    return viewed, tuple(_pod(pod, seen=seen) for pod in pods)
+    return viewed, tuple(_pod(pod, readiness_counts=readiness_counts) for pod in pods)
 
 
 def _lacks_pods(role: Role) -> bool:
@@ -116,24 +123,21 @@ def _lacks_pods(role: Role) -> bool:
     return not status.suspended and sum(pod.active for pod in status.pods) < status.size
 
 
-def _alike(pods: Iterable[Pod]) -> Iterable[Pod]:
+def _unready(pods: Iterable[Pod]) -> Iterable[Pod]:
+    """Pods without what only drains and lost peers depend on: readiness, and published hosts."""
     return (replace(pod, ready=False, published=replace(pod.published, hosts=None)) for pod in pods)
 
 
-def _pod(pod: Pod, *, seen: bool) -> Pod:
-    """A pod without what cached plans ignore: only suspensions quote its scheduler's answer.
-
-    No plan depends on why a container waits.
-    """
-    published = replace(pod.published, published_at=None, confirmed_at=None)
-    scheduling = SchedulingStatus(pod.scheduling.gates)
-    counted = () if pod.ended and pod.untracked else None
+def _pod(pod: Pod, *, readiness_counts: bool) -> Pod:
+    runs = pod.containers.runs
     return replace(
         pod,
-        version="",
-        ready_since=pod.ready_since if seen else None,
-        published=published,
-        scheduling=scheduling,
-        containers=PodContainers(pod.containers.runs) if seen else PodContainers(),
-        deletion=replace(pod.deletion, finalizers=counted),
+        version="",  # for writes
+        ready_since=pod.ready_since if readiness_counts else None,
+        published=replace(pod.published, published_at=None, confirmed_at=None),  # for host lists
+        scheduling=SchedulingStatus(pod.scheduling.gates),  # the rest is quoted by suspensions
+        # Why a container waits is shown. Its runs show which pods wait for a lost peer.
+        containers=PodContainers(runs) if readiness_counts else PodContainers(),
+        # Plans wait until the Job controller has counted the ends of pods.
+        deletion=replace(pod.deletion, finalizers=() if pod.ended and pod.untracked else None),
     )
