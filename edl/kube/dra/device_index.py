@@ -80,21 +80,24 @@ class DeviceIndex:
     def apply(self, changes: DeviceChanges) -> set[ObjectKey] | None:
         """Applies changes; returns claims and templates that may resolve differently.
 
-        None stands for all of them.
+        None stands for all of them. Each step needs those before it: classes and requests say which
+        kinds of devices count, devices of slices are grouped by kind, claims mark the nodes of the
+        devices that they hold, and the view is of all of these.
         """
         touched = self._note(changes)
+        regroups = bool(changes.slices or changes.classes or touched)
         if changes.classes or touched:
             self.inventory.set_kinds(DeviceKinds.of(self._classes.values(), self._requested()))
         for change in changes.slices:
             self.inventory.apply_slice(change)
-        if changes.slices or changes.classes or touched:
+        if regroups:
             self.inventory.settle()
         for claim in changes.claims:
             self.inventory.apply_claim(claim)
         before = self._view
         self._extended = self.inventory.groups.kinds.extended()
         names = self._other_names()
-        if before is None or names != before.names or changes.slices or changes.classes or touched:
+        if before is None or names != before.names or regroups:
             self._view = self._seen(names)
             if self._view != before:
                 self.inventory.mark_expecting_nodes()
