@@ -17,7 +17,11 @@ _node: Final = attrgetter("node")
 
 
 class Placement(NamedTuple):
-    """The placement of one replica; on NO_NODE it uses no capacity."""
+    """The placement of one replica; on NO_NODE it uses no capacity.
+
+    A replica that holds idle capacity is new (`on_idle`), or has a pod that is not bound yet. One
+    that does not is new (`pipelined`), or has a pod that is bound, or waits for capacity, or ended.
+    """
 
     node: int
     holds_idle: bool
