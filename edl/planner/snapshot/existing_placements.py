@@ -78,7 +78,7 @@ def existing_placements(
         elif position in done or job.namespace_terminating:
             existing.placements.append(DONE)
         else:
-            since = waits.since(pod, lost=position in lost)
+            since = waits.of_pod(pod) if pod else waits.without_pod(lost=position in lost)
             existing.unscheduled.append(Unscheduled(position, since, pod))
             existing.placements.append(_UNBOUND)
     return existing
@@ -128,7 +128,7 @@ def _retention(pod: Pod) -> tuple[bool, bool, bool, datetime, datetime, int, str
 
 @dataclass
 class _Waits:
-    """Since when replicas of a started role wait for nodes."""
+    """Since when replicas of a started role wait for nodes; None if for something else."""
 
     job: TrainingJob
     role: Role
@@ -140,26 +140,23 @@ class _Waits:
         delay = recreation_delay(self.role)
         return delay[0] + delay[1] if delay and self.clock.elapsed_or_recheck(*delay) else None
 
-    def since(self, pod: Pod | None, *, lost: bool) -> datetime | None:
-        """Since when a replica waits for a node, or None if it does not wait for scheduling.
+    def without_pod(self, *, lost: bool) -> datetime | None:
+        """Since the last change that may have requested the pod, as a quota may refuse it.
 
-        None while another gate holds its pod back, and while the Job controller backs off before it
-        recreates a lost pod; each for a limited time, as the pod may never come. A pod that a quota
-        keeps from being created waits since the last change that may have requested it, which the
-        removal of pending extras is not.
+        The removal of pending extras does not request it. None while the Job controller backs off
+        before it recreates a lost pod; for a limited time, as the pod may never come.
         """
-        role, began = self.role, self.job.started_at
-        if pod is not None:
-            return self._of_pod(pod)
+        role = self.role
         asked_at = None if last_changes.removed_pending_extras(role) else role.record.resized_at
-        times = [began, asked_at]
+        times = [self.job.started_at, asked_at]
         if lost or role.status.failures or role.status.ignores:
             if self._recreated_at is None:
                 return None
             times.append(self._recreated_at)
         return max(filter(None, times), default=None)
 
-    def _of_pod(self, pod: Pod) -> datetime | None:
+    def of_pod(self, pod: Pod) -> datetime | None:
+        """None while another gate holds the pod back; a foreign one for a limited time only."""
         times = [self.job.started_at, pod.created_at, pod.planned.placed_at]
         if pod.foreign_gate:
             if not self.clock.elapsed_or_recheck(pod.created_at, _LONGEST_GATED):
