@@ -79,8 +79,9 @@ class _GrowthTurns(TeamTurns[list[_Entry], _Turn]):
         while True:
             if falls != balance.falls:
                 falls, levels, served = balance.falls, self.start(), False
-            for team, roles, below, beside, used, index, guaranteed, weight, others in levels:
+            for team, roles, below, beside, used, first_part, others in levels:
                 # A plan may take 100,000 turns: this is `TeamBalance.share`, mostly inline.
+                index, guaranteed, weight = first_part
                 part = (used[index] - guaranteed) * weight
                 share = dominant_share(used, others) if others or part < 0 else part
                 if below and not (roles and (share, roles[0]) < below[0]):

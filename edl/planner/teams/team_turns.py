@@ -16,7 +16,7 @@ Own = TypeVar("Own")
 """What waits in one team."""
 Turn = TypeVar("Turn")
 """(sort key, …); no other team beside it has an equal key."""
-Level: TypeAlias = tuple[int, Own, list[Turn], list[Turn], list[int], int, int, float, Parts]
+Level: TypeAlias = tuple[int, Own, list[Turn], list[Turn], list[int], tuple[int, int, float], Parts]
 """(team, what waits in it, heap of its children's turns, heap with its own turn, usage,
 part of its first resource, parts of all resources if there are others)
 
@@ -46,7 +46,7 @@ class TeamTurns(Generic[Own, Turn]):
         for team in teams:
             heaps = self._below[team], self._below[above[team]]
             parts = balance.parts[team]
-            figures = balance.used[team], *parts[0], parts if len(parts) > 1 else ()
+            figures = balance.used[team], parts[0], parts if len(parts) > 1 else ()
             level = (team, waiting.get(team, nothing), *heaps, *figures)
             self.paths[team] = level, *self.paths[above[team]]
 
