@@ -1,6 +1,6 @@
-"""What admission added to the requests of a Job's pods when it last ran, as an annotation.
+"""The requests of containers that webhooks added to a Job's pods when it last ran, as an annotation.
 
-Webhooks that inject containers see pods only: a Job that waits shows none of what they add.
+Such webhooks see pods only: a Job that waits shows none of what they add.
 """
 
 from collections.abc import Mapping

@@ -125,8 +125,8 @@ _TABLE: Final = f"""
     failures and restarts no longer counted
 {keys.DELAYED_UNTIL} | RFC 3339 time | pods were missing when it was stopped or scaled \
     down: until then at the latest the Job controller creates none
-{keys.ADDED_REQUESTS} | JSON, quantities by resource | what admission, such as a webhook that \
-    injects containers, added to the requests of its pods when it last ran: the next start counts it
+{keys.ADDED_REQUESTS} | JSON, quantities by resource | requests of containers that webhooks added \
+    to its pods when it last ran: the next start counts them; an edit may remove it
 {keys.RESIZED_AT} | RFC 3339 time | when the size last changed
 {keys.RESUMED_AT} | RFC 3339 time | when its last pause had ended: since then it waits for its start
 {keys.REASON} | a code of docs/reference/reason-codes.md | why the size is what it is, or why the \

@@ -57,7 +57,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
 
 
 class AddedRequests(msgspec.Struct, frozen=True):
-    """What admission adds to the requests of a pod, such as a webhook that injects containers."""
+    """The requests of containers that webhooks add to the pods of a template."""
 
     amounts: Resources = Resources()
     """As the newest pod shows it; while there is none, as recorded."""

@@ -9,7 +9,7 @@ from kubectl_edl.explain.explained_job import ExplainedJob
 
 
 def requests_text(explained: ExplainedJob) -> str:
-    """Roles without requests, else what admission added to their pods; empty if neither."""
+    """Roles without requests, else what webhooks added to their pods; empty if neither."""
     return _unrequested(explained) or _added(explained)
 
 
@@ -32,7 +32,7 @@ def _added(explained: ExplainedJob) -> str:
     if not roles:
         return ""
     more = ", ".join(f"{role.template.added.amounts} for {role.name}" for role in roles)
-    added = f"pods have more than their template, which admission added: {more}"
+    added = f"webhooks added containers to its pods, which request more: {more}"
     waiting = [role.job for role in roles if role.status.suspended]
     if not waiting:
         return added

@@ -17,7 +17,7 @@ from edl.kube.cluster import ObjectKey
 from edl.kube.decode import gpu_sharing, training_pods, volume_claims
 from edl.kube.decode.admission_inputs import admission_inputs
 from edl.kube.decode.node_selector import NODE_NAME
-from edl.kube.decode.pod_shapes import ShapeInterner, claim_ref, counted, followed
+from edl.kube.decode.pod_shapes import NamedRequests, ShapeInterner, claim_ref, counted, followed
 from edl.kube.decode.schemas import (
     LabelledObject,
     NamespaceObject,
@@ -75,6 +75,8 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     bare: training_pods.BarePod | None = None
     labels: Labels = ()
     """The labels that all pods of a template share: one object per template."""
+    containers: NamedRequests = ()
+    """Of a Job's pod: the containers that run beside each other."""
     hold: gpu_sharing.GpuAllocation | None = None
     """The shared GPU capacity that it holds."""
     claims: tuple[ObjectKey, ...] = ()
@@ -196,6 +198,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
         pod=training_pods.pod(obj, alone, hold.uuids if hold else ()) if job or alone else None,
         bare=alone,
         labels=identity.labels,
+        containers=shapes.containers(obj.spec) if job else (),
         hold=hold,
         claims=volume_claims.named(identity.namespace, obj.spec.volumes) if asking else (),
         provisional=_provisional(obj, shape) if provisional else None,

@@ -43,6 +43,8 @@ _OF_BOUND_PODS: Final = (
 )
 """What pods tolerate in effect that kube-scheduler does not bind."""
 _Key: TypeAlias = tuple[bytes, ...]
+NamedRequests: TypeAlias = tuple[tuple[str, Resources], ...]
+"""The requests of containers, by the container's name."""
 
 
 class ShapeInterner:
@@ -57,6 +59,7 @@ class ShapeInterner:
         self._interned: dict[Shape, Shape] = {}
         self._ruled: dict[tuple[Shape, PodIdentity, _Key], Shape] = {}
         self._identities: dict[PodIdentity, PodIdentity] = {}
+        self._containers: dict[tuple[tuple[str, bytes], ...], NamedRequests] = {}
 
     def __len__(self) -> int:
         """The number of distinct shapes that are kept."""
@@ -70,6 +73,19 @@ class ShapeInterner:
         if len(labels) > _MAX_LABELS:
             return identity
         return self._identities.setdefault(identity, identity)
+
+    def containers(self, spec: PodSpec) -> NamedRequests:
+        """The containers that run beside each other: one object for all pods of a template."""
+        sidecars = (one for one in spec.init_containers or () if one.restart_policy == "Always")
+        key = tuple((one.name, bytes(one.resources)) for one in (*spec.containers, *sidecars))
+        if (cached := self._containers.get(key)) is not None:
+            return cached
+        named = tuple((name, _asked(resources)) for name, resources in key)
+        if _is_long(tuple(resources for _, resources in key)):
+            return named
+        if len(self._containers) >= self._most:
+            self._containers.clear()
+        return self._containers.setdefault(key, named)
 
     def of(
         self,
@@ -146,6 +162,12 @@ def _shape(spec: Json, share: Share | None, claims: tuple[ClaimRef, ...]) -> Sha
         affinity=_affinity(spec),
         claims=claims,
     )
+
+
+def _asked(resources: bytes) -> Resources:
+    """What a container requests; by default its limits."""
+    amounts = _resources.decode(resources) or RequestedResources()
+    return Resources.parse({**(amounts.limits or {}), **(amounts.requests or {})})
 
 
 def _key(spec: PodSpec) -> _Key:

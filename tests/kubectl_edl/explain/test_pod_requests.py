@@ -1,10 +1,10 @@
-"""explain tells what admission added to pods, which no manifest shows."""
+"""explain tells what webhooks added to pods, which no manifest shows."""
 
 import pytest
 
 from tests.kubectl_edl.stage import Stage, job, node, pod
 
-ADDED = "Requests:    pods have more than their template, which admission added:"
+ADDED = "Requests:    webhooks added containers to its pods, which request more:"
 SWEEP = {"framework": "none", "min": "1", "max": "1"}
 
 

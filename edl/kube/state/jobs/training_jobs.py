@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from edl import contract
-from edl.annotations import added_requests, write_refusals
+from edl.annotations import write_refusals
 from edl.contract import Provision
 from edl.kube.cluster import ObjectKey
 from edl.kube.decode import runtime_classes
@@ -19,6 +19,7 @@ from edl.kube.decode.object_facts import OwnedObjectRef, PodFacts, PriorityClass
 from edl.kube.decode.runtime_classes import RuntimeClassFacts
 from edl.kube.dra.claim_resolution import DeviceView, concerned
 from edl.kube.state.jobs import pod_admission
+from edl.kube.state.jobs.injected_containers import injected_requests
 from edl.kube.state.jobs.training_job_inputs import (
     TrainingJobInputs,
     grouped,
@@ -213,7 +214,7 @@ def _ruled(
     expected = shape.requests if rules == NO_RULES else admit().requests
     if _shows_requests(role):
         requests = _shown_requests(expected, pods)
-        added = replace(added, amounts=added_requests.above_zero(requests - expected))
+        added = replace(added, amounts=injected_requests(job.template, pods))
     else:
         requests = expected + added.amounts
     shape = shape if requests == shape.requests else replace(shape, requests=requests)

@@ -35,26 +35,45 @@ def recorded_at_stop(job: TrainingJob) -> dict[str, str | None]:
     return {name: value for name, value in annotations.items() if name == NAME}
 
 
-def test_a_stopped_job_counts_what_was_added_to_its_pods() -> None:
-    running = read(sweep(suspend=False), job_pod("sweep-a", 0, "sweep", cpu="1100m", node="n1"))
+def pod(cpu: str = "1", *added: Json) -> Json:
+    """A running pod whose own container requests `cpu`, with containers that were added."""
+    made = job_pod("sweep-a", 0, "sweep", cpu=cpu, node="n1")
+    made["spec"]["containers"] += added
+    return made
+
+
+def proxy(cpu: str) -> Json:
+    return {"name": "proxy", "resources": {"limits": {"cpu": cpu}}}
+
+
+def test_a_stopped_job_counts_the_containers_that_were_added_to_its_pods() -> None:
+    running = read(sweep(suspend=False), pod("1", proxy("100m")))
     record = recorded_at_stop(running)
     assert record == {NAME: '{"cpu":"100m"}'}
     (role,) = read(sweep(record[NAME])).roles
     assert role.template.shape.requests == Resources.of({"cpu": 1100, "pods": 1})
 
 
-def test_the_next_stop_records_what_its_pods_show_then() -> None:
+def test_a_sidecar_counts_and_an_init_container_that_ends_does_not() -> None:
+    one = pod()
+    sidecar = proxy("100m") | {"restartPolicy": "Always"}
+    one["spec"]["initContainers"] = [sidecar, proxy("4") | {"name": "init"}]
+    assert recorded_at_stop(read(sweep(suspend=False), one)) == {NAME: '{"cpu":"100m"}'}
+
+
+def test_the_next_stop_records_what_its_pods_have_then() -> None:
     """The webhook may add more, or be gone."""
-    pods = {cpu: job_pod("sweep-a", 0, "sweep", cpu=cpu, node="n1") for cpu in ("1", "1100m", "2")}
     before = sweep('{"cpu":"100m"}', suspend=False)
-    assert recorded_at_stop(read(before, pods["1"])) == {NAME: None}
-    assert recorded_at_stop(read(before, pods["1100m"])) == {}
-    assert recorded_at_stop(read(before, pods["2"])) == {NAME: '{"cpu":"1000m"}'}
+    assert recorded_at_stop(read(before, pod())) == {NAME: None}
+    assert recorded_at_stop(read(before, pod("1", proxy("100m")))) == {}
+    assert recorded_at_stop(read(before, pod("1", proxy("1")))) == {NAME: '{"cpu":"1000m"}'}
     assert recorded_at_stop(read(before)) == {}
 
 
-def test_pods_as_their_template_record_nothing() -> None:
-    running = read(sweep(suspend=False), job_pod("sweep-a", 0, "sweep", cpu="1", node="n1"))
+def test_a_container_of_the_template_with_other_requests_is_none_that_was_added() -> None:
+    """It was resized in place, or a LimitRange of that time set them."""
+    running = read(sweep(suspend=False), pod("3"))
+    assert running.roles[0].template.shape.requests.get("cpu") == 3000
     assert recorded_at_stop(running) == {}
 
 
