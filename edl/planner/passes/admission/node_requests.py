@@ -7,7 +7,7 @@ Replacements of minimum pods on cordoned nodes are requested too, always by prov
 what started jobs lack of a raised minimum.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -17,12 +17,11 @@ from edl import reasons
 from edl.contract import Provision
 from edl.feasibility.horizon import IDLE
 from edl.model import JobKey, Reason, Role, Shape, TrainingJob
-from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.admission.pool_headroom import PoolHeadroom, needed
+from edl.planner.passes.admission.pool_headroom import RequestLimits
 from edl.planner.passes.admission.provisional_room import (
     MAX_PODS,
     ProvisionalRoom,
@@ -61,9 +60,7 @@ class NodeRequests:
     _waiting: list[GangRequest] = field(default_factory=list)
     """Gangs without one, in queue order."""
     provisioner: ProvisionalRoom = field(init=False)
-    _headroom: PoolHeadroom = field(init=False)
-    _above_limits: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
-    """Gangs that exceed the limits of NodePools, by what they need and why they do not fit."""
+    _limits: RequestLimits = field(init=False)
 
     def __post_init__(self) -> None:
         limits, jobs = self.snapshot.limits.provisioning, self.snapshot.jobs
@@ -72,7 +69,7 @@ class NodeRequests:
         self._left = limits.provisioning_parallelism - asking - len(self._holding)
         by_request = limits.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
-        self._headroom = PoolHeadroom(self.snapshot.state.node_pools)
+        self._limits = RequestLimits(self.snapshot.state.node_pools)
 
     def keep(self, gang: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
@@ -125,7 +122,7 @@ class NodeRequests:
         if self._is_late(gang):
             self.results.unprovisioned.append(job.key)
             return reasons.not_provisioned(job.provisioning.message)
-        if self._left > 0 and (limit := self._pool_limit(gang, reason, request.attained)):
+        if self._left > 0 and (limit := self._limits.exceeded(gang, reason, request.attained)):
             return reasons.above_pool_limits(limit)
         if not request.asked_before:
             if self._left <= 0:
@@ -179,7 +176,7 @@ class NodeRequests:
         gang = request.gang
         if gang.quota_request.exceeded(IDLE):
             return False
-        if limit := self._pool_limit(gang, request.reason, request.attained):
+        if limit := self._limits.exceeded(gang, request.reason, request.attained):
             self.results.wait_reasons[request.key] = reasons.above_pool_limits(limit)
             return False
         self.results.wait_reasons[request.key] = self._begin(request)
@@ -187,22 +184,6 @@ class NodeRequests:
 
     def _nothing(self) -> AttainedCapacity:
         return AttainedCapacity(np.zeros_like(self.snapshot.capacity.idle), None)
-
-    def _pool_limit(
-        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
-    ) -> NodePoolLimit | None:
-        """The limit of NodePools that a gang's first request would exceed.
-
-        Not of a later one: nodes that were created for the gang count in the usage of their pools.
-        """
-        if gang.job.provisioning.has_requests:
-            return None
-        if not self._headroom.exceeded(gang.requests):
-            return None  # fast path: it would fit even if it got no capacity of existing nodes
-        limit = self._above_limits.get(key := (gang.signature, reason))
-        if limit is None and (limit := self._headroom.exceeded(needed(gang, attained().room))):
-            self._above_limits[key] = limit
-        return limit
 
     def reserve(self) -> None:
         """Keep growth off idle capacity to which kube-scheduler may bind provisional pods."""

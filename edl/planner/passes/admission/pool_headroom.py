@@ -4,16 +4,17 @@ The sizes of nodes and DaemonSets are ignored: what exceeds the limits here cann
 that does not exceed them may still be impossible.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from edl.feasibility import node_pools
 from edl.feasibility.eligibility import Ints
-from edl.model import NodePoolHeadroom, Shape
+from edl.model import NodePoolHeadroom, Reason, Shape
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.model.nodes import NODES
 from edl.planner.gangs.gang import Gang
+from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.packing.missing_pods import still_missing
 from edl.planner.packing.pod_class import PodSetRequest
 from edl.quantities import Resources
@@ -86,6 +87,35 @@ class PoolHeadroom:
 def _needs(name: str, amounts: Iterable[Resources]) -> int:
     """What pods need of a resource; of nodes one at least."""
     return 1 if name == NODES else sum(one.get(name) for one in amounts)
+
+
+@dataclass(slots=True)
+class RequestLimits:
+    """What the requests of one plan exceed of the limits of NodePools."""
+
+    pools: Sequence[NodePoolHeadroom]
+    _headroom: PoolHeadroom = field(init=False)
+    _above: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
+    """Gangs that exceed the limits, by what they need and why they do not fit."""
+
+    def __post_init__(self) -> None:
+        self._headroom = PoolHeadroom(self.pools)
+
+    def exceeded(
+        self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
+    ) -> NodePoolLimit | None:
+        """The limit that a gang's first request would exceed.
+
+        Not of a later one: nodes that were created for the gang count in the usage of their pools.
+        """
+        if gang.job.provisioning.has_requests:
+            return None
+        if not self._headroom.exceeded(gang.requests):
+            return None  # fast path: it would fit even if it got no capacity of existing nodes
+        limit = self._above.get(key := (gang.signature, reason))
+        if limit is None and (limit := self._headroom.exceeded(needed(gang, attained().room))):
+            self._above[key] = limit
+        return limit
 
 
 def needed(gang: Gang, room: Ints) -> list[PodSetRequest]:
