@@ -182,7 +182,7 @@ def _grown(allocation: RoleAllocation) -> Reason:
     if wanted is not None:
         in_part = allocation.restarts_to_resize and size < wanted
         return replace(reasons.MANUAL_SIZE, about=Size(size, wanted) if in_part else None)
-    minimum = allocation.role.status.size < size <= bounds.min
+    minimum = allocation.role.status.size < size == bounds.min
     return reasons.grown(size, _max(allocation.role), minimum=minimum)
 
 

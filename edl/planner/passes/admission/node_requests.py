@@ -7,7 +7,7 @@ Replacements of minimum pods on cordoned nodes are requested too, always by prov
 what started jobs lack of a raised minimum.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -15,13 +15,14 @@ import numpy as np
 
 from edl import reasons
 from edl.contract import Provision
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import IDLE
 from edl.model import JobKey, Reason, Role, Shape, TrainingJob
 from edl.planner.decision_limits import Provisioner
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.pass_results import PassResults
-from edl.planner.passes.admission.pool_headroom import RequestLimits
+from edl.planner.passes.admission.pool_headroom import RequestLimits, requested_pods
 from edl.planner.passes.admission.provisional_room import (
     MAX_PODS,
     ProvisionalRoom,
@@ -39,6 +40,7 @@ from edl.planner.passes.provisioning_turns import (
     recent_failure,
 )
 from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.restarts.job_restart import lacking
 from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import DEVICE_CLASS
 
@@ -69,7 +71,7 @@ class NodeRequests:
         self._left = limits.provisioning_parallelism - asking - len(self._holding)
         by_request = limits.provisioner is Provisioner.REQUEST
         self.provisioner = (RequestedRoom if by_request else ProvisionalRoom)(self.snapshot)
-        self._limits = RequestLimits(self.snapshot.state.node_pools)
+        self._limits = RequestLimits(self.snapshot)
 
     def keep(self, gang: Gang) -> None:
         """Keep a gang's existing request, unless a later step replaces it, and its capacity."""
@@ -191,6 +193,22 @@ class NodeRequests:
             if request.reserves:
                 self.provisioner.reserve(request.gang, self.results.requests[request.key])
 
+    def request_raise(
+        self, roles: Sequence[RoleAllocation], room: Ints, *, begins: bool = True
+    ) -> None:
+        """Request capacity for what started roles of one job lack of their minimums.
+
+        Nothing beyond the limits of NodePools: then what is requested already stays while nodes may
+        be on their way for it. `room`: int64[resources, nodes] that these pods may use.
+        """
+        may = [role for role in roles if self.may_request_missing(role) and lacking(role)]
+        pods = {role: lacking(role) for role in may if begins or requested_pods(role)}
+        if limit := self._limits.exceeded_by_raise([*pods], room):
+            self.results.let_wait(roles[0].job.key, reasons.above_pool_limits(limit))
+            pods = self._limits.kept_in_raise([*pods])
+        for role, count in pods.items():
+            self.request_missing(role, count, begins=begins)
+
     def request_missing(
         self, allocation: RoleAllocation, pods: int, *, begins: bool, first: bool = False
     ) -> bool:
@@ -204,7 +222,7 @@ class NodeRequests:
         Returns whether nodes are requested and may come in time.
         """
         job, role = allocation.job, allocation.role
-        asked = [pod for pod in job.provisioning.pods if pod.role == role.name and not pod.gone]
+        asked = requested_pods(allocation)
         if not (self.may_request_missing(allocation) and (asked or begins)):
             return False
         late = is_missing_late(self.snapshot, asked)
@@ -217,8 +235,9 @@ class NodeRequests:
         if most:
             self.results.requests.setdefault(job.key, {})[role.name] = most
         if waiting := max(most - len(held), 0):
-            why = reasons.waits_for_nodes(waiting, job.provisioning.message)
-            self.results.let_wait(job.key, why)
+            said = job.provisioning.message
+            why = reasons.waits_for_nodes(waiting, said)
+            self.results.let_wait(job.key, reasons.not_provisioned(said) if late else why)
         return most > 0 and not (late and waiting)
 
     def has_request(self, allocation: RoleAllocation) -> bool:

@@ -10,13 +10,18 @@ from typing import Final
 
 from edl.feasibility import node_pools
 from edl.feasibility.eligibility import Ints
-from edl.model import NodePoolHeadroom, Reason, Shape
+from edl.model import NodePoolHeadroom, ProvisionalPod, Reason, Shape
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.model.nodes import NODES
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
 from edl.planner.packing.missing_pods import still_missing
 from edl.planner.packing.pod_class import PodSetRequest
+from edl.planner.passes.admission.provisional_room import MAX_PODS, allowed_pods, has_room_for
+from edl.planner.passes.provisioning_turns import is_missing_late
+from edl.planner.snapshot.cluster_snapshot import Snapshot
+from edl.planner.snapshot.restarts.job_restart import lacking
+from edl.planner.snapshot.role_allocation import RoleAllocation
 from edl.quantities import Resources
 
 _FULL: Final = {NODES: 0}
@@ -93,13 +98,13 @@ def _needs(name: str, amounts: Iterable[Resources]) -> int:
 class RequestLimits:
     """What the requests of one plan exceed of the limits of NodePools."""
 
-    pools: Sequence[NodePoolHeadroom]
+    snapshot: Snapshot
     _headroom: PoolHeadroom = field(init=False)
     _above: dict[Hashable, NodePoolLimit] = field(default_factory=dict)
     """Gangs that exceed the limits, by what they need and why they do not fit."""
 
     def __post_init__(self) -> None:
-        self._headroom = PoolHeadroom(self.pools)
+        self._headroom = PoolHeadroom(self.snapshot.state.node_pools)
 
     def exceeded(
         self, gang: Gang, reason: Reason, attained: Callable[[], AttainedCapacity]
@@ -116,6 +121,46 @@ class RequestLimits:
         if limit is None and (limit := self._headroom.exceeded(needed(gang, attained().room))):
             self._above[key] = limit
         return limit
+
+    def exceeded_by_raise(
+        self, roles: Sequence[RoleAllocation], room: Ints
+    ) -> NodePoolLimit | None:
+        """The limit that nodes for the raised minimums of these roles of one job would exceed.
+
+        room: int64[resources, nodes] that they may use.
+        """
+        return self._headroom.exceeded(
+            [PodSetRequest(role.pod_class, self._added(role, room)) for role in roles]
+        )
+
+    def _added(self, role: RoleAllocation, room: Ints) -> int:
+        """The pods that a role lacks and that need nodes for which no provisional pod exists.
+
+        After the timeout no nodes are on their way for those that have none.
+        """
+        most = allowed_pods(role.quota_request, min(lacking(role), MAX_PODS))
+        fitting = int(role.pod_class.pods_by_resources(room).sum())
+        asked = [pod for pod in role.job.provisioning.pods if pod.role == role.role.name]
+        late = is_missing_late(self.snapshot, asked)
+        waiting = 0 if late else sum(not has_room_for(self.snapshot, pod) for pod in asked)
+        return max(most - fitting - waiting, 0)
+
+    def kept_in_raise(self, roles: Sequence[RoleAllocation]) -> dict[RoleAllocation, int]:
+        """What stays requested for raised minimums of one job that exceed a limit.
+
+        All of it until the timeout, while nodes may be on their way; then nothing.
+        """
+        asked = {role: requested_pods(role) for role in roles}
+        coming = any(not pod.node for pods in asked.values() for pod in pods)
+        if not coming or any(is_missing_late(self.snapshot, pods) for pods in asked.values()):
+            return {}
+        return {role: min(len(pods), lacking(role)) for role, pods in asked.items() if pods}
+
+
+def requested_pods(allocation: RoleAllocation) -> list[ProvisionalPod]:
+    """The provisional pods of a started role."""
+    name, pods = allocation.role.name, allocation.job.provisioning.pods
+    return [pod for pod in pods if pod.role == name and not pod.gone]
 
 
 def needed(gang: Gang, room: Ints) -> list[PodSetRequest]:

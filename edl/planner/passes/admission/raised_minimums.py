@@ -15,6 +15,7 @@ reach that minimum with them.
 from collections.abc import Sequence
 
 from edl import reasons
+from edl.feasibility.eligibility import Ints
 from edl.feasibility.horizon import FUTURE_IDLE, IDLE, Horizon
 from edl.model import JobKey, Reason
 from edl.planner.gangs.gang import Gang
@@ -31,6 +32,7 @@ from edl.planner.snapshot.cluster_snapshot import Snapshot
 from edl.planner.snapshot.extras.reclaimable import minimum_priority
 from edl.planner.snapshot.restarts.job_restart import JobRestart, lacking
 from edl.planner.snapshot.role_allocation import RoleAllocation, by_job
+from edl.planner.teams.reclaim_priority import ReclaimScope
 from edl.spec.allowed_sizes import most_replicas, with_work
 
 
@@ -91,7 +93,7 @@ def serve_raise(
             restart.deny_growth(reasons.goes_first(first))
     elif not (restart and lacking(allocation)):
         _raise_to_minimum(sources, allocation)
-        _request_rest(nodes, allocation)
+        _request_rest(sources.snapshot, nodes, allocation)
     elif _may_restart(restart) and not _raise_by_restart(sources, restart):
         _wait_in_turn(sources, heads, nodes, restart, gang)
 
@@ -110,8 +112,7 @@ def _wait_in_turn(
     quota = gang.quota_request.exceeded(FUTURE_IDLE)
     fits = sources.without_jobs.fits(gang) and _why_unreachable(snapshot, below) is None
     if quota is None:
-        for role in below:
-            nodes.request_missing(role, lacking(role), begins=True)
+        nodes.request_raise(below, _within_reach(sources, gang))
         if fits and waited and gang.quota_request.allows(FUTURE_IDLE):
             heads.add(gang)
         return
@@ -119,6 +120,17 @@ def _wait_in_turn(
     beside = snapshot.quotas.request_of(job, sizes).fits_beside_others
     if beside and waited and (fits or any(map(nodes.may_request_missing, below))):
         quota.head = quota.head or job.key
+
+
+def _scope(sources: ClaimSources, gang: Gang) -> ReclaimScope:
+    """What may yield to the pods of a raised minimum."""
+    priority, charge = minimum_priority(gang.job.priority), gang.quota_request.team
+    return sources.scope(priority, charge, gang.requests)
+
+
+def _within_reach(sources: ClaimSources, gang: Gang) -> Ints:
+    """What idle nodes and extras have for the pods of a raised minimum."""
+    return sources.reclaimable.capacity.with_idle(_scope(sources, gang))
 
 
 def _goes_first(heads: QueueHeads, gang: Gang) -> JobKey | None:
@@ -155,15 +167,14 @@ def _raise_to_minimum(sources: ClaimSources, allocation: RoleAllocation) -> None
         allocation.min_replicas = allocation.size
 
 
-def _request_rest(nodes: NodeRequests, allocation: RoleAllocation) -> None:
+def _request_rest(snapshot: Snapshot, nodes: NodeRequests, allocation: RoleAllocation) -> None:
     """Request nodes for what a role lacks of its minimum; while it is held, it keeps its requests.
 
     Replacements of its pods on cordoned nodes are requested before.
     """
     held = allocation.hold.reason or allocation.reason
-    missing = lacking(allocation)
-    if missing and not nodes.has_request(allocation):
-        nodes.request_missing(allocation, missing, begins=not held)
+    if lacking(allocation) and not nodes.has_request(allocation):
+        nodes.request_raise([allocation], snapshot.capacity.future_idle, begins=not held)
 
 
 def _may_restart(restart: JobRestart) -> bool:
@@ -180,7 +191,7 @@ def _raise_by_restart(sources: ClaimSources, restart: JobRestart) -> bool:
     snapshot, job, reclaimable = sources.snapshot, restart.job, sources.reclaimable
     gang = restart_gang(snapshot, restart.roles)
     requests, quota_request = list(gang.requests), gang.quota_request
-    scope = sources.scope(minimum_priority(job.priority), quota_request.team, requests)
+    scope = _scope(sources, gang)
     restart.awaited, reservation = True, None
     if not reclaimable.quotas.exceeded(quota_request, scope):
         reservation = Reservation(snapshot.capacity, requests, quota_request=quota_request)
