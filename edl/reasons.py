@@ -201,6 +201,15 @@ def goes_first(key: JobKey) -> Reason:
     return Reason(Code.QUEUE_ORDER, Other(key))
 
 
+def waits_for_turn(unfit: Reason) -> Reason:
+    """Nodes are requested for others first; existing ones lack what `unfit` says, if they may do.
+
+    Not of a job that no existing node can ever hold.
+    """
+    lacks = unfit.code is Code.INSUFFICIENT_CAPACITY and isinstance(unfit.about, Shortage)
+    return replace(QUEUE_ORDER, about=unfit.about) if lacks else QUEUE_ORDER
+
+
 def no_room(requests: Resources, lack: Lack, domains: tuple[Domain, ...] = ()) -> Reason:
     return Reason(Code.INSUFFICIENT_CAPACITY, NoRoom(requests, lack, domains))
 

@@ -1,4 +1,4 @@
-"""The requests of containers that webhooks added to a Job's pods when it last ran, as an annotation.
+"""Requests of containers that webhooks added to a Job's pods in its last run, as an annotation.
 
 Such webhooks see pods only: a Job that waits shows none of what they add.
 """

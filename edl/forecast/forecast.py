@@ -15,7 +15,7 @@ import msgspec
 from edl import messages, reasons
 from edl.forecast.contention import Contention
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded, waiting_for
-from edl.forecast.never_fits import hopeless
+from edl.forecast.never_fits import awaits_turn, hopeless
 from edl.forecast.remaining_work import RemainingWork, left
 from edl.job_state.lost_pods import missing_pods
 from edl.job_state.phases import blocked, ending
@@ -108,11 +108,11 @@ def forecast(
     rest = [jobs[key] for key in unseen if key not in never]
     never |= _never_in_empty_cluster(state, settings, rest, enough)
     planned = plan.waiting if plan else ()
-    behind = [entry.job for entry in planned if entry.reason.code is Code.PLACEMENT_ORDER]
+    behind = (entry.job for entry in planned if entry.reason.code is Code.PLACEMENT_ORDER)
     ordered = dict.fromkeys(behind, settings.limits.pending_limit)
-    estimates = _Estimates(
-        state.observed_at, jobs, remaining, contention, seen, short, never, ordered
-    )
+    turns = frozenset(entry.job for entry in planned if awaits_turn(entry.reason))
+    known = (state.observed_at, jobs, remaining, contention, seen, short, never, ordered, turns)
+    estimates = _Estimates(*known)
     return Forecast(
         starts={key: estimates.estimate(key, seen.start) for key in keys if key in waiting},
         grows={key: estimates.estimate(key, seen.growth) for key in keys if key not in waiting},
@@ -135,8 +135,7 @@ def _simulated(
     scenario = from_state(state, settings.limits, work_of)
     control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(scenario, control_mode, Watcher(decided=seen.note))
-    horizon = HORIZON.total_seconds()
-    while simulation.next <= horizon:
+    while simulation.next <= HORIZON.total_seconds():
         if all(key in seen.start or key in seen.growth for key in keys):
             break
         if enough():
@@ -196,6 +195,7 @@ class _Estimates(msgspec.Struct, frozen=True):
     never: Mapping[JobKey, Reason]
     ordered: Mapping[JobKey, timedelta]
     """How long jobs may wait for pods ahead of them, which the simulation binds at once."""
+    turns: frozenset[JobKey]
 
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
@@ -251,14 +251,15 @@ class _Estimates(msgspec.Struct, frozen=True):
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Running jobs of other namespaces do not use that quota.
             return self._reason(key)
+        turn = messages.message(reasons.QUEUE_ORDER) if key in self.turns else ""
         overdue = [other for other in endless if self.remaining[other].overdue]
         verb = "have" if len(overdue or endless) > 1 else "has"
         if overdue:
             return f"{_names(overdue)} {verb} run longer than declared"
         if endless:
-            full = f"{self._reason(key)}, and " if _is_confined(reason) else ""
-            return f"{full}{_names(endless)} {verb} no known end"
-        over = "it ends before it can be scaled up" if key in self.seen.over else ""
+            full = turn or (self._reason(key) if _is_confined(reason) else "")
+            return f"{full}{', and ' * bool(full)}{_names(endless)} {verb} no known end"
+        over = turn or ("it ends before it can be scaled up" if key in self.seen.over else "")
         return over or self._reason(key) or "not even once all jobs with a known end have ended"
 
     def _reason(self, key: JobKey) -> str:

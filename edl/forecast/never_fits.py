@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.contract import Provision
 from edl.model import ClusterState, Code, JobKey, Node, Reason, TrainingJob
+from edl.model.causes.reason_subjects import Other
 from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode
 from edl.model.nodes import NODES
 from edl.planner.decide import decide
@@ -50,7 +51,7 @@ def _without_their_nodes(
         job, reason = jobs[entry.job], entry.reason
         above = isinstance(reason.about, NodePoolLimit)
         requests = job.provisioning.provision is not Provision.NEVER
-        if above or entry.never or not requests or reason == reasons.QUEUE_ORDER:
+        if above or entry.never or not requests or awaits_turn(reason):
             tried += 1
             alone = _reason_alone(state, settings, job) if tried <= _TRIED else None
             limit = alone.about if alone else None
@@ -61,6 +62,11 @@ def _without_their_nodes(
                 yield job.key, reason
         elif (failure := job.provisioning.failure) and not job.provisioning.bound:
             yield job.key, reasons.not_provisioned(failure.message)
+
+
+def awaits_turn(reason: Reason) -> bool:
+    """Whether nodes are requested for other jobs first."""
+    return reason.code is Code.QUEUE_ORDER and not isinstance(reason.about, Other)
 
 
 def _lacks_nodes(reason: Reason) -> bool:

@@ -83,7 +83,7 @@ def message(reason: Reason, until: datetime | None = None) -> str:
 
 def lasting(reason: Reason) -> str:
     """The sentence without what soon goes stale, such as the job that is ahead: it is stored."""
-    ahead = reason.code is Code.QUEUE_ORDER and reason.about
+    ahead = reason.code is Code.QUEUE_ORDER and isinstance(reason.about, Other)
     return AHEAD if ahead else RESTART[reason.restart] + _text(reason)
 
 
@@ -236,9 +236,10 @@ def _about_capacity(about: AboutCapacity, code: Code) -> str:
         case OverQuota():
             return f"above its budget: {about.budget}"
         case Shortage():
-            always = ", even if no training job ran" if code is Code.NEVER_FITS else ""
-            where = f"{required(about.domains)}{always}"
-            return f"{insufficient(about.lack)}{where}: needs {needs(about.needs)}"
+            turn = f"{PLAIN[code]}; " if code is Code.QUEUE_ORDER else ""
+            always = ", even if no training job ran" * (code is Code.NEVER_FITS)
+            lacks = f"{turn}{insufficient(about.lack)}{required(about.domains)}"
+            return f"{lacks}{always}: needs {needs(about.needs)}"
         case NoRoom():
             lacks = f"{insufficient(about.lack)} for one more pod of {about.requests}"
             return f"{lacks}{kept_to(about.domains)}"

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from edl.model import Role, Shape, TrainingJob
+from edl.model import Code, Role, Shape, TrainingJob
 from edl.model.causes.scarcity import NodeRule, NoEligibleNode, Shortage
 from edl.model.nodes import Node, Taint, Toleration
 from edl.planner.decision import Decision
@@ -52,6 +52,8 @@ class TemplateRemedy(msgspec.Struct, frozen=True):
 def template_remedy(given: DecisionInput, decision: Decision, job: TrainingJob) -> TemplateRemedy:
     """The remedy of a job that gets no room because no node is eligible, or too few are."""
     why = decision.why_waits(job.key)
+    if why and why.code is Code.QUEUE_ORDER:  # nodes are requested for it later
+        return TemplateRemedy()
     match why.about if why else None:
         case Shortage():
             return _tolerant(given, job, _excluding(decision, job))

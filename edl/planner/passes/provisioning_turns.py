@@ -23,11 +23,9 @@ from edl.annotations.failed_attempts import NODES
 from edl.job_state import last_changes
 from edl.job_state.phases import unready_minimum
 from edl.model import JobKey, ProvisionalPod, Reason, TrainingJob
-from edl.model.causes.scarcity import NoEligibleNode
 from edl.model.failures import FailedAttempt
 from edl.planner.gangs.gang import Gang
 from edl.planner.gangs.topology_placement import AttainedCapacity
-from edl.planner.plan import is_never
 from edl.planner.snapshot.cluster_snapshot import Snapshot
 
 
@@ -62,9 +60,8 @@ class GangRequest(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def why_waiting(self) -> Reason:
-        """Why it waits without a turn: for others if no present node can hold it."""
-        unfit = is_never(self.reason) or isinstance(self.reason.about, NoEligibleNode)
-        return reasons.QUEUE_ORDER if unfit else self.reason
+        """Why it waits without a turn: for others, and for what it lacks on the present nodes."""
+        return reasons.waits_for_turn(self.reason)
 
     @property
     def due(self) -> datetime:

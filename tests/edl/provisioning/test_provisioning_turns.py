@@ -7,8 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from edl import contract
-from edl.model import Code, FailedAttempt, JobKey, ProvisionalPod, Provisioning, TrainingJob
+from edl import contract, messages
+from edl.model import (
+    Code,
+    FailedAttempt,
+    JobKey,
+    ObjectRef,
+    ProvisionalPod,
+    Provisioning,
+    TrainingJob,
+)
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler, Limits, ProvisionerSettings
 from edl.planner.plan import Plan
@@ -158,3 +166,36 @@ def test_a_pool_without_room_serves_the_head_of_the_queue_once_it_has_some() -> 
         world.gang(f"later-{number:02}", 2, cpu=100)
         world.settle(30)
     assert world.running("head") == 2
+
+
+def beside_a_running_job() -> AutoscaledCluster:
+    """Of two gangs of two pods, which present nodes could hold if `runs` ended, one requests."""
+    world = AutoscaledCluster(delay=100_000, limits=limits(1))
+    world.node("first")
+    world.gang("runs", 2)
+    world.settle(30)
+    world.gang("asks", 2)
+    world.settle(10)
+    world.gang("waits", 2)
+    world.settle(10)
+    return world
+
+
+def test_a_job_that_would_fit_without_running_jobs_waits_for_its_turn_too() -> None:
+    world = beside_a_running_job()
+    assert len(world.provisional("asks")) == 2
+    (why,) = (one.reason for one in world.plan.waiting if one.job.name == "waits")
+    assert why.code is Code.QUEUE_ORDER
+    lacks = "Insufficient cpu: needs 2 x 4 CPU, 1Gi memory (worker); 0 of 2 pods fit"
+    first = "nodes are requested for jobs ahead of it first"
+    assert messages.message(why) == f"{first}; {lacks}"
+    assert world.notes("waits")[contract.REASON] == "QueueOrder"
+
+
+def test_without_the_running_job_it_starts_before_its_turn() -> None:
+    world = beside_a_running_job()
+    world.api.delete(ObjectRef("Job", "lab", "runs"))
+    for name in ("runs-0", "runs-1"):
+        world.delete_pod(name)
+    world.settle(30)
+    assert world.running("asks") + world.running("waits") == 2

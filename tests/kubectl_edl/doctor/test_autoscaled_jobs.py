@@ -79,9 +79,14 @@ def busy(stage: Stage) -> None:
         stage.create(pod(owner, index))
 
 
-def asked_for(stage: Stage, owner: Json, cpu: str) -> None:
-    """A provisional pod of a job, which waits for its node."""
-    placeholder = pod(owner, 0, node="", phase="Pending", conditions=[])
+def asked_for(stage: Stage, owner: Json, cpu: str, pods: int = 1) -> None:
+    """Provisional pods of a job, which wait for their nodes."""
+    for index in range(pods):
+        _ask(stage, owner, cpu, index)
+
+
+def _ask(stage: Stage, owner: Json, cpu: str, index: int) -> None:
+    placeholder = pod(owner, index, node="", phase="Pending", conditions=[])
     metadata, spec = placeholder["metadata"], placeholder["spec"]
     metadata["labels"] = {
         contract.PROVISIONAL: owner["metadata"]["name"],
@@ -134,7 +139,7 @@ def test_a_job_for_which_the_limits_suffice_passes(stage: Stage) -> None:
 def test_a_job_whose_nodes_are_on_their_way_passes(stage: Stage) -> None:
     """Karpenter counts them in the usage of its NodePool before they are there."""
     all_used(stage)
-    asked_for(stage, gang(stage, "big", 20), "32")
+    asked_for(stage, gang(stage, "big", 20), "2", 16)
     assert only(stage, "never")[:2] == ("ok", SUFFICE)
 
 
@@ -217,7 +222,7 @@ def test_jobs_that_cannot_start_are_warnings_without_a_schedulable_node(
 def test_nodes_that_come_for_another_job_count_as_if_they_were_there(stage: Stage) -> None:
     """Karpenter counts nodes of 32 CPU that are not there yet: they can hold all other pods."""
     all_used(stage)
-    asked_for(stage, gang(stage, "small", 8, "4"), "32")
+    asked_for(stage, gang(stage, "small", 8, "4"), "4", 8)
     gang(stage, "big", 20)
     assert only(stage, "never")[0] == "ok"
     stage.patch("small", {"metadata": {"annotations": failed(minutes_ago=30)}})
