@@ -1,15 +1,14 @@
 """Reads the latest Event of an autoscaler about provisional pods; it is only shown to users."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.annotations import failed_attempts
 from edl.errors import ClusterError
-from edl.kube.cluster import Cluster, ListOptions
-from edl.kube.event_facts import EventFacts, event_facts
+from edl.kube.autoscaler_words import about_pod, waiting_pod
+from edl.kube.cluster import Cluster
 from edl.model import ClusterState, JobKey, ProvisionalPod, TrainingJob
 from edl.planner.round_memory import RoundMemory
 
@@ -20,8 +19,6 @@ _log: Final = logging.getLogger(__name__)
 
 PAUSE: Final = 10.0
 """Seconds between two runs."""
-_OTHERS: Final = frozenset({"", "default-scheduler", "kubelet", "kwok"})
-"""Other sources of Events about pods without a node."""
 
 
 class AutoscalerEvents(RoundMemory):
@@ -38,7 +35,7 @@ class AutoscalerEvents(RoundMemory):
 
     def recall(self, state: ClusterState) -> ClusterState:
         """The state with the autoscaler's messages; unchanged if there are none."""
-        waiting = {job.key: _waiting(job) for job in state.jobs if job.provisioning.pods}
+        waiting = {job.key: waiting_pod(job) for job in state.jobs if job.provisioning.pods}
         self._asking = {key: pod for key, pod in waiting.items() if pod}
         messages = self._messages
         if not any(key in messages for key in waiting):
@@ -61,29 +58,11 @@ class AutoscalerEvents(RoundMemory):
         """Does nothing."""
 
     def _words(self, key: JobKey, pod: ProvisionalPod) -> str:
-        """The autoscaler's message about a pod.
-
-        Only the first page is read: users of the namespace may write Events without end.
-        """
         try:
-            about = f"involvedObject.name={pod.name}"
-            page = next(self._cluster.pages(ListOptions("Event", key.namespace, fields=about)))
+            return about_pod(self._cluster, key, pod)
         except ClusterError as error:
             _log.debug("cannot read the autoscaler's events about %s: %s", key, error)
             return ""
-        return words(event_facts(page.items), pod.uid)
-
-
-def words(events: Iterable[EventFacts], uid: str) -> str:
-    """The message of the newest Event of an autoscaler about an object; empty if there is none."""
-    mine = [event for event in events if event.uid == uid and event.source not in _OTHERS]
-    return failed_attempts.quoted(mine[-1].message) if mine else ""
-
-
-def _waiting(job: TrainingJob) -> ProvisionalPod | None:
-    """One of the job's provisional pods that have no node."""
-    pods = (pod for pod in job.provisioning.pods if not (pod.node or pod.gone))
-    return next(pods, None)
 
 
 def _with(job: TrainingJob, message: str) -> TrainingJob:

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from edl.model import Code, JobKey, Reason
-from edl.model.causes.reason_subjects import Usage
-from edl.model.causes.scarcity import NodeRule, NoEligibleNode, UnplacedMinimum
+from edl.model.causes.reason_subjects import NodesAsked, Usage
+from edl.model.causes.scarcity import NodePoolLimit, NodeRule, NoEligibleNode, UnplacedMinimum
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -173,6 +173,12 @@ class Plan(msgspec.Struct, frozen=True):
         """What pods of a started job's minimum lack; None if they all fit, or wait for others."""
         reasons = (entry.reason for entry in self.waiting if entry.job == key)
         return next((why for why in reasons if isinstance(why.about, UnplacedMinimum)), None)
+
+    def without_nodes(self, key: JobKey) -> Reason | None:
+        """Why a started job gets no nodes, or that it waits for them; None if it needs none."""
+        reasons = (entry.reason for entry in self.waiting if entry.job == key)
+        asked = NodePoolLimit | NodesAsked
+        return next((why for why in reasons if isinstance(why.about, asked)), None)
 
     @property
     def changed_jobs(self) -> frozenset[JobKey]:

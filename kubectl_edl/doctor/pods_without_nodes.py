@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 
 from edl.contract.pod_limits import PodCount
-from edl.model import ClusterState, Demand, TrainingJob
+from edl.errors import Forbidden
+from edl.model import ClusterState, Code, Demand, TrainingJob
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.suggested_commands import FixCommand
-from kubectl_edl.doctor.checks.check import CheckResult, warning
+from kubectl_edl.client.autoscaler_messages import with_autoscaler_messages
+from kubectl_edl.doctor.checks.check import CheckContext, CheckResult, warning
+from kubectl_edl.job_views.training_job_view import JobView
 
 
 def pool_remedy(
@@ -24,6 +27,32 @@ def pool_remedy(
     if remedy.min:
         ways.append(f"or {smaller_min(remedy, f'{job.key.name} -n {job.key.namespace}')}")
     return FixCommand("; ".join(ways))
+
+
+def with_plan(context: CheckContext, shown: JobView) -> JobView:
+    """The view; of a job below a raised minimum, with why the nodes for that do not come."""
+    if shown.why.reason is not Code.BELOW_MIN:
+        return shown
+    try:
+        state, settings, plan = context.next_plan
+    except Forbidden:
+        return shown
+    key, asked = shown.job.key, plan.without_nodes(shown.job.key)
+    if asked and not isinstance(asked.about, NodePoolLimit):
+        from edl.planner.decide import decide
+
+        heard = with_autoscaler_messages(context.cluster, state, {key})
+        plan = decide(heard, settings.policy_to_apply(), settings.limits)
+    return shown.planned(plan)
+
+
+def higher_limit(context: CheckContext, shown: JobView) -> FixCommand | None:
+    """What would give a job the nodes of its raised minimum; None if no limit keeps them away."""
+    about = shown.without_nodes.about if shown.without_nodes else None
+    if not isinstance(about, NodePoolLimit):
+        return None
+    state, settings, _ = context.next_plan
+    return pool_remedy(state, settings, shown.job, about)
 
 
 def unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:

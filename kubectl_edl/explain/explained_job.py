@@ -7,7 +7,7 @@ from typing import Final
 
 from edl.domain_counts import DomainCounts
 from edl.forecast.estimate import Estimate
-from edl.job_state.phases import filling
+from edl.job_state.phases import filling, waits_to_start
 from edl.model import Caveat, Code, Reason, TrainingJob
 from edl.model.causes.blockers import InProgress, JobCondition, OwnCondition
 from edl.model.causes.reason_codes import code_of
@@ -145,7 +145,8 @@ class ExplainedJob:
         """The recorded reason; limits of NodePools with the amounts, which are never recorded."""
         reason = self.waits_for
         above = reason and isinstance(reason.about, NodePoolLimit)
-        return why_of(reason) if reason and above else self.view.why
+        queued = above and waits_to_start(self.view.job)
+        return why_of(reason) if reason and queued else self.view.why
 
     @property
     def team_text(self) -> str:

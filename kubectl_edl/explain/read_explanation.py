@@ -10,6 +10,8 @@ from edl.forecast.estimate import Certainty, Estimate
 from edl.forecast.forecast import forecast
 from edl.job_state.phases import waits_to_start
 from edl.job_state.requested_nodes import nodes_due
+from edl.kube.cluster import PluginCluster
+from edl.messages import lasting
 from edl.model import ClusterState, TrainingJob, job_of
 from edl.model.causes.blockers import OF_WORK, AtBound
 from edl.planner.explain.explanation import Explanation, RoleExplanation
@@ -20,6 +22,7 @@ from edl.visibility.team_figures import team_figures
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import time_limit
+from kubectl_edl.client.autoscaler_messages import with_autoscaler_messages
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
@@ -67,7 +70,7 @@ def read_explanation(
     refused = uncreated.get(job.key, ())
     waiting = waiting_pods(connection.cluster, job.key.namespace, given.pods)
     facts = BlockerFacts(shown, now, waiting=waiting, failed=failed_pods(given.pods))
-    decided, estimate = _decided(cli, given)
+    decided, estimate = _decided(cli, connection.cluster, given)
     published = _published(given)
     if published.entry:
         estimate = estimate_of(published.entry)
@@ -120,11 +123,14 @@ def _published(given: ExplanationInput) -> PublishedFacts:
     return PublishedFacts(published.job(job.key), published.as_of)
 
 
-def _decided(cli: CliContext, given: ExplanationInput) -> tuple[DecidedFacts, Estimate | None]:
+def _decided(
+    cli: CliContext, cluster: PluginCluster, given: ExplanationInput
+) -> tuple[DecidedFacts, Estimate | None]:
     """What takes the right to read the whole cluster."""
     state, job = given.state, given.job
     if state is None:
         return DecidedFacts(), None
+    state = with_autoscaler_messages(cluster, state, {job.key})
     explanation, estimate = _explanation(cli, given.by, state, job)
     # The same job, with data of its devices.
     detailed, team = job_of(state.jobs, job.key), _team(given)
@@ -174,5 +180,7 @@ def _explanation(
         return explanation, _NO_MORE if any(map(_is_out_of_work, explanation.roles)) else None
     if explanation.plan.unplaced(job.key):
         return explanation, _NO_MINIMUM
+    if not waits_to_start(job) and (lacks := explanation.plan.without_nodes(job.key)):
+        return explanation, Estimate(Certainty.UNKNOWN, reason=lasting(lacks))
     estimates = forecast(state, settings, [job.key], time_limit(cli), explanation.plan)
     return explanation, estimates.starts.get(job.key) or estimates.grows.get(job.key)

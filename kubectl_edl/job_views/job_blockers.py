@@ -222,7 +222,9 @@ def _below_minimum(facts: BlockerFacts) -> Iterator[JobBlocker]:
     lacks, roles = why_below_minimum(facts.job), filter(below_minimum, facts.job.live)
     times = [time for role in roles if (time := role.record.below_min_since)]
     if lacks and times and not ending(facts.job) and facts.now - min(times) >= _RAISED:
-        yield JobBlocker(message(lacks), _explain(facts.view))
+        why = facts.view.why
+        what = why.message if why.reason is lacks.code else message(lacks)
+        yield JobBlocker(what, _explain(facts.view), explained=True)
 
 
 def _scaling(facts: BlockerFacts) -> Iterator[JobBlocker]:

@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from edl.job_state.phases import ENDED, phase
-from edl.model import Phase, Pod, PodPhase, Reason, Role, TrainingJob
+from edl.messages import message
+from edl.model import Code, Phase, Pod, PodPhase, Reason, Role, TrainingJob
 from edl.spec.allowed_sizes import start_pods
 from kubectl_edl.cli.context import Scope
 from kubectl_edl.job_views.job_reasons import Why, why, why_of, why_of_role
@@ -59,10 +60,13 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
     """The cluster, for options of suggested commands."""
     unplaced: Reason | None = None
     """What pods of its minimum lack, if a plan was made; it replaces a reason of the same code."""
+    without_nodes: Reason | None = None
+    """Why nodes for its raised minimum do not come, if a plan was made and requests some."""
 
     def planned(self, plan: "Plan") -> "JobView":
         """The view, with what pods of its minimum lack by this plan."""
-        return replace(self, unplaced=plan.unplaced(self.job.key))
+        key = self.job.key
+        return replace(self, unplaced=plan.unplaced(key), without_nodes=plan.without_nodes(key))
 
     @property
     def argument(self) -> str:
@@ -112,6 +116,9 @@ class JobView(msgspec.Struct, frozen=True, dict=True):
     def why(self) -> Why:
         recorded = why(self.job)
         planned = self.unplaced
+        if recorded.reason is Code.BELOW_MIN and self.without_nodes:
+            text = f"{recorded.message}: {message(self.without_nodes)}"
+            return recorded._replace(message=text)
         return why_of(planned) if planned and planned.code is recorded.reason else recorded
 
 

@@ -20,6 +20,7 @@ from edl.planner.plan import StayingPods
 from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import PublishedBlockers, PublishedJob
 from kubectl_edl.cli.context import ClusterConnection
+from kubectl_edl.client.autoscaler_messages import with_autoscaler_messages
 from kubectl_edl.client.cluster_view import Survey, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
@@ -174,15 +175,16 @@ def _never_starts(
 
 
 def _with_plan(shown: JobView, connection: ClusterConnection, now: datetime) -> JobView:
-    """The view; if pods of a started job's minimum wait for nodes, with what these lack."""
-    job = shown.job
-    if shown.why.reason is not Code.INSUFFICIENT_CAPACITY or waits_to_start(job):
+    """The view; if a started job lacks pods of its minimum or their nodes, with what these lack."""
+    lacks = shown.why.reason in (Code.INSUFFICIENT_CAPACITY, Code.BELOW_MIN)
+    if not lacks or waits_to_start(shown.job):
         return shown
     from edl.planner.decide import decide
 
     settings = deciding(connection, now).settings
     if (state := _plannable(connection, now, settings)) is None:
         return shown
+    state = with_autoscaler_messages(connection.cluster, state, {shown.job.key})
     return shown.planned(decide(state, settings.policy_to_apply(), settings.limits))
 
 

@@ -80,7 +80,8 @@ _CLUSTER_HELP: Final = """Show totals of the cluster: offered, requested, idle a
 
 It needs the right to list nodes and all pods. Nodes that are not ready count as no capacity, and
 the pods on them not as requests. QUEUED is what the pods request that queued jobs start with,
-less what provisional pods hold for them, which counts as TRAINING.
+and those that raised minimums lack, less what provisional pods hold for them, which counts as
+TRAINING.
 Resource-hours are those of kubectl edl top jobs. Node-hours per hour show what occupies the nodes:
 replicas up to the minimum of their role, extra replicas above it, and pods of other owners; by GPUs
 on nodes that have them, else by CPU. --price adds the costs, also of resource-hours: a GPU, or a

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from edl.errors import Forbidden, NotFound, Unreachable
-from edl.job_state.phases import phase, waits_to_start
+from edl.job_state.phases import below_minimum, phase, waits_to_start
 from edl.kube.cluster import Cluster, ListOptions
 from edl.model import ClusterState, Node, Pod, PodPhase, Role
 from edl.quantities import CPU, MEMORY, PODS, Resources
@@ -80,7 +80,7 @@ class NodeUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageLine:
-    """One resource of the cluster; `queued`: requests of the pods that queued jobs start with."""
+    """One resource of the cluster; `queued`: of pods that queued jobs or raised minimums lack."""
 
     name: str
     offered: int
@@ -139,9 +139,9 @@ def cluster_usage(state: ClusterState, nodes: Sequence[NodeUsage]) -> tuple[Usag
     )
     training = held + _requests((role, pod) for role, pod in _placed(state) if pod.node in names)
     queued = _sum(
-        start_pods(role) * role.template.shape.requests
+        (start_pods(role) if waits_to_start(job) else below_minimum(role))
+        * role.template.shape.requests
         for job in state.jobs
-        if waits_to_start(job)
         for role in job.live
     )
     measured = [usage.used for usage in nodes if usage.used is not None]

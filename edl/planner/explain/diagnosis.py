@@ -25,7 +25,7 @@ from edl.model.causes.blockers import (
 )
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.reason_subjects import Minimum, Other, PendingPods
-from edl.model.causes.scarcity import UnplacedMinimum
+from edl.model.causes.scarcity import NodePoolLimit, UnplacedMinimum
 from edl.planner.decide import snapshot_at_turn
 from edl.planner.decision import Decision
 from edl.planner.explain import shortage
@@ -69,6 +69,8 @@ def start_blockers(what_if: DecisionInput, decision: Decision, key: JobKey) -> S
     reason = decision.why_waits(key)
     if reason and (named := _named_blocker(reason)):
         return [named]
+    if reason and isinstance(reason.about, NodePoolLimit):
+        return [OwnCondition(JobCondition.RULE, reason)]
     timed = reason and reason.code in TIMED_CODES
     rooms = () if timed else _gang_shortage(what_if, job)
     return rooms or [_hold_until(what_if, decision, lambda later: later.why_waits(key))]
@@ -108,9 +110,9 @@ def growth_blockers(
 
 
 def _lacks_minimum(decision: Decision, allocation: RoleAllocation) -> OwnCondition | None:
-    """That pods of the job's minimum fit nowhere: no bound of a role keeps it from growing then."""
+    """That pods of its minimum fit nowhere, or get no nodes: then no bound keeps its size."""
     why = decision.why_waits(allocation.job.key)
-    if why is None or not isinstance(why.about, UnplacedMinimum):
+    if why is None or not isinstance(why.about, UnplacedMinimum | NodePoolLimit):
         return None
     elastic = resizes(allocation.job, allocation.role.name)
     return OwnCondition(JobCondition.RULE, why) if elastic else None

@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.model import JobKey, Reason, ResizePolicy, Role, TrainingJob
+from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.explain.blocker_search import BlockerSearch, DecidedJob
 from edl.planner.explain.room_trials import RoomTrials, room_trials
+from edl.planner.explain.start_remedies import within_pool_limits
 from edl.planner.explain.what_if_state import DecisionInput
 from edl.planner.plan import Plan, WaitingJob
 from edl.planner.plan_builder import build_plan
@@ -69,8 +71,16 @@ def explain(given: DecisionInput, key: JobKey) -> Explanation | None:
         plan=plan,
         roles=tuple(_role(decided, role, plan) for role in job.roles),
         start_blockers=decided.start(),
-        trials=room_trials(given, decision, job) if lacks_room else RoomTrials(),
+        trials=room_trials(given, decision, job) if lacks_room else _raise_trials(decided),
     )
+
+
+def _raise_trials(decided: DecidedJob) -> RoomTrials:
+    """What gives a job that runs the nodes of its raised minimum, if limits keep them away."""
+    job, why = decided.job, decided.decision.why_waits(decided.job.key)
+    if job.suspended or why is None or not isinstance(why.about, NodePoolLimit):
+        return RoomTrials()
+    return RoomTrials(start=within_pool_limits(decided.situation, job, why.about))
 
 
 def _role(decided: DecidedJob, role: Role, plan: Plan) -> RoleExplanation:

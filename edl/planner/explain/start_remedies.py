@@ -89,10 +89,17 @@ def _smaller(
 
     def suffices(size: int) -> bool:
         changed = given.with_roles(job.key, lambda old: old.changed(min=size), {role.name})
-        return changed.admits(job.key)
+        return _gets_room(changed.run_passes(), job)
 
     place = bisect_left(allowed, x=True, key=suffices)
     return StartRemedy(role.name, allowed[place]) if place < len(allowed) else NO_REMEDY
+
+
+def _gets_room(decision: Decision, job: TrainingJob) -> bool:
+    """Whether it gets room, or if it runs, no limit keeps nodes from its minimum."""
+    why = decision.why_waits(job.key)
+    runs = not job.suspended and not (why and isinstance(why.about, NodePoolLimit))
+    return runs or decision.gives_room(job.key)
 
 
 def _preferred(given: DecisionInput, job: TrainingJob) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.doctor.pods_without_nodes import pool_remedy, unplaceable
+from kubectl_edl.doctor.pods_without_nodes import higher_limit, pool_remedy, unplaceable, with_plan
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.blocker_facts import BlockerFacts, Urgency
 from kubectl_edl.job_views.creation_failures import creation_failures
@@ -54,7 +54,7 @@ _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs, connection = context.survey.jobs, context.connection
-    views = [view(job, connection.scope) for job in jobs]
+    views = [with_plan(context, view(job, connection.scope)) for job in jobs]
     # Events and pods are listed once, if jobs lack pods or have counted failures.
     uncreated, no_events = creation_failures(connection.cluster, views, context.now)
     crashed, no_pods = _crashed(context, jobs)
@@ -65,7 +65,7 @@ def stuck(context: CheckContext) -> CheckResults:
         )
         for view in views
     )
-    bad = [result for case in facts for result in islice(_stuck(case), 1)]
+    bad = [result for case in facts for result in islice(_stuck(context, case), 1)]
     bad += [result for job in jobs for result in _left_out(job)]
     bad += stuck_pods.unplaced(context)
     hints = (*no_events, *no_pods)
@@ -74,12 +74,13 @@ def stuck(context: CheckContext) -> CheckResults:
     yield from first(bad, _all(context), none)
 
 
-def _stuck(facts: BlockerFacts) -> CheckResults:
+def _stuck(context: CheckContext, facts: BlockerFacts) -> CheckResults:
     """The blockers that do not end by themselves; later ones often follow from the first."""
     for blocker in job_blockers(facts):
         if blocker.urgency is not Urgency.USUAL:
             verdict = failure if blocker.urgency is Urgency.UNATTENDED else warning
-            yield verdict(f"{facts.job.key}: {blocker.what}", blocker.remedy)
+            higher = higher_limit(context, facts.view) if blocker.explained else None
+            yield verdict(f"{facts.job.key}: {blocker.what}", higher or blocker.remedy)
 
 
 def _left_out(job: TrainingJob) -> CheckResults:

@@ -88,6 +88,7 @@ def asked_for(stage: Stage, owner: Json, cpu: str, pods: int = 1) -> None:
 def _ask(stage: Stage, owner: Json, cpu: str, index: int) -> None:
     placeholder = pod(owner, index, node="", phase="Pending", conditions=[])
     metadata, spec = placeholder["metadata"], placeholder["spec"]
+    metadata["name"] += "-provisional"
     metadata["labels"] = {
         contract.PROVISIONAL: owner["metadata"]["name"],
         contract.PROVISIONAL_ROLE: "worker",
