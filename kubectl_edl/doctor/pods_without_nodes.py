@@ -1,10 +1,12 @@
 """Pods that no node can hold: pending ones of other owners, and those of queued jobs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from edl.contract.pod_limits import PodCount
 from edl.errors import Forbidden
-from edl.model import ClusterState, Code, Demand, TrainingJob
+from edl.model import ClusterState, Code, Demand, JobKey, Reason, TrainingJob
+from edl.model.causes.reason_subjects import NodesAsked
 from edl.model.causes.scarcity import NodePoolLimit
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.suggested_commands import FixCommand
@@ -53,6 +55,11 @@ def higher_limit(context: CheckContext, shown: JobView) -> FixCommand | None:
         return None
     state, settings, _ = context.next_plan
     return pool_remedy(state, settings, shown.job, about)
+
+
+def without_success(reasons: Mapping[JobKey, Reason]) -> AbstractSet[JobKey]:
+    """Jobs whose requested nodes did not come: `stuck` reports them."""
+    return {key for key, reason in reasons.items() if isinstance(reason.about, NodesAsked)}
 
 
 def unplaceable(state: ClusterState, settings: Settings, named: str) -> Iterator[CheckResult]:

@@ -22,6 +22,7 @@ _STEPS: Final = (
 )
 UNKNOWN: Final = "<unknown>"
 _INVALID: Final = "<invalid>"
+_SKEW: Final = timedelta(seconds=5)
 
 
 def age(since: datetime | None, now: datetime) -> str:
@@ -44,8 +45,13 @@ def duration(length: timedelta) -> str:
 
 
 def ago(since: datetime, now: datetime) -> str:
-    """`2m ago`, for sentences; a time in the future was written by a clock ahead of this one."""
+    """`2m ago`, for sentences; a time in the future was written by a clock ahead of this one.
+
+    A few seconds ahead, as clocks differ and commands take, are now.
+    """
     passed = now - since
+    if timedelta() < -passed <= _SKEW:
+        passed = timedelta()
     if duration(passed) == _INVALID:
         return f"{duration(-passed)} ahead of this clock"
     return f"{duration(passed)} ago"

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
 
@@ -35,7 +36,13 @@ from kubectl_edl.doctor.checks.check import (
     ok,
     warning,
 )
-from kubectl_edl.doctor.pods_without_nodes import higher_limit, pool_remedy, unplaceable, with_plan
+from kubectl_edl.doctor.pods_without_nodes import (
+    higher_limit,
+    pool_remedy,
+    unplaceable,
+    with_plan,
+    without_success,
+)
 from kubectl_edl.job_views import topology_view
 from kubectl_edl.job_views.blocker_facts import BlockerFacts, Urgency
 from kubectl_edl.job_views.creation_failures import creation_failures
@@ -147,7 +154,8 @@ def never(context: CheckContext) -> CheckResults:
         if waits_to_start(job) and not job.problem and context.covers(job.key.namespace)
     ]
     unlabelled = _unlabelled_keys(context, queued)
-    unfit = [job for job in queued if job.key in reasons and job.key not in unlabelled]
+    elsewhere = unlabelled | without_success(reasons)
+    unfit = [job for job in queued if job.key in reasons and job.key not in elsewhere]
     each = "the queued job" if len(queued) == 1 else f"each of the {len(queued)} queued jobs"
     adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
     fits = f"the present nodes and quotas suffice for {each}"
@@ -158,7 +166,7 @@ def never(context: CheckContext) -> CheckResults:
         _unstartable(context, job, reasons[job.key], listed=place < SHOWN)
         for place, job in enumerate(unfit)
     ]
-    yield from first(results, _all(context), "" if unlabelled else none)
+    yield from first(results, _all(context), "" if elsewhere else none)
     yield from first(list(unplaceable(state, settings, context.named)), _PENDING)
 
 
@@ -222,7 +230,7 @@ def on_lost_nodes(context: CheckContext) -> CheckResults:
     yield from first(results, FixCommand("kubectl get nodes"))
 
 
-def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> Collection[JobKey]:
+def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> AbstractSet[JobKey]:
     """Jobs that require a label which no node has: `topologies` reports them."""
     asking = [job for job in jobs if job.topology]
     labels = _node_labels(context) if asking else frozenset()

@@ -160,21 +160,21 @@ def test_jobs_behind_those_that_request_nodes_pass(stage: Stage) -> None:
     assert only(stage, "never")[0] == "ok"
 
 
-def test_a_job_whose_nodes_do_not_come_is_a_warning(stage: Stage) -> None:
+def test_a_job_whose_nodes_do_not_come_is_one_warning(stage: Stage) -> None:
     """None of the pool's instance types has 24 CPU."""
     gang(stage, "big", 1, "24", **failed())
-    expected = (
-        "warning",
-        f"{CANNOT}the requested nodes were not provisioned in time; the autoscaler: {NO_TYPE}",
-        "kubectl edl explain big -n default",
-    )
-    assert only(stage, "never") == expected
+    found = checked(stage)
+    assert "never" not in found
+    (one,) = (one for one in found["stuck"] if one["result"] == "warning")
+    text = f"it requested nodes 3 times without success, last 60s ago: {NO_TYPE}"
+    assert one["message"] == f"default/big: {text}"
+    assert one["remediation"] == "kubectl edl explain big -n default"
 
 
 def test_it_stays_a_warning_while_the_nodes_are_requested_again(stage: Stage) -> None:
     owner = gang(stage, "big", 1, "24", **failed(minutes_ago=30))
     asked_for(stage, owner, "24")
-    assert only(stage, "never")[0] == "warning"
+    assert "default/big" in json.dumps(checked(stage)["stuck"])
 
 
 def test_a_job_that_waits_for_the_end_of_others_passes_after_a_failed_request(
@@ -213,10 +213,11 @@ def test_jobs_that_cannot_start_are_warnings_without_a_schedulable_node(
     gang(stage, "none", 1)
     stage.patch("none", {"metadata": {"annotations": {contract.PROVISION: "never"}}})
     gang(stage, "typo", 1, **failed())
-    messages = " ".join(one["message"] for one in checked(stage)["never"])
+    found = checked(stage)
+    messages = " ".join(one["message"] for one in found["never"])
     assert f"{CANNOT}{above(add=32, needs=60)}" in messages
     assert (f"but {REQUESTS_NO_NODES}" in messages) is not cordoned  # that node may return
-    assert "default/typo cannot start" in messages
+    assert "default/typo: it requested nodes" in json.dumps(found["stuck"])
     assert "default/fits" not in messages
 
 

@@ -36,7 +36,14 @@ def test_an_age_reads_as_in_kubectl(length: timedelta, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0s ago"), (-120, "2m ago"), (1, "0s ago"), (600, "10m ahead of this clock")],
+    [
+        (0, "0s ago"),
+        (-120, "2m ago"),
+        (1, "0s ago"),
+        (5, "0s ago"),
+        (6, "6s ahead of this clock"),
+        (600, "10m ahead of this clock"),
+    ],
 )
 def test_a_moment_in_the_future_is_ahead_of_the_clock_and_not_ago(seconds: int, text: str) -> None:
     assert ago(NOW + timedelta(seconds=seconds), NOW) == text
