@@ -80,10 +80,12 @@ def next_step(target: ResizeTarget, *, attended: bool) -> str:
         return instead
     when = "" if target.shrinks else "when capacity is free"
     if target.role.spec.resizing is ResizePolicy.RESTART:
+        when += ", or an autoscaler has added nodes" if _may_request_nodes(target) else ""
         what = f"the whole job restarts from its checkpoint {when}".strip()
         return what if attended else f"once a reconciler runs, {what}"
     what = "the reconciler will apply it" if attended else "once a reconciler runs, it is resized"
-    return what if target.shrinks else f"{what}; scale-up waits for free capacity"
+    nodes = ", or for nodes of an autoscaler" if _may_request_nodes(target) else ""
+    return what if target.shrinks else f"{what}; scale-up waits for free capacity{nodes}"
 
 
 def _unresized(target: ResizeTarget) -> str:
@@ -98,6 +100,12 @@ def _unresized(target: ResizeTarget) -> str:
     if is_finishing(role) and not (target.shrinks or target.removed):
         return f"it keeps its size, {role.status.size}: {message(reasons.PODS_SUCCEEDED)}"
     return ""
+
+
+def _may_request_nodes(target: ResizeTarget) -> bool:
+    """Whether the role lacks pods of a raised minimum, for which an autoscaler may add nodes."""
+    raised = target.low > target.role.status.size
+    return raised and target.job.provisioning.provision is not contract.Provision.NEVER
 
 
 def _later(target: ResizeTarget) -> str:

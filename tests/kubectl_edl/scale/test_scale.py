@@ -36,6 +36,12 @@ def test_a_manual_size_is_an_annotation_on_the_elastic_role(stage: Stage) -> Non
     assert held(stage, "mnist-ps") is None
 
 
+def test_a_raised_minimum_that_requests_no_nodes_waits_for_capacity_alone(stage: Stage) -> None:
+    never = {contract.PROVISION: contract.Provision.NEVER.value}
+    stage.patch("mnist-worker", {"metadata": {"annotations": never}})
+    assert stage.run("scale", "mnist", "--min", "5").out.endswith(NEXT)
+
+
 def quota(stage: Stage, pods: int, used: int) -> None:
     hard = {"pods": str(pods)}
     status = {"hard": hard, "used": {"pods": str(used)}}
@@ -313,7 +319,7 @@ def test_the_job_of_a_role_means_that_role_and_no_other(stage: Stage) -> None:
         (["4", "--remove", "worker-1"], NEXT),
         (["--max", "5"], "it keeps its size, 4: kubectl edl status mnist\n"),
         (["--min", "4"], "it keeps its size, 4: kubectl edl status mnist\n"),
-        (["--min", "5"], NEXT),
+        (["--min", "5"], NEXT.replace("capacity:", "capacity, or for nodes of an autoscaler:")),
     ],
 )
 def test_only_growth_waits_for_capacity(stage: Stage, wish: list[str], then: str) -> None:
@@ -329,6 +335,8 @@ def test_a_restarting_framework_restarts_at_once_to_scale_down(stage: Stage) -> 
     restart = "; the whole job restarts from its checkpoint"
     assert f"{restart}: kubectl" in stage.run("scale", "ernie", "2").out
     assert f"{restart} when capacity is free: kubectl" in stage.run("scale", "ernie", "6").out
+    raised = f"{restart} when capacity is free, or an autoscaler has added nodes: kubectl"
+    assert raised in stage.run("scale", "ernie", "--min", "6").out
 
 
 def test_bounds_around_the_current_size_restart_nothing(stage: Stage) -> None:
