@@ -202,12 +202,9 @@ def goes_first(key: JobKey) -> Reason:
 
 
 def waits_for_turn(unfit: Reason) -> Reason:
-    """Nodes are requested for others first; existing ones lack what `unfit` says, if they may do.
-
-    Not of a job that no existing node can ever hold.
-    """
+    """Nodes are requested for others first; with what present ones lack, if they may do later."""
     lacks = unfit.code is Code.INSUFFICIENT_CAPACITY and isinstance(unfit.about, Shortage)
-    return replace(QUEUE_ORDER, about=unfit.about) if lacks else QUEUE_ORDER
+    return replace(unfit, code=Code.QUEUE_ORDER) if lacks else QUEUE_ORDER
 
 
 def no_room(requests: Resources, lack: Lack, domains: tuple[Domain, ...] = ()) -> Reason:

@@ -111,8 +111,8 @@ def forecast(
     behind = (entry.job for entry in planned if entry.reason.code is Code.PLACEMENT_ORDER)
     ordered = dict.fromkeys(behind, settings.limits.pending_limit)
     turns = frozenset(entry.job for entry in planned if awaits_turn(entry.reason))
-    known = (state.observed_at, jobs, remaining, contention, seen, short, never, ordered, turns)
-    estimates = _Estimates(*known)
+    facts = (state.observed_at, jobs, remaining, contention, seen, short, never, ordered, turns)
+    estimates = _Estimates(*facts)
     return Forecast(
         starts={key: estimates.estimate(key, seen.start) for key in keys if key in waiting},
         grows={key: estimates.estimate(key, seen.growth) for key in keys if key not in waiting},

@@ -57,7 +57,7 @@ def _without_their_nodes(
             limit = alone.about if alone else None
             if isinstance(limit, NodePoolLimit):
                 if _is_above(state, job, limit):
-                    yield job.key, reason if above else reasons.above_pool_limits(limit)
+                    yield job.key, reasons.above_pool_limits(limit)
             elif alone and not above and alone.code is not Code.WAITING_FOR_NODES:
                 yield job.key, reason
         elif (failure := job.provisioning.failure) and not job.provisioning.bound:

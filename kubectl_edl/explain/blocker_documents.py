@@ -74,15 +74,17 @@ def smaller_min(start: StartRemedy, job: str) -> str:
 def higher_pool_limit(start: StartRemedy) -> str:
     """`spec.limits.cpu of NodePool default by 30.3 or more`; empty if no limit is too low.
 
-    Of nodes, a static NodePool's replicas count as a limit.
+    A static NodePool's replicas limit its nodes. Nodes may be larger than what the pods need, and
+    a pod larger than each node: no size is known.
     """
     limit = start.limit
     if limit is None:
         return ""
     more = number_text(limit.resource, limit.needs - limit.add)
     pools = f"NodePool {listed(start.pools, ' or ')}".strip()
-    field = f"spec.limits.{limit.resource}{' or spec.replicas' if limit.resource == NODES else ''}"
-    return f"{field} of {pools} by {more} or more"
+    if limit.resource == NODES:
+        return f"spec.limits.{NODES} or spec.replicas of {pools} by {more} or more"
+    return f"spec.limits.{limit.resource} of {pools} by {more} or more, enough for whole nodes"
 
 
 def published_document(published: PublishedBlockers | None) -> BlockersDocument | None:

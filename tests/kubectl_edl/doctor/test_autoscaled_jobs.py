@@ -16,6 +16,7 @@ from tests.kubectl_edl.stage import NOW, Stage, job, node, pod
 CANNOT = "default/big cannot start on the present nodes and quotas: "
 SUFFICE = "the queued job is within quotas, and fits the present nodes or the limits of NodePools"
 
+WHOLE = ", enough for whole nodes"
 NO_TYPE = "no instance type has enough resources"
 
 
@@ -112,7 +113,7 @@ def test_a_job_above_the_limits_of_node_pools_is_a_warning_with_a_remedy(stage: 
     assert only(stage, "never") == (
         "warning",
         f"{CANNOT}{above(add=32, needs=52)}",
-        f"raise spec.limits.cpu of NodePool default by 20 or more; or {smaller(20)}",
+        f"raise spec.limits.cpu of NodePool default by 20 or more{WHOLE}; or {smaller(20)}",
     )
 
 
@@ -120,7 +121,7 @@ def test_the_pools_of_which_one_may_be_raised_are_named(stage: Stage) -> None:
     stage.create(pool("second", "4", "0"))
     gang(stage, "big", 30)
     assert only(stage, "never")[2].startswith(
-        "raise spec.limits.cpu of NodePool default or second by 16 or more; or a min of 22 for "
+        f"raise spec.limits.cpu of NodePool default or second by 16 or more{WHOLE}; or a min of 22 "
     )
 
 
@@ -215,7 +216,7 @@ def test_jobs_that_cannot_start_are_warnings_without_a_schedulable_node(
     gang(stage, "typo", 1, **failed())
     found = checked(stage)
     messages = " ".join(one["message"] for one in found["never"])
-    assert f"{CANNOT}{above(add=32, needs=60)}" in messages
+    assert f"{CANNOT}{above(add=32, needs=52 if cordoned else 60)}" in messages
     assert (f"but {REQUESTS_NO_NODES}" in messages) is not cordoned  # that node may return
     assert "default/typo: it requested nodes" in json.dumps(found["stuck"])
     assert "default/fits" not in messages
@@ -278,3 +279,15 @@ def test_queue_and_explain_say_until_when_requested_nodes_are_awaited(stage: Sta
     assert f"\nNodes:       {awaited}\n" in stage.run("explain", "big").out
     stage.now = [NOW + timedelta(minutes=5)]
     assert "\nNodes: " not in stage.run("explain", "big").out
+
+
+def test_a_limit_is_raised_by_what_suffices_once_the_other_jobs_have_ended(stage: Stage) -> None:
+    """Of 20 pods 4 fit on the node once it is empty; the pool is full."""
+    all_used(stage)
+    busy(stage)
+    gang(stage, "big", 20)
+    assert only(stage, "never") == (
+        "warning",
+        f"{CANNOT}{above(add=0, needs=32)}",
+        "raise spec.limits.cpu of NodePool default by 32 or more" + WHOLE,
+    )

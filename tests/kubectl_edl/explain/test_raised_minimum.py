@@ -17,7 +17,7 @@ ABOVE = (
     "26 below its minimum: the limits of NodePools allow too little CPU; NodePools may add 32 "
     "more CPU: needs 52"
 )
-HIGHER = "spec.limits.cpu of NodePool default by 20 or more"
+HIGHER = "spec.limits.cpu of NodePool default by 20 or more, enough for whole nodes"
 SMALLER = (
     "a min of 20 for worker, for which the limits suffice: kubectl edl scale big -n default "
     "--role worker --min 20"
