@@ -1,17 +1,20 @@
 """Pods that no node can hold: pending ones of other owners, and those of queued jobs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+
+from msgspec.structs import replace
 
 from edl.contract.pod_limits import PodCount
 from edl.errors import Forbidden
 from edl.model import ClusterState, Code, Demand, JobKey, Reason, TrainingJob
 from edl.model.causes.reason_subjects import NodesAsked
 from edl.model.causes.scarcity import NodePoolLimit
+from edl.planner.plan import Plan
 from edl.planner.published_settings import Settings
 from kubectl_edl.cli.suggested_commands import FixCommand
-from kubectl_edl.client.autoscaler_messages import with_autoscaler_messages
-from kubectl_edl.doctor.checks.check import CheckContext, CheckResult, warning
+from kubectl_edl.client.autoscaler_messages import autoscaler_message
+from kubectl_edl.doctor.checks.check import SHOWN, CheckContext, CheckResult, warning
 from kubectl_edl.job_views.training_job_view import JobView
 
 
@@ -31,21 +34,32 @@ def pool_remedy(
     return FixCommand("; ".join(ways))
 
 
-def with_plan(context: CheckContext, shown: JobView) -> JobView:
-    """The view; of a job below a raised minimum, with why the nodes for that do not come."""
-    if shown.why.reason is not Code.BELOW_MIN:
-        return shown
-    try:
-        state, settings, plan = context.next_plan
-    except Forbidden:
-        return shown
-    key, asked = shown.job.key, plan.without_nodes(shown.job.key)
-    if asked and not isinstance(asked.about, NodePoolLimit):
-        from edl.planner.decide import decide
+def with_plan(context: CheckContext, views: Sequence[JobView]) -> Iterator[JobView]:
+    """The views; of jobs below raised minimums, with why the nodes for these do not come.
 
-        heard = with_autoscaler_messages(context.cluster, state, {key})
-        plan = decide(heard, settings.policy_to_apply(), settings.limits)
-    return shown.planned(plan)
+    The words of the autoscaler take a request for each job: only the first ones have them.
+    """
+    plan, asking = _readable_plan(context, views), 0
+    for shown in views:
+        planned = shown.planned(plan) if plan and _is_below(shown) else shown
+        asked = planned.without_nodes
+        if asked and isinstance(asked.about, NodesAsked) and asking < SHOWN:
+            asking += 1
+            text = autoscaler_message(context.cluster, shown.job)
+            asked = replace(asked, about=replace(asked.about, message=text))
+        yield replace(planned, without_nodes=asked)
+
+
+def _is_below(shown: JobView) -> bool:
+    return shown.why.reason is Code.BELOW_MIN
+
+
+def _readable_plan(context: CheckContext, views: Sequence[JobView]) -> Plan | None:
+    """The next plan, if it is needed and may be made."""
+    try:
+        return context.next_plan[2] if any(map(_is_below, views)) else None
+    except Forbidden:
+        return None
 
 
 def higher_limit(context: CheckContext, shown: JobView) -> FixCommand | None:

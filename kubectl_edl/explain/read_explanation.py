@@ -22,7 +22,7 @@ from edl.visibility.team_figures import team_figures
 from edl.writes import Json
 from kubectl_edl.cli.context import CliContext, ClusterConnection
 from kubectl_edl.cli.interaction import time_limit
-from kubectl_edl.client.autoscaler_messages import with_autoscaler_messages
+from kubectl_edl.client.autoscaler_messages import with_autoscaler_message
 from kubectl_edl.client.failed_pods import failed_pods
 from kubectl_edl.client.optional_reads import Hints
 from kubectl_edl.client.pending_pods import waiting_pods
@@ -130,7 +130,7 @@ def _decided(
     state, job = given.state, given.job
     if state is None:
         return DecidedFacts(), None
-    state = with_autoscaler_messages(cluster, state, {job.key})
+    state = with_autoscaler_message(cluster, state, job.key)
     explanation, estimate = _explanation(cli, given.by, state, job)
     # The same job, with data of its devices.
     detailed, team = job_of(state.jobs, job.key), _team(given)

@@ -20,7 +20,7 @@ from edl.planner.plan import StayingPods
 from edl.planner.published_settings import Settings
 from edl.visibility.namespace_queue import PublishedBlockers, PublishedJob
 from kubectl_edl.cli.context import ClusterConnection
-from kubectl_edl.client.autoscaler_messages import with_autoscaler_messages
+from kubectl_edl.client.autoscaler_messages import with_autoscaler_message
 from kubectl_edl.client.cluster_view import Survey, survey_cluster
 from kubectl_edl.client.event_reader import jobs_of, last_changes
 from kubectl_edl.client.failed_pods import failed_pods
@@ -184,7 +184,7 @@ def _with_plan(shown: JobView, connection: ClusterConnection, now: datetime) -> 
     settings = deciding(connection, now).settings
     if (state := _plannable(connection, now, settings)) is None:
         return shown
-    state = with_autoscaler_messages(connection.cluster, state, {shown.job.key})
+    state = with_autoscaler_message(connection.cluster, state, shown.job.key)
     return shown.planned(decide(state, settings.policy_to_apply(), settings.limits))
 
 

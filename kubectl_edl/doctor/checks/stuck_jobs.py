@@ -61,7 +61,7 @@ _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 def stuck(context: CheckContext) -> CheckResults:
     """Jobs stuck in a phase: an unmet wait, an incomplete start, an end that does not come."""
     jobs, connection = context.survey.jobs, context.connection
-    views = [with_plan(context, view(job, connection.scope)) for job in jobs]
+    views = [*with_plan(context, [view(job, connection.scope) for job in jobs])]
     # Events and pods are listed once, if jobs lack pods or have counted failures.
     uncreated, no_events = creation_failures(connection.cluster, views, context.now)
     crashed, no_pods = _crashed(context, jobs)
