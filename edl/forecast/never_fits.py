@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.contract import Provision
 from edl.model import ClusterState, Code, JobKey, Node, Reason, TrainingJob
-from edl.model.causes.reason_subjects import Other
-from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode
+from edl.model.causes.scarcity import NodePoolLimit, NoEligibleNode, Shortage
 from edl.model.nodes import NODES
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler
@@ -66,7 +65,7 @@ def _without_their_nodes(
 
 def awaits_turn(reason: Reason) -> bool:
     """Whether nodes are requested for other jobs first."""
-    return reason.code is Code.QUEUE_ORDER and not isinstance(reason.about, Other)
+    return reason.code is Code.QUEUE_ORDER and isinstance(reason.about, Shortage | None)
 
 
 def _lacks_nodes(reason: Reason) -> bool:

@@ -83,8 +83,8 @@ def message(reason: Reason, until: datetime | None = None) -> str:
 
 def lasting(reason: Reason) -> str:
     """The sentence without what soon goes stale, such as the job that is ahead: it is stored."""
-    ahead = reason.code is Code.QUEUE_ORDER and isinstance(reason.about, Other)
-    return AHEAD if ahead else RESTART[reason.restart] + _text(reason)
+    behind = reason.code is Code.QUEUE_ORDER and not isinstance(reason.about, Shortage | None)
+    return AHEAD if behind else RESTART[reason.restart] + _text(reason)
 
 
 def messages(reasons: Sequence[Reason]) -> str:
