@@ -16,9 +16,9 @@ from edl import messages, reasons
 from edl.forecast.contention import Contention
 from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded, waiting_for
 from edl.forecast.never_fits import awaits_turn, hopeless
+from edl.forecast.own_obstacles import ends_earlier, own_obstacle
 from edl.forecast.remaining_work import RemainingWork, left
-from edl.job_state.lost_pods import missing_pods
-from edl.job_state.phases import blocked, ending
+from edl.job_state.phases import ending
 from edl.model import ClusterState, Code, JobKey, Reason, TrainingJob
 from edl.model.causes.reason_codes import PROMISING_CODES, TIMED_CODES
 from edl.model.causes.scarcity import NoRoom, Shortage
@@ -177,7 +177,7 @@ def _never_in_empty_cluster(
     for job in unseen[:_TRIED]:
         if enough():
             break
-        if not _own_obstacle(job) and (reason := hopeless(state, settings, job)):
+        if not own_obstacle(job) and (reason := hopeless(state, settings, job)):
             never[job.key] = reason
     return never
 
@@ -199,7 +199,7 @@ class _Estimates(msgspec.Struct, frozen=True):
 
     def estimate(self, key: JobKey, times: Mapping[JobKey, float]) -> Estimate:
         job, after = self.jobs[key], times.get(key)
-        if obstacle := _own_obstacle(job):
+        if obstacle := own_obstacle(job):
             return obstacle
         if after is None:
             return self._without_time(key)
@@ -212,7 +212,7 @@ class _Estimates(msgspec.Struct, frozen=True):
         endless = [] if timed else self._endless(key, after)
         if not after:
             return Estimate(Certainty.NOW, self.now)
-        sooner = f"{_names(endless)} ends" if endless else _ends_earlier(job)
+        sooner = f"{_names(endless)} ends" if endless else ends_earlier(job)
         time = rounded(self.now, timedelta(seconds=after), up=bool(sooner))
         if sooner:
             return Estimate(Certainty.LATEST, time, f"sooner if {sooner}")
@@ -272,28 +272,6 @@ def _is_confined(reason: Reason | None) -> bool:
     """Whether growth needs capacity in the topology domain of the job's pods."""
     about = reason.about if reason else None
     return isinstance(about, NoRoom) and bool(about.domains)
-
-
-def _ends_earlier(job: TrainingJob) -> str:
-    """What would make it sooner: back-offs and grace periods are simulated at their longest."""
-    if any(map(missing_pods, job.live)):
-        return "the Job controller's back-off after lost pods ends earlier"
-    pods = (pod for role in job.live for pod in role.status.pods)
-    leaves = any(pod.terminating and pod.deletion.due_at for pod in pods)
-    return "its previous pods end before their grace period does" if leaves else ""
-
-
-def _own_obstacle(job: TrainingJob) -> Estimate | None:
-    """The estimate of a job that starts with no capacity of the cluster; None for others."""
-    why = ""
-    if job.paused:
-        why = "it is paused" if job.suspended else "its pause is requested"
-    elif problem := blocked(job):
-        return waiting_for(Certainty.UNKNOWN, problem)
-    elif lacks := job.absent or job.missing:
-        what = "do not exist yet" if job.absent else "are left out of it"
-        why = f"its Jobs of {', '.join(lacks)} {what}"
-    return Estimate(Certainty.UNKNOWN, reason=why) if why else None
 
 
 def _names(keys: list[JobKey]) -> str:
