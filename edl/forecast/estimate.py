@@ -32,6 +32,8 @@ class Certainty(StrEnum):
     """If jobs end when expected, and no job is queued before it."""
     LATEST = "AtTheLatest"
     """The same, but sooner if a job without a known end ends."""
+    LATER = "LaterThan"
+    """If jobs end when expected, not before: a time limit ended the simulation at this time."""
     UNKNOWN = "Unknown"
     NEVER = "Never"
     """Not with the present nodes and quotas, even if no other training job ran.
@@ -57,6 +59,13 @@ def waiting_for(certainty: Certainty, reason: Reason) -> Estimate:
     return Estimate(certainty, reason=lasting(reason), code=reason.code)
 
 
+def passed(now: datetime, wait: timedelta) -> datetime | None:
+    """`now + wait`, rounded down like `rounded`; None if nothing is left of the wait."""
+    step = _step(wait)
+    instant = _EPOCH + (now + wait - _EPOCH) // step * step
+    return instant if instant > now else None
+
+
 def rounded(now: datetime, wait: timedelta, *, up: bool) -> datetime:
     """`now + wait`, rounded to a multiple of the step for that distance; always after `now`.
 
@@ -74,6 +83,12 @@ def coarse(wait: timedelta) -> timedelta:
     """`wait`, rounded to its step; at least one step."""
     step = _step(wait)
     return max(round(wait / step), 1) * step
+
+
+def coarse_bound(wait: timedelta) -> timedelta:
+    """`wait`, rounded down to its step."""
+    step = _step(wait)
+    return wait // step * step
 
 
 def _step(wait: timedelta) -> timedelta:

@@ -14,7 +14,7 @@ import msgspec
 
 from edl import messages, reasons
 from edl.forecast.contention import Contention
-from edl.forecast.estimate import HORIZON, Certainty, Estimate, rounded, waiting_for
+from edl.forecast.estimate import HORIZON, Certainty, Estimate, passed, rounded, waiting_for
 from edl.forecast.never_fits import awaits_turn, hopeless
 from edl.forecast.own_obstacles import ends_earlier, own_obstacle
 from edl.forecast.remaining_work import RemainingWork, left
@@ -28,6 +28,7 @@ from edl.planner.published_settings import Settings
 from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
 
 _NAMED: Final = 2
+_TOO_LONG: Final = "it was not computed within the time limit"
 _SOON: Final = 60
 """Seconds; a sooner start is as good."""
 _PASSING: Final = TIMED_CODES | PROMISING_CODES
@@ -53,7 +54,7 @@ class _Seen:
     does not pass by itself.
     `codes`: all codes of each job's reasons.
     `over`: jobs that have ended.
-    `stopped`: whether the simulation was ended early.
+    `stopped`: whether the simulation was ended early, and `until`: no event before was left out.
     """
 
     start: dict[JobKey, float] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class _Seen:
     codes: defaultdict[JobKey, set[Code]] = field(default_factory=lambda: defaultdict(set))
     over: frozenset[JobKey] = frozenset()
     stopped: bool = False
+    until: float = 0
 
     def note(self, now: float, _state: ClusterState, plan: Plan) -> None:
         if not self.reason:
@@ -88,7 +90,7 @@ def forecast(
     enough: Callable[[], bool] = lambda: False,
     plan: Plan | None = None,
 ) -> Forecast:
-    """The forecast of the jobs `asked`. `enough` ends the simulation early: the rest is unknown.
+    """The forecast of the jobs `asked`. `enough` ends the simulation early: the rest is `LATER`.
 
     `plan`: that of `state`, if it is known. The simulation's first one requests no nodes, so with
     an autoscaler the reasons of jobs that lack nodes are read from this plan, and so are always the
@@ -139,7 +141,7 @@ def _simulated(
         if all(key in seen.start or key in seen.growth for key in keys):
             break
         if enough():
-            seen.stopped = True
+            seen.stopped, seen.until = True, simulation.next
             return seen
         simulation.run(simulation.next)
     going = {job.key for job in simulation.state().jobs if ending(job) is None}
@@ -226,7 +228,18 @@ class _Estimates(msgspec.Struct, frozen=True):
             return waiting_for(Certainty.NEVER, never)
         if key in self.short and not self.seen.stopped:
             return waiting_for(Certainty.UNKNOWN, self.short[key])
-        return Estimate(Certainty.UNKNOWN, reason=self._why(key, self._endless(key, None)))
+        endless = self._endless(key, None)
+        if self.seen.stopped:
+            return self._later(endless)
+        return Estimate(Certainty.UNKNOWN, reason=self._why(key, endless))
+
+    def _later(self, endless: list[JobKey]) -> Estimate:
+        """That it did not start before the simulation was ended early."""
+        time = passed(self.now, timedelta(seconds=self.seen.until))
+        if time is None:
+            return Estimate(Certainty.UNKNOWN, reason=_TOO_LONG)
+        sooner = f"; sooner if {_names(endless)} ends" if endless else ""
+        return Estimate(Certainty.LATER, time, f"{_TOO_LONG}{sooner}")
 
     def _endless(self, key: JobKey, before: float | None) -> list[JobKey]:
         """Jobs without a known end that run before that time and compete with it, by name."""
@@ -245,8 +258,6 @@ class _Estimates(msgspec.Struct, frozen=True):
         ]
 
     def _why(self, key: JobKey, endless: list[JobKey]) -> str:
-        if self.seen.stopped:
-            return "it was not computed within the time limit"
         reason = self.seen.reason.get(key)
         if reason and reason.code is Code.QUOTA_EXCEEDED:
             # Running jobs of other namespaces do not use that quota.

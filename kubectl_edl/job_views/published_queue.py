@@ -37,6 +37,7 @@ from kubectl_edl.output.safe_text import harmless
 _NAMED: Final = 3
 _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
+    Certainty.LATER: "it was not computed within the time limit",
     Certainty.UNKNOWN: "it depends on jobs whose end is not known",
 }
 OWN_CODES: Final = frozenset(

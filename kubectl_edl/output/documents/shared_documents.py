@@ -61,7 +61,9 @@ class LimitedCooldownDocument(CooldownDocument):
 
 class EstimateDocument(TypedDict):
     certainty: Annotated[str, Certainty, "How certain the estimate is."]
-    time: Annotated[Timestamp | None, "When; null where it is unknown."]
+    time: Annotated[
+        Timestamp | None, "When; with `LaterThan`, not before; null where it is unknown."
+    ]
     message: Annotated[str, "What it depends on, or why it is unknown."]
 
 

@@ -210,6 +210,34 @@ def test_a_forecast_cut_short_gives_no_estimate() -> None:
     assert found == Estimate(Certainty.UNKNOWN, None, "it was not computed within the time limit")
 
 
+def test_a_forecast_cut_short_keeps_the_starts_found_and_bounds_the_others() -> None:
+    """The bound is the simulated time that was reached: the later job starts after 40 minutes."""
+    running = (runs("first", 2, duration=20 * MINUTE), runs("second", 2, duration=50 * MINUTE))
+    first = worker("waits", 2, 2, duration=30 * MINUTE)
+    later = worker("later", 2, 2, queued=0, duration=30 * MINUTE)
+    state, asked = cluster(node("a", 4), *running, first, later), [WAITS, later.key]
+    exact = forecast(state, Settings(), asked).starts
+    for most in range(40):
+        calls = count()
+        found = forecast(state, Settings(), asked, lambda: next(calls) >= most).starts  # noqa: B023
+        if found[WAITS].certainty is Certainty.ABOUT:
+            break
+    assert found[WAITS] == exact[WAITS]
+    bound, start = found[later.key], exact[later.key].at
+    assert bound.certainty is Certainty.LATER
+    assert bound.at is not None
+    assert start is not None
+    assert 8 * MINUTE <= bound.at - NOON < start - NOON
+    assert bound.reason == "it was not computed within the time limit"
+
+
+def test_a_bound_names_the_jobs_whose_unknown_end_would_make_it_sooner() -> None:
+    state, calls = full(runs("first", 2), runs("second", 2, duration=50 * MINUTE)), count()
+    found = forecast(state, Settings(), [WAITS], lambda: next(calls) >= 1).starts[WAITS]
+    assert found.certainty is Certainty.LATER
+    assert found.reason.endswith("; sooner if ns/first ends")
+
+
 def test_a_node_that_no_simulated_autoscaler_removes_costs_no_further_decisions() -> None:
     """It stays unneeded until the horizon: plans would look at it every ten minutes."""
     state = replace(full(runs("first"), more=node("b", 1)), autoscaled=True)

@@ -54,6 +54,21 @@ def test_without_the_right_to_read_the_cluster_the_published_queue_is_shown(stag
     )
 
 
+def test_a_published_bound_is_shown_as_a_bound_and_never_rounded_up(stage: Stage) -> None:
+    bound = PublishedEstimate(Certainty.LATER, NOW + timedelta(minutes=29))
+    publish(stage, "bert", position=4, estimate=bound)
+    stage.wrapped = fenced("Node")
+    assert "   >25m   " in stage.run("queue").out
+    (one,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
+    assert one["estimatedStart"] == {
+        "certainty": "LaterThan",
+        "time": "2026-11-21T12:29:00Z",
+        "message": "it was not computed within the time limit",
+    }
+    text = " ".join(stage.run("explain", "bert").out.split())
+    assert "in more than 25m, it was not computed within the time limit" in text
+
+
 @pytest.mark.parametrize("words", [("queue",), ("explain", "bert")])
 def test_a_published_queue_does_not_prove_a_running_reconciler(
     stage: Stage, words: tuple[str, ...]
