@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from edl import messages, reasons
 from edl.forecast.contention import Contention
@@ -25,12 +26,14 @@ from edl.model.causes.scarcity import NoRoom, Shortage
 from edl.planner.decide import decide
 from edl.planner.plan import Plan, is_never
 from edl.planner.published_settings import Settings
-from edl.simulator import Elastic, Simulation, Watcher, Work, from_state
+from edl.simulator import Elastic, Simulation, Timing, Watcher, Work, from_state
 
 _NAMED: Final = 2
 _TOO_LONG: Final = "it was not computed within the time limit"
 _SOON: Final = 60
 """Seconds; a sooner start is as good."""
+_ROUND: Final = 5
+"""Seconds between two decisions after the first minute, within what estimates are rounded to."""
 _PASSING: Final = TIMED_CODES | PROMISING_CODES
 _Reasons: TypeAlias = dict[JobKey, Reason]
 _TRIED: Final = 20
@@ -134,7 +137,8 @@ def _simulated(
     def work_of(job: TrainingJob) -> Work | None:
         return remaining[job.key].work if job.key in remaining else None
 
-    scenario = from_state(state, settings.limits, work_of)
+    observed = from_state(state, settings.limits, work_of)
+    scenario = replace(observed, settings=Timing(later_round=_ROUND))
     control_mode = Elastic(settings.policy_to_apply(), settings.limits)
     simulation = Simulation(scenario, control_mode, Watcher(decided=seen.note))
     while simulation.next <= HORIZON.total_seconds():

@@ -144,13 +144,12 @@ class Simulation:
         env.event_queue.run(env.now)
         self._settle()
         # Instants are rounded to milliseconds, so `now` may be slightly before the exact sum.
-        while (
-            env.needs_decision and env.now >= self._last_round + env.scenario.settings.round - 1e-6
-        ):
+        least = env.scenario.settings.round_at(env.now)
+        while env.needs_decision and env.now >= self._last_round + least - 1e-6:
             self._round()
             self._settle()
         if env.needs_decision:
-            env.event_queue.add(self._last_round + env.scenario.settings.round, _nothing)
+            env.event_queue.add(self._last_round + least, _nothing)
         self._autoscaler.notice()
         self._note()
 

@@ -18,6 +18,7 @@ from edl.planner.plan_cache import PlanCache
 from edl.planner.policies import Policy
 from edl.simulator.cluster.work_and_speedup import Work
 
+_MINUTE: Final = 60
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -141,6 +142,8 @@ class Timing(msgspec.Struct, frozen=True):
     shut_down: float = 3
     round: float = 1
     """The least time between two decisions."""
+    later_round: float = 0
+    """The same after the first minute, if that is more: what follows need not be as exact."""
     autoscaler: float = 10
     """How long an autoscaler gathers pods before it adds nodes, as Karpenter (BATCH_MAX_DURATION)
     and cluster-autoscaler (`--scan-interval`) do at most."""
@@ -150,6 +153,10 @@ class Timing(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if min(self.start_up, self.shut_down, self.autoscaler) < 0 or self.round <= 0:
             raise ValueError(f"{self}: times are not below 0, and a round is above it")
+
+    def round_at(self, now: float) -> float:
+        """The least time from a decision to the next one at `now`."""
+        return self.round if now <= _MINUTE else max(self.round, self.later_round)
 
 
 class Scenario(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ from edl.planner.decide import decide
 from edl.planner.decision_limits import Autoscaler, Limits
 from edl.planner.plan import Plan, WaitingJob
 from edl.planner.published_settings import Settings
+from tests.edl.planner.bytecode_count import instructions
 from tests.edl.planner.states import (
     NOON,
     at,
@@ -229,6 +230,18 @@ def test_a_forecast_cut_short_keeps_the_starts_found_and_bounds_the_others() -> 
     assert start is not None
     assert 8 * MINUTE <= bound.at - NOON < start - NOON
     assert bound.reason == "it was not computed within the time limit"
+
+
+def test_ends_seconds_apart_cost_few_decisions_once_estimates_are_rounded_to_more() -> None:
+    """A decision for each end made hundreds of queued jobs cost minutes."""
+
+    def cost(apart: float) -> int:
+        ends = ((f"job-{n}", timedelta(seconds=720 + n * apart)) for n in range(24))
+        running = [runs(name, 1, duration=end) for name, end in ends]
+        state = cluster(node("a", 24), *running, worker("waits", 24, 24))
+        return instructions(lambda: start(state))
+
+    assert cost(1) < 2 * cost(0.01)
 
 
 def test_a_bound_names_the_jobs_whose_unknown_end_would_make_it_sooner() -> None:
