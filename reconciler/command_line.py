@@ -33,7 +33,7 @@ from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.memory.unserved_requests_warning import with_unserved_warning
 from reconciler.publication.applied_teams import AppliedTeams
-from reconciler.publication.queue_insights import QueueInsights
+from reconciler.publication.queue_insights import QueueInsights, Stopwatches
 from reconciler.publication.queue_publisher import QueuePublisher
 from reconciler.webhook_certificates import (
     CertificateMetrics,
@@ -207,7 +207,7 @@ def _queue(
     return QueuePublisher(
         cluster,
         lambda: process.metrics.latest.decided,
-        QueueInsights(settings, awake_or_not),
+        QueueInsights(settings, Stopwatches(awake_or_not)),
         confirm,
         awake_or_not,
     )

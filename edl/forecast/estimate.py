@@ -33,7 +33,10 @@ class Certainty(StrEnum):
     LATEST = "AtTheLatest"
     """The same, but sooner if a job without a known end ends."""
     LATER = "LaterThan"
-    """If jobs end when expected, not before: a time limit ended the simulation at this time."""
+    """If jobs end when expected, not before: a time limit ended the simulation at this time.
+
+    Without a time: at once.
+    """
     UNKNOWN = "Unknown"
     NEVER = "Never"
     """Not with the present nodes and quotas, even if no other training job ran.

@@ -240,8 +240,6 @@ class _Estimates(msgspec.Struct, frozen=True):
     def _later(self, endless: list[JobKey]) -> Estimate:
         """That it did not start before the simulation was ended early."""
         time = passed(self.now, timedelta(seconds=self.seen.until))
-        if time is None:
-            return Estimate(Certainty.UNKNOWN, reason=_TOO_LONG)
         sooner = f"; sooner if {_names(endless)} ends" if endless else ""
         return Estimate(Certainty.LATER, time, f"{_TOO_LONG}{sooner}")
 

@@ -49,7 +49,7 @@ def short(estimate: Estimate, now: datetime) -> str:
     if estimate.certainty is Certainty.NOW:
         return "now"
     if estimate.at is None:
-        return estimate.certainty.value.lower()
+        return "never" if estimate.certainty is Certainty.NEVER else "unknown"
     return f"{_SIGNS[estimate.certainty]}{_wait(estimate, estimate.at - now)}"
 
 

@@ -208,7 +208,7 @@ def test_work_items_that_are_all_done_before_their_job_is_recorded_as_complete_a
 def test_a_forecast_cut_short_gives_no_estimate() -> None:
     state = full(runs("first", duration=30 * MINUTE))
     found = forecast(state, Settings(), [WAITS], enough=lambda: True).starts[WAITS]
-    assert found == Estimate(Certainty.UNKNOWN, None, "it was not computed within the time limit")
+    assert found == Estimate(Certainty.LATER, None, "it was not computed within the time limit")
 
 
 def test_a_forecast_cut_short_keeps_the_starts_found_and_bounds_the_others() -> None:

@@ -1,6 +1,7 @@
 """The leader keeps the ConfigMaps `edl-queue` right, with few writes, and touches no other."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,8 +9,8 @@ from msgspec.structs import replace
 
 from edl import reasons
 from edl.errors import ClusterError, Forbidden, Invalid, NotFound, Unreachable
-from edl.forecast.estimate import Certainty
-from edl.model import JobKey, ObjectRef, TrainingJob
+from edl.forecast.estimate import Certainty, Estimate
+from edl.model import Code, JobKey, ObjectRef, TrainingJob
 from edl.planner.decide import decide
 from edl.planner.plan import Plan, WaitingJob
 from edl.planner.published_settings import Settings
@@ -17,7 +18,7 @@ from edl.visibility.namespace_queue import KEY, NamespaceQueue, parse
 from edl.writes import Json
 from reconciler.leader_only_cluster import LeaderOnlyCluster, NotLeading
 from reconciler.metrics.state_metrics import LastDecision
-from reconciler.publication.queue_insights import LONGEST, PART, QueueInsights
+from reconciler.publication.queue_insights import LONGEST, PART, SLOWEST, QueueInsights, Stopwatches
 from reconciler.publication.queue_publisher import (
     AFTER_REFUSAL,
     MAX_ERRORS,
@@ -97,7 +98,7 @@ class Desk:
     def another(self) -> QueuePublisher:
         """As after a restart."""
         guarded = LeaderOnlyCluster(self.cluster, self.leadership)
-        insights = QueueInsights(Settings(), self.insight_clock)
+        insights = QueueInsights(Settings(), Stopwatches(self.insight_clock, self.insight_clock))
         return QueuePublisher(
             guarded,
             lambda: self.decided,
@@ -335,7 +336,7 @@ def test_a_queued_job_has_its_causes_and_its_estimate(desk: Desk) -> None:
 def test_working_them_out_takes_a_small_part_of_the_time() -> None:
     decided = full()
     clock = Slow(LONGEST * 3)
-    insights = QueueInsights(Settings(), clock)
+    insights = QueueInsights(Settings(), Stopwatches(clock, clock))
     queued = decided.plan.waiting
     insights.refreshed(decided, queued)
     spent, looks = clock.now, clock.looks
@@ -348,15 +349,73 @@ def test_working_them_out_takes_a_small_part_of_the_time() -> None:
     assert clock.looks > looks + 2
 
 
-def test_what_stops_a_job_is_forgotten_when_its_reason_changes() -> None:
+def test_what_stops_a_job_is_forgotten_when_a_lasting_reason_of_another_kind_comes() -> None:
     decided, clock = full(), Slow(LONGEST * 3)
-    insights = QueueInsights(Settings(), clock)
+    insights = QueueInsights(Settings(), Stopwatches(clock, clock))
     (before,) = insights.refreshed(decided, decided.plan.waiting).values()
     assert before.start is not None
     clock.seconds = 0.0
-    other = [replace(one, reason=because("another")) for one in decided.plan.waiting]
-    (after,) = insights.refreshed(decided, other).values()
-    assert after.start is None
+    for code, stays in [
+        (decided.plan.waiting[0].reason.code, True),
+        (Code.PLACEMENT_ORDER, True),
+        (Code.QUOTA_EXCEEDED, False),
+    ]:
+        other = [replace(one, reason=because("other", code)) for one in decided.plan.waiting]
+        (after,) = insights.refreshed(decided, other).values()
+        assert (after.start is not None) is stays, code
+
+
+class Limited:
+    """Processor time that is used up after so many looks of a run."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def __call__(self) -> float:
+        self.looks -= 1
+        return 0.0 if self.looks >= 0 else 2 * LONGEST
+
+
+def crowded(seconds: float = 0) -> LastDecision:
+    """A job runs for ten minutes; two wait for one another's room."""
+    minutes = timedelta(minutes=10)
+    runs = worker("runs", 4, 4, on=["a"] * 4, started_at=at(0), duration=minutes)
+    queued = (worker(name, 4, 4, queued=n, duration=minutes) for n, name in enumerate("bc"))
+    state = cluster(node("a", cpu=4), runs, *queued, seconds=seconds)
+    return LastDecision(state, decide(state, Settings().policy_to_apply(), Settings().limits))
+
+
+def estimates(insights: QueueInsights, decided: LastDecision) -> list[Estimate | None]:
+    return [one.estimate for one in insights.refreshed(decided, decided.plan.waiting).values()]
+
+
+def test_estimates_stay_while_runs_end_before_they_reach_them() -> None:
+    wall, processor = Slow(0), Limited(10**6)
+    insights = QueueInsights(Settings(), Stopwatches(wall, processor))
+    first = estimates(insights, crowded())
+    assert [one.certainty for one in first if one] == [Certainty.ABOUT] * 2
+    for looks in range(1, 12):  # the first one begins a run
+        wall.now += 100
+        processor.looks = looks
+        assert estimates(insights, crowded()) == first
+
+
+def test_what_a_run_does_not_reach_is_published_as_a_bound() -> None:
+    insights = QueueInsights(Settings(), Stopwatches(Slow(0), Limited(6)))
+    *_, last = estimates(insights, crowded())
+    assert last is not None
+    assert last.certainty is Certainty.LATER
+
+
+def test_a_busy_machine_ends_a_simulation_only_after_several_times_its_limit() -> None:
+    """At a load of 25 a second of time is a few decisions."""
+    for step, certainties in [
+        (LONGEST * SLOWEST / 40, [Certainty.ABOUT] * 2),
+        (LONGEST * SLOWEST, [Certainty.LATER] * 2),
+    ]:
+        insights = QueueInsights(Settings(), Stopwatches(Slow(step), Limited(10**6)))
+        found = estimates(insights, crowded())
+        assert [one.certainty for one in found if one] == certainties
 
 
 def test_with_much_to_explain_each_job_has_its_turn() -> None:
@@ -364,7 +423,7 @@ def test_with_much_to_explain_each_job_has_its_turn() -> None:
     state = cluster(node("a", cpu=4), *_bodies(keys))
     decided = LastDecision(state, decide(state, Settings().policy_to_apply(), Settings().limits))
     clock = Slow(LONGEST * 3)
-    insights = QueueInsights(Settings(), clock)
+    insights = QueueInsights(Settings(), Stopwatches(clock, clock))
     counts = []
     for _ in range(4):
         found = insights.refreshed(decided, decided.plan.waiting)
