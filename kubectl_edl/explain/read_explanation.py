@@ -72,8 +72,8 @@ def read_explanation(
     facts = BlockerFacts(shown, now, waiting=waiting, failed=failed_pods(given.pods))
     decided, estimate = _decided(cli, connection.cluster, given)
     published = _published(given)
-    if published.entry:
-        estimate = estimate_of(published.entry)
+    if published.entry and given.published:
+        estimate = estimate_of(published.entry, given.published)
     if estimate and not waits_to_start(job) and (refused or lacks_nodes(facts)):
         estimate = _NO_GROWTH if refused else _NO_MINIMUM
     explained = ExplainedJob(

@@ -20,6 +20,7 @@ from edl.visibility.namespace_queue import (
     CONFIG_MAP,
     KEY,
     NamespaceQueue,
+    PublishedEstimate,
     PublishedJob,
     TeamCount,
     parse,
@@ -35,6 +36,8 @@ from kubectl_edl.output.documents.shared_documents import TeamCountDocument
 from kubectl_edl.output.safe_text import harmless
 
 _NAMED: Final = 3
+_SILENT: Final = timedelta(seconds=30)
+"""The reconciler publishes each ten seconds; a document that is older may be out of date."""
 _HANGS_ON: Final = {
     Certainty.LATEST: "sooner if a job ends whose end is not known",
     Certainty.LATER: "it was not computed within the time limit",
@@ -140,14 +143,30 @@ def why_of_published(job: PublishedJob) -> Why:
     return Why(code_of(job.reason), job.message)
 
 
-def estimate_of(job: PublishedJob) -> Estimate | None:
+def estimate_of(job: PublishedJob, published: PublishedView) -> Estimate | None:
+    """The published estimate; unknown if its time has passed, as while no reconciler runs."""
     estimate = job.estimate
     if estimate is None:
         return None
     code = code_of(job.reason)
+    if why := _why_outdated(estimate, published):
+        return Estimate(Certainty.UNKNOWN, reason=why)
     if estimate.certainty is Certainty.NEVER or code in OWN_CODES:
         return Estimate(estimate.certainty, estimate.time, job.message, code)
     return Estimate(estimate.certainty, estimate.time, _HANGS_ON.get(estimate.certainty, ""))
+
+
+def _why_outdated(estimate: PublishedEstimate, published: PublishedView) -> str:
+    """Why an estimate is out of date; empty if it is not."""
+    now, silent = published.as_of + published.ago, published.ago > _SILENT
+    since = f", and the reconciler has published nothing for {duration(published.ago)}"
+    if estimate.certainty is Certainty.NOW:
+        return f"it was to start{since}" if silent else ""
+    if estimate.time is None or estimate.time + _SILENT >= now:
+        return ""
+    if estimate.certainty is Certainty.LATER:
+        return _HANGS_ON[Certainty.LATER]
+    return f"its estimated start has passed{since if silent else ''}"
 
 
 def ahead_text(counts: Sequence[TeamCount]) -> str:

@@ -104,7 +104,7 @@ def _unplanned(job: TrainingJob, published: PublishedView | None) -> QueuedJob:
         entry.position,
         (),
         why_of_published(entry),
-        estimate_of(entry),
+        estimate_of(entry, published),
         counted=entry.ahead,
         team=published.queue.team,
         position_in_team=_place_in_team(published.queue.team, entry),

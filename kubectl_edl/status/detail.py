@@ -88,7 +88,7 @@ def job_detail(
         why,
         pace(job, published(lead.settings)),
         _domains(job, nodes),
-        _aged(_place(published_job, now) if published_job else "", queue),
+        _aged(_place(published_job, queue, now) if published_job and queue else "", queue),
         team,
     )
     return shown, detail_report(detail, now).with_hints((*no_changes, *no_nodes, *no_plan))
@@ -199,9 +199,9 @@ def _plannable(
     return state if len(state.nodes) <= _MAX_PLANNED_NODES else None
 
 
-def _place(job: PublishedJob, now: datetime) -> str:
+def _place(job: PublishedJob, queue: PublishedView, now: datetime) -> str:
     """The published queue position and start; empty if neither is published."""
-    estimate = estimate_of(job)
+    estimate = estimate_of(job, queue)
     begins = starts(estimate, now) if estimate else ""
     return "; ".join(filter(None, (place_text(job.position, ahead_text(job.ahead)), begins)))
 

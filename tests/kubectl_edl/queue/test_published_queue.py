@@ -26,6 +26,8 @@ from tests.kubectl_edl.stage import NOW, Stage, lease, mnist, node, role_manifes
 if TYPE_CHECKING:
     from edl.writes import Json
 
+SILENT = "the reconciler has published nothing for 83s"
+
 
 @pytest.fixture
 def stage() -> Stage:
@@ -52,6 +54,51 @@ def test_without_the_right_to_read_the_cluster_the_published_queue_is_shown(stag
         "hint: the queue is shown as the reconciler published it 40s ago (ConfigMap "
         'default/edl-queue): "ann" may not list Node (kubectl auth can-i …)\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("estimate", "seconds_ago", "shown"),
+    [
+        (
+            PublishedEstimate(Certainty.ABOUT, NOW - timedelta(seconds=50)),
+            83,
+            f"unknown: its estimated start has passed, and {SILENT}",
+        ),
+        (PublishedEstimate(Certainty.LATEST, NOW - timedelta(seconds=50)), 83, "unknown: its"),
+        (
+            PublishedEstimate(Certainty.NOW),
+            83,
+            f"unknown: it was to start, and {SILENT}",
+        ),
+        (
+            PublishedEstimate(Certainty.LATER, NOW - timedelta(seconds=50)),
+            83,
+            "unknown: it was not",
+        ),
+        (PublishedEstimate(Certainty.ABOUT, NOW - timedelta(seconds=5)), 20, "in about 1s"),
+        (PublishedEstimate(Certainty.NOW), 20, "now"),
+    ],
+)
+def test_a_start_that_has_passed_is_not_promised_again(
+    stage: Stage, estimate: PublishedEstimate, seconds_ago: int, shown: str
+) -> None:
+    """A student may not read the Lease, and the age alone says nothing of the reconciler."""
+    publish(stage, "bert", position=1, estimate=estimate, seconds_ago=seconds_ago)
+    fence, veil = fenced("Node"), hidden("Lease")
+    stage.wrapped = lambda cluster: veil(fence(cluster))
+    assert f"starts {shown}" in stage.run("status", "bert").out
+    assert shown in " ".join(stage.run("explain", "bert").out.split())
+    cell = shown.split(":", maxsplit=1)[0] if ":" in shown else {"now": "now"}.get(shown, "~1s")
+    assert f"   {cell}   " in stage.run("queue").out
+
+
+def test_an_estimate_that_has_passed_blames_no_reconciler_that_confirms_the_queue(
+    stage: Stage,
+) -> None:
+    passed = PublishedEstimate(Certainty.ABOUT, NOW - timedelta(seconds=50))
+    publish(stage, "bert", position=1, estimate=passed, seconds_ago=10)
+    stage.wrapped = fenced("Node")
+    assert "starts unknown: its estimated start has passed (as" in stage.run("status", "bert").out
 
 
 def test_a_published_bound_is_shown_as_a_bound_and_never_rounded_up(stage: Stage) -> None:
