@@ -146,6 +146,8 @@ def _own_queue(
 
     jobs, published, hints = own_queue(connection, survey, now)
     hints = (*hints, *conflict_hints(survey.jobs))
+    if not jobs:  # nothing has a position
+        return jobs, hints
     if published is None:
         what = "positions need the whole cluster, so this is the order of arrival"
         return jobs, (*hints, f"hint: {what}: {error}")

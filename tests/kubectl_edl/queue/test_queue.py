@@ -365,6 +365,13 @@ def test_without_the_right_to_read_the_cluster_the_namespaces_queue_and_a_hint_a
     )
 
 
+def test_an_empty_queue_needs_no_further_rights(stage: Stage) -> None:
+    stage.wrapped = fenced("Node")
+    found = stage.run("queue", "-n", "empty")
+    assert (found.code, found.out) == (0, "")
+    assert found.err == "No training jobs are queued in empty namespace.\n"
+
+
 def test_without_the_right_to_list_quotas_the_queue_is_shown_with_a_hint(stage: Stage) -> None:
     stage.wrapped = fenced("ResourceQuota")
     found = stage.run("queue")
