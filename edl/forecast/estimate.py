@@ -31,7 +31,11 @@ class Certainty(StrEnum):
     ABOUT = "About"
     """If jobs end when expected, and no job is queued before it."""
     LATEST = "AtTheLatest"
-    """The same, but sooner if a job without a known end ends."""
+    """The same, but sooner if a job without a known end ends.
+
+    No bound while jobs are created: one of a higher priority, or of a team within its guarantee,
+    starts first.
+    """
     LATER = "LaterThan"
     """If jobs end when expected, not before: a time limit ended the simulation at this time.
 
