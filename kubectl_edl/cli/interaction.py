@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from time import process_time
 from typing import Final, TypeVar
 
 from edl.kube.cluster import RESOURCES
@@ -51,13 +52,22 @@ def waited_gone(
 
 
 PATIENCE: Final = timedelta(seconds=5)
-"""Time limit of an estimate; a large cluster with many jobs may need longer."""
+"""Processor time of an estimate; a large cluster with many jobs may need more."""
+LONGEST_WAIT: Final = timedelta(seconds=15)
+"""The same in time, for machines that are busy with other processes."""
 
 
-def time_limit(cli: CliContext) -> Callable[[], bool]:
-    """A function that tells whether PATIENCE has passed since this call."""
-    begun = cli.now()
-    return lambda: cli.now() - begun > PATIENCE
+def time_limit(
+    cli: CliContext, processor: Callable[[], float] = process_time
+) -> Callable[[], bool]:
+    """A function that tells whether PATIENCE or LONGEST_WAIT has passed since this call."""
+    begun, worked = cli.now(), processor()
+
+    def is_over() -> bool:
+        spent = timedelta(seconds=processor() - worked)
+        return spent > PATIENCE or cli.now() - begun > LONGEST_WAIT
+
+    return is_over
 
 
 def print_changed(

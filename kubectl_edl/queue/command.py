@@ -36,7 +36,7 @@ The team with the smallest share is next.
 
 STARTS is an estimate: ~25m is in about 25 minutes; <~25m is within 25 minutes, sooner if a job with
 an unknown end finishes; unknown depends on such a job (-o json and kubectl edl explain name it), or
-on requested nodes; >25m is not before: more was not computed within the time limit of 5s; never
+on requested nodes; >25m is not before: more was not computed within the time limit; never
 means that even empty nodes would not suffice. It is computed from the progress of running jobs,
 completed work items and declared durations (annotation edl.dev/duration: 2h30m). Jobs that are
 created later may start first and delay it, also beyond <~25m.
