@@ -236,16 +236,15 @@ def _about_capacity(about: AboutCapacity, code: Code) -> str:
         case OverQuota():
             return f"above its budget: {about.budget}"
         case Shortage():
-            turn = f"{PLAIN[code]}; " if code is Code.QUEUE_ORDER else ""
             always = ", even if no training job ran" * (code is Code.NEVER_FITS)
-            lacks = f"{turn}{insufficient(about.lack)}{required(about.domains)}"
-            return f"{lacks}{always}: needs {needs(about.needs)}"
+            turn = f"{PLAIN[code]}; " if code is Code.QUEUE_ORDER else ""
+            lacks = f"{turn}{insufficient(about.lack)}{required(about.domains)}{always}"
+            return f"{lacks}: needs {needs(about.needs)}"
         case NoRoom():
-            lacks = f"{insufficient(about.lack)} for one more pod of {about.requests}"
-            return f"{lacks}{kept_to(about.domains)}"
+            pod = f"one more pod of {about.requests}{kept_to(about.domains)}"
+            return f"{insufficient(about.lack)} for {pod}"
         case NoEligibleNode():
-            wanted = f": needs {needs(about.needs)}" if about.needs else ""
-            return f"{node_rule(about)}{wanted}"
+            return node_rule(about) + (f": needs {needs(about.needs)}" if about.needs else "")
         case UnplacedMinimum():
             return unplaced(about)
         case NodePoolLimit(name):
@@ -254,8 +253,8 @@ def _about_capacity(about: AboutCapacity, code: Code) -> str:
             quoted = f"; the autoscaler: {about.message}" if about.message else ""
             if code is Code.NODES_NOT_PROVISIONED:
                 return f"the requested nodes were not provisioned in time{quoted}"
-            labels = ", ".join(about.unlabelled)
-            lacking = f", as no node has the label {labels} of its topology" if labels else ""
+            label = f"the label {', '.join(about.unlabelled)} of its topology"
+            lacking = f", as no node has {label}" if about.unlabelled else ""
             return f"waiting for nodes from the autoscaler{lacking}{quoted}"
 
 
@@ -284,8 +283,8 @@ def _figures(reason: Reason) -> str:
         return ""
     match reason.about:
         case Usage() as about:
-            every = (about, *about.more)
-            return f"used: {','.join(excess.budget.assigned(excess.used) for excess in every)}"
+            assigned = (one.budget.assigned(one.used) for one in (about, *about.more))
+            return f"used: {','.join(assigned)}"
         case Shortage() as about:
             fit = "would fit" if reason.code is Code.NEVER_FITS else "fit"
             pods = sum(need.pods for need in about.needs)

@@ -52,7 +52,7 @@ from reconciler.leader_election import Clocks, LeaderElector, LeaseSettings
 from reconciler.manager import Manager, ProbeAddress
 from reconciler.metrics.state_metrics import LastDecision
 from reconciler.publication.applied_teams import AppliedTeams
-from reconciler.publication.queue_insights import QueueInsights
+from reconciler.publication.queue_insights import QueueInsights, Stopwatches
 from reconciler.publication.queue_publisher import QueuePublisher
 from sandbox import Sandbox, temporary_sandbox
 from tests.devices import device_class
@@ -400,7 +400,7 @@ def test_the_queue_is_published_changed_and_taken_away(
 
         def all_of_it() -> None:
             """Made, changed, and deleted, each at its time, by a leader that begins anew."""
-            insights = QueueInsights(Settings(), lambda: seconds[0])
+            insights = QueueInsights(Settings(), Stopwatches(lambda: seconds[0]))
             publisher = QueuePublisher(
                 account, lambda: queue.decided, insights, lambda _: None, lambda: seconds[0]
             )

@@ -76,7 +76,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
     labels: Labels = ()
     """The labels that all pods of a template share: one object per template."""
     containers: NamedRequests = ()
-    """Of a Job's pod: the containers that run beside each other."""
+    """The containers that run beside each other; none if no Job owns the pod."""
     hold: gpu_sharing.GpuAllocation | None = None
     """The shared GPU capacity that it holds."""
     claims: tuple[ObjectKey, ...] = ()
@@ -171,8 +171,7 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     ended, leaving = obj.status.ended, obj.metadata.deletion_timestamp is not None
     owners = obj.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
-    job = next((owner.uid for owner in jobs if owner.controller), "")
-    labels = obj.metadata.labels
+    job, labels = next((one.uid for one in jobs if one.controller), ""), obj.metadata.labels
     labelled = obj.metadata.namespace not in unmanaged and bool(labels.get(contract.FRAMEWORK))
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None

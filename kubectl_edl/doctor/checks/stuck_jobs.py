@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final
 
@@ -183,9 +182,8 @@ def _unstartable(
     adds = settings.limits.expects_autoscaler(detected=state.autoscaled)
     if adds and job.provisioning.provision is contract.Provision.NEVER:
         why += f"; an autoscaler may add nodes, but {REQUESTS_NO_NODES}"
-    if isinstance(reason.about, NoEligibleNode) and not is_never(reason):
-        return warning(why, _NODES)
-    return warning(why, explanation(job))
+    waits_for_node = isinstance(reason.about, NoEligibleNode) and not is_never(reason)
+    return warning(why, _NODES if waits_for_node else explanation(job))
 
 
 def topologies(context: CheckContext) -> CheckResults:
@@ -230,7 +228,7 @@ def on_lost_nodes(context: CheckContext) -> CheckResults:
     yield from first(results, FixCommand("kubectl get nodes"))
 
 
-def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> AbstractSet[JobKey]:
+def _unlabelled_keys(context: CheckContext, jobs: Sequence[TrainingJob]) -> set[JobKey]:
     """Jobs that require a label which no node has: `topologies` reports them."""
     asking = [job for job in jobs if job.topology]
     labels = _node_labels(context) if asking else frozenset()

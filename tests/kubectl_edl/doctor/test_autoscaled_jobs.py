@@ -256,7 +256,7 @@ def test_the_queue_agrees_that_a_job_above_the_limits_never_starts(stage: Stage)
     (item,) = json.loads(stage.run("queue", "-o", "json").out)["items"]
     assert item["estimatedStart"]["certainty"] == "Never"
     found = stage.run("explain", "big").out
-    assert "\nReason:      the limits of NodePools allow too little CPU" in found
+    assert "\n  1. the limits of NodePools allow too little CPU" in found
     assert "\nStarts:      never with today's nodes and quotas\n" in found
 
 

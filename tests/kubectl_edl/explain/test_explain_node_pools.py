@@ -43,7 +43,7 @@ def explained(stage: Stage) -> Json:
 
 def test_its_reason_has_the_amounts_that_queue_prints(stage: Stage) -> None:
     assert ABOVE in stage.run("queue").out
-    assert f"Reason:      {ABOVE}\n" in stage.run("explain", "big").out
+    assert f"\n  1. {ABOVE}\n" in stage.run("explain", "big").out
     found = explained(stage)
     assert (found["reason"], found["message"]) == ("NodesNotProvisioned", ABOVE)
 

@@ -26,9 +26,9 @@ def injected_requests(template: bytes, pods: Sequence[PodFacts]) -> Resources:
     newest = max(active, key=_age, default=None)
     if newest is None or not newest.containers:
         return Resources()
-    own = (_known if len(template) <= _KEPT else _names)(template)
-    others = (requests for name, requests in newest.containers if name not in own)
-    return above_zero(sum(others, Resources()))
+    names = (_known if len(template) <= _KEPT else _names)(template)
+    added = (requests for name, requests in newest.containers if name not in names)
+    return above_zero(sum(added, Resources()))
 
 
 def _age(facts: PodFacts) -> tuple[object, str]:
@@ -38,9 +38,8 @@ def _age(facts: PodFacts) -> tuple[object, str]:
 def _names(template: bytes) -> frozenset[str]:
     """The names of a pod template's containers."""
     spec = msgspec.json.decode(template)
-    return frozenset(
-        one.get("name", "") for group in ("containers", "initContainers") for one in spec[group]
-    )
+    groups = (spec["containers"], spec["initContainers"])
+    return frozenset(container.get("name", "") for group in groups for container in group)
 
 
 _known: Final = lru_cache(maxsize=4096)(_names)
