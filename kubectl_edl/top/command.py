@@ -82,11 +82,11 @@ It needs the right to list nodes and all pods. Nodes that are not ready count as
 the pods on them not as requests. QUEUED is what the pods request that queued jobs start with,
 and those that raised minimums lack, less what provisional pods hold for them, which counts as
 TRAINING.
-Resource-hours are those of kubectl edl top jobs. Node-hours per hour show what occupies the nodes:
-replicas up to the minimum of their role, extra replicas above it, and pods of other owners; by GPUs
-on nodes that have them, else by CPU. --price adds the costs, also of resource-hours: a GPU, or a
-CPU, costs its mean price on the nodes that have a price now. --serial compares these with the costs
-of fixed sizes of max.
+Resource-hours are those of kubectl edl top jobs. "Nodes by use" counts what occupies the nodes, in
+parts of a node: replicas up to the minimum of their role, extra replicas above it, and pods of
+other owners; by GPUs on nodes that have them, else by CPU. --price adds the costs, also of
+resource-hours: a GPU, or a CPU, costs its mean price on the nodes that have a price now. --serial
+compares these with the costs of fixed sizes of max.
 
 \b
 Examples:

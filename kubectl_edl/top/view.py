@@ -192,8 +192,8 @@ def _footer(usage: ClusterUsage) -> str:
 
 
 def _shares(costs: NodeCosts) -> list[str]:
-    """The use of nodes per hour, and its cost."""
-    lines = [f"Node-hours per hour: {_shared(costs.nodes)}"] if costs.nodes.total else []
+    """What the nodes are used for, and the cost of that per hour."""
+    lines = [f"Nodes by use: {_shared(costs.nodes)}"] if costs.nodes.total else []
     if costs.hourly is None:
         return lines
     if costs.unpriced and not costs.hourly.total:

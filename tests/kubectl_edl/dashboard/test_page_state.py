@@ -289,7 +289,7 @@ def test_costs_of_the_page_are_those_of_the_command() -> None:
     run = stage.run("top", "cluster", "--serial", "0.1", *given)
     text = "{total} ({minimums} by minimums, {extras} by extras, {others} by others, {idle} idle)"
     nodes, cost = (text.format_map(row) for row in found["rows"])
-    assert f"Node-hours per hour: {nodes}\n" in run.out
+    assert f"Nodes by use: {nodes}\n" in run.out
     assert f"Cost per hour: {cost}\n" in run.out
     assert found["rows"][0]["parts"] == [16.7, 8.3, 0.0, 75.0], (
         "12 of 48 CPU, 8 of them by minimums"

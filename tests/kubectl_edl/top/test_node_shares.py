@@ -100,7 +100,7 @@ def test_top_cluster_shows_hourly_costs_and_unpriced_nodes() -> None:
         made["metadata"].setdefault("labels", {})[INSTANCE_TYPE] = f"type-{name}"
         stage.create(made)
     run = stage.run("top", "cluster", "--price", "type-a=1.5")
-    assert "Node-hours per hour: 2 (0 by minimums, 0 by extras, 0 by others, 2 idle)" in run.out
+    assert "Nodes by use: 2 (0 by minimums, 0 by extras, 0 by others, 2 idle)" in run.out
     assert "Cost per hour: 1.5 (0 by minimums, 0 by extras, 0 by others, 1.5 idle)" in run.out
     assert "1 node has no price" in run.err
     found = json.loads(stage.run("top", "cluster", "--price", "type-a=2", "-o", "json").out)

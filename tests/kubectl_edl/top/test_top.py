@@ -193,7 +193,7 @@ def test_the_cluster_is_the_sum(stage: Stage) -> None:
     assert lines[6:] == [
         "Nodes: 2",
         "Training jobs: 2 (1 Running, 1 Queued)",
-        "Node-hours per hour: 2 (0.5 by minimums, 0.5 by extras, 0 by others, 1 idle)",
+        "Nodes by use: 2 (0.5 by minimums, 0.5 by extras, 0 by others, 1 idle)",
         "Resource-hours: 6 GPU-h",
     ]
     found = json.loads(stage.run("top", "cluster", "-o", "json").out)
