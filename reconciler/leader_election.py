@@ -100,16 +100,13 @@ class LeaderElector:
         self._leads_until = float("-inf")
         self._problems = ProblemLog(_log)
         self._announced = False
-        self._published: Mapping[str, str | None] = {}
+        self._published: Mapping[str, str] = {}
         self._passed_on: Mapping[str, str] = {}
         self.previous_annotations: Mapping[str, str] = {}
         """The annotations of the Lease when this process last began to lead."""
 
-    def publish(self, annotations: Mapping[str, str | None]) -> None:
-        """Adds annotations that the Lease carries while this process holds it.
-
-        None removes the annotation, whichever process wrote it.
-        """
+    def publish(self, annotations: Mapping[str, str]) -> None:
+        """Adds annotations that the Lease carries while this process holds it."""
         with self._publishing:
             self._published = {**self._published, **annotations}
 
@@ -192,8 +189,7 @@ class LeaderElector:
         if not is_known:
             self._read_lease()
         if self._seen is None:
-            annotations = {name: text for name, text in self._published.items() if text is not None}
-            metadata = {"name": self._lease.name, "annotations": annotations}
+            metadata = {"name": self._lease.name, "annotations": self._published}
             claim = self._claim(transitions=0)
             self._seen = self._cluster.create(self._lease, {"metadata": metadata, "spec": claim})
         elif _holder(self._seen) == self.identity:
