@@ -19,6 +19,11 @@ from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, settings_options
 from kubectl_edl.job_views.published_queue import ranked
+from kubectl_edl.job_views.unrecorded_reasons import (
+    published_queues,
+    with_published_reason,
+    with_refused_starts,
+)
 from kubectl_edl.output.report import Report
 
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
@@ -86,6 +91,8 @@ def _report(
     )
     state, no_state = _cluster(cli, connection, by.settings)
     published, source = (None, ()) if state else published_view(connection, job, now)
+    queues = {job.key.namespace: published} if published else {}
+    job = with_published_reason(job, queues or published_queues(connection, now, [job]))
     named = named_role(name, job)
     roles = (named,) if named else job.role_names
     given = ExplanationInput(job, roles, pods, by, state, published, now)
@@ -99,7 +106,9 @@ def _report(
 def _cluster(
     cli: CliContext, connection: ClusterConnection, settings: Settings
 ) -> tuple[ClusterState | None, Hints]:
+    now = cli.now()
     try:
-        return survey_cluster(connection.cluster, cli.now(), settings)
+        state, hints = survey_cluster(connection.cluster, now, settings)
+        return with_refused_starts(state, connection, now), hints
     except Forbidden as error:
         return None, (f"hint: what is in its way needs the whole cluster: {error}",)
