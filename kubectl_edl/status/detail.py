@@ -15,6 +15,7 @@ from edl.kube.cluster import ListOptions, PluginCluster, find, server_time
 from edl.kube.decode.object_facts import node
 from edl.model import ClusterState, Code, Node, ObjectRef, TrainingJob
 from edl.model.causes.blockers import QuotaExceeded
+from edl.model.causes.reason_codes import code_of
 from edl.parsing.team_config_map import teams_of
 from edl.planner.plan import StayingPods
 from edl.planner.published_settings import Settings
@@ -73,7 +74,7 @@ def job_detail(
     shown = _with_plan(view(job, connection.scope), connection, now)
     # Only a job that waits is published, and the document may be older than its start.
     published_job = queue.job(job.key) if queue and waits_to_start(job) else None
-    start = (published_job and published_job.start) or _never_starts(shown, connection, now)
+    start = _published_start(published_job, shown) or _never_starts(shown, connection, now)
     nodes, no_nodes = _nodes(shown, connection)
     staying, no_plan = _staying(shown, nodes, connection, now)
     doctor = f"kubectl edl doctor{connection.scope.edl_flags}"
@@ -95,6 +96,11 @@ def job_detail(
         team,
     )
     return shown, detail_report(detail, now).with_hints((*no_changes, *no_nodes, *no_plan))
+
+
+def _published_start(job: PublishedJob | None, shown: JobView) -> PublishedBlockers | None:
+    """The published blockers, unless the Jobs give another reason: theirs is not that remedy."""
+    return job.start if job and code_of(job.reason) is shown.why.reason else None
 
 
 def _queue_and_team(

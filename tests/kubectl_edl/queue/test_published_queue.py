@@ -235,7 +235,7 @@ def test_the_fix_of_a_blocker_is_the_published_remedy_if_it_is_short(
 ) -> None:
     notes = {contract.REASON: "NeverFits", contract.MESSAGE: "Insufficient cpu"}
     stage.patch("bert-chief", {"metadata": {"annotations": notes}})
-    publish(stage, "bert", position=None, remediation=remediation)
+    publish(stage, "bert", position=None, reason="NeverFits", remediation=remediation)
     (blocker,) = json.loads(stage.run("status", "bert", "-o", "json").out)["blockers"]
     assert blocker["remediation"] == f"{fix}kubectl edl explain bert -n default"
 
@@ -250,9 +250,8 @@ def test_an_exceeded_quota_has_its_published_usage_or_the_command_that_shows_it(
     command = "kubectl edl explain bert -n default"
     assert blocker == {"message": stored, "remediation": f"{command} shows what is used"}
     exact = 'exceeded ResourceQuota "compute", requested: cpu=8, used: cpu=12, limited: cpu=16'
-    publish(
-        stage, "bert", position=None, causes=(PublishedBlocker("QuotaExceeded", exact, "more"),)
-    )
+    cause = PublishedBlocker("QuotaExceeded", exact, "more")
+    publish(stage, "bert", position=None, reason="QuotaExceeded", causes=(cause,))
     (blocker,) = json.loads(stage.run("status", "bert", "-o", "json").out)["blockers"]
     assert blocker == {"message": exact, "remediation": f"more; see {command}"}
 

@@ -106,3 +106,11 @@ def test_status_names_the_remedy_of_its_refused_start_once(stage: Stage) -> None
     refuse(stage)
     out = stage.run("status", "bert").out
     assert f"1. {REFUSED}\n     fix: change what refuses it: its start is tried again\n" in out
+
+
+def test_a_published_remedy_is_not_of_another_reason(stage: Stage) -> None:
+    """The Job says why it waits now; what is published is older."""
+    publish(stage, "bert", position=1)
+    told = {contract.REASON: Code.FIFO_ORDER.value, contract.MESSAGE: "behind another"}
+    stage.patch("bert", {"metadata": {"annotations": told}})
+    assert "room for 3 more pods" not in stage.run("status", "bert").out
