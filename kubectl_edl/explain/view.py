@@ -6,6 +6,7 @@ from typing import Final
 
 from edl import reasons
 from edl.domain_counts import DomainCounts
+from edl.forecast.estimate import Certainty
 from edl.messages import message
 from edl.messages.device_messages import caveat
 from edl.model import Caveat, Role
@@ -196,8 +197,13 @@ def _when(explained: ExplainedJob, now: datetime) -> dict[str, str]:
         return {}
     if explained.published.entry or any(role.status.suspended for role in live):
         return {"Starts": when(explained.estimate, now, explained.why.reason)}
+    at_once = explained.estimate.certainty is Certainty.NOW
+    first_smaller = {one.role for one in explained.decided.roles if one.after < one.before}
     may_grow = any(
-        role.request.replicas is None and role.status.size < role.spec.max for role in live
+        role.request.replicas is None
+        and role.status.size < role.spec.max
+        and not (at_once and role.name in first_smaller)
+        for role in live
     )
     return {"Grows": when(explained.estimate, now, explained.why.reason)} if may_grow else {}
 

@@ -6,11 +6,15 @@ import re
 import pytest
 
 from edl import contract
+from edl.forecast.estimate import Certainty, Estimate
+from edl.forecast.forecast import Forecast
 from edl.kube.cluster import ListOptions, RawList
-from edl.model import Code, ObjectRef
+from edl.model import Code, JobKey, ObjectRef
 from edl.writes import Json
+from kubectl_edl.explain import read_explanation
 from tests.kubectl_edl.cluster_wrappers import ClusterWrapper, fenced, one_namespace
 from tests.kubectl_edl.stage import (
+    NOW,
     Stage,
     event,
     job,
@@ -321,6 +325,19 @@ def test_the_scale_up_estimate_is_shown_only_if_it_may_be_scaled_up(stage: Stage
     assert "\nGrows: " in stage.run("explain", "small").out
     assert stage.run("scale", "small", "6").code == 0
     assert "\nGrows: " not in stage.run("explain", "small").out
+
+
+def test_no_growth_is_promised_now_while_the_plan_scales_the_role_down(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The simulation of an estimate requests no nodes, so its first plan may be another one."""
+    at_once = Forecast({}, {JobKey("default", "small"): Estimate(Certainty.NOW, NOW)})
+    monkeypatch.setattr(read_explanation, "forecast", lambda *_: at_once)
+    assert "\nGrows:       now\n" in stage.run("explain", "small").out
+    stage.create(node("node-3", cpu="2"))
+    out = stage.run("explain", "small").out
+    assert re.search(r"^worker +6 +1 ", out, re.MULTILINE)
+    assert "\nGrows: " not in out
 
 
 def test_past_operations_are_shown(stage: Stage) -> None:
