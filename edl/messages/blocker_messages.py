@@ -248,6 +248,8 @@ def _usable_node(about: NoUsableNode) -> str:
     if rule is NodeRule.POD_ANTI_AFFINITY:
         named = f" with another {listed(about.rule.names)}"
     node = f"a node{labelled}{named} that {about.role} may use{kept_to(about.domains)}"
+    if about.cordoned:
+        node = f"{node}, uncordoned (kubectl uncordon) or new"
     return f"{node}, with {about.requests} free for each pod"
 
 

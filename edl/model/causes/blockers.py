@@ -159,13 +159,17 @@ class TooLarge(msgspec.Struct, frozen=True):
 
 
 class NoUsableNode(msgspec.Struct, frozen=True):
-    """No node is eligible for the role's pods. `rule`: the constraint that excludes the nodes."""
+    """No node is eligible for the role's pods. `rule`: the constraint that excludes the nodes.
+
+    `cordoned`: each node is cordoned or not ready, and at least one is only cordoned.
+    """
 
     role: str
     pods: int
     requests: Resources
     rule: NoEligibleNode
     domains: tuple[Domain, ...] = ()
+    cordoned: bool = False
 
 
 class ConstraintsUnsatisfied(msgspec.Struct, frozen=True):

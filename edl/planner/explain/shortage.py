@@ -14,7 +14,6 @@ from edl.model.causes.blockers import (
     ConstraintsUnsatisfied,
     InsufficientResources,
     LoadCeiling,
-    NoUsableNode,
     QuotaExceeded,
     StartSizes,
     TooLarge,
@@ -25,6 +24,7 @@ from edl.planner.fit_errors.fit_error import (
     excluding_rule,
     no_domain_error,
     no_node_error,
+    no_usable_node,
     resource_lack,
 )
 from edl.planner.gangs.gang import Gang
@@ -77,7 +77,7 @@ def _room_shortages(sources: ClaimSources, gang: Gang) -> list[Blocker]:
     for role, request, error, (fits, fits_alone, fits_beside_others) in wanted:
         pod_class = request.pod_class
         if error:
-            unusable.append(NoUsableNode(role.name, request.pods, pod_class.shape.requests, error))
+            unusable.append(no_usable_node(snapshot, role, request, error))
         elif fits < request.pods:
             places = pod_class.pods_by_resources(room)
             improvable = pod_class.pods_by_resources(alone) > _fill_all(room, pod_class)
@@ -98,7 +98,7 @@ def growth_shortage(
         return quota_shortage(quota, request, 0)
     if rule := no_node_error(snapshot, pod_class):
         domains = snapshot.domains.kept_to(pod_class)
-        return NoUsableNode(allocation.role.name, 1, pod_class.shape.requests, rule, domains)
+        return no_usable_node(snapshot, allocation.role, PodSetRequest(pod_class, 1), rule, domains)
     over = ceiling.exceeded(pod_class, capacity.total_future_idle)
     if over and has_room:
         return _ceiling(snapshot, allocation, over)

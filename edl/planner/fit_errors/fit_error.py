@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from edl import reasons
 from edl.feasibility.eligibility import Ints, Mask
 from edl.feasibility.horizon import FUTURE_IDLE, Horizon
-from edl.model import Reason, Shape
+from edl.model import Domain, Reason, Role, Shape
+from edl.model.causes.blockers import NoUsableNode
 from edl.model.causes.scarcity import Lack, NodeRule, NoEligibleNode, ResourceNeed, Scarce, Shortage
 from edl.planner.fit_errors.unmet_constraint import unmet_constraint
 from edl.planner.gangs.gang import Gang
@@ -114,6 +115,20 @@ def _excluding_rule(snapshot: Snapshot, shape: Shape, among: Mask) -> NoEligible
     if not (selected & eligibility.tolerated(shape)).any():
         return NoEligibleNode(NodeRule.TAINTS, taints=eligibility.untolerated(shape, selected))
     return NoEligibleNode(NodeRule.OTHERS_UNSCHEDULABLE)
+
+
+def no_usable_node(
+    snapshot: Snapshot,
+    role: Role,
+    request: PodSetRequest,
+    error: NoEligibleNode,
+    domains: tuple[Domain, ...] = (),
+) -> NoUsableNode:
+    """The blocker of this error; whether a node lacks no more than to be uncordoned."""
+    nowhere = error.rule is NodeRule.UNSCHEDULABLE and not error.large_nodes
+    cordoned = nowhere and any(node.ready and node.cordoned for node in snapshot.state.nodes)
+    requests = request.pod_class.shape.requests
+    return NoUsableNode(role.name, request.pods, requests, error, domains, cordoned)
 
 
 def scarcest(

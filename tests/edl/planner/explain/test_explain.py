@@ -614,6 +614,19 @@ def test_a_cordoned_node_that_alone_is_large_enough_is_named_as_cordoned() -> No
     assert messages.blocker_text(blocker).startswith("no node that is large enough is schedulable")
 
 
+def test_where_all_nodes_are_cordoned_uncordoning_one_would_help() -> None:
+    down, cordoned = node("a", 4, ready=False), node("b", 4, cordoned=True)
+    mnist = worker("mnist", 1, 1, shape=shape(1))
+    (blocker,) = start("mnist", down, cordoned, mnist)
+    assert messages.blocker_text(blocker).startswith("no node is schedulable")
+    assert messages.remedy(blocker) == (
+        "a node that worker may use, uncordoned (kubectl uncordon) or new, with 1 CPU free for "
+        "each pod"
+    )
+    (blocker,) = start("mnist", down, mnist)
+    assert messages.remedy(blocker) == "a node that worker may use, with 1 CPU free for each pod"
+
+
 def test_the_load_ceiling_says_how_much_is_idle_and_stays_so() -> None:
     (blocker,) = growth("mnist", node("a", 10), runs("mnist", 9, high=12), limits=Limits())
     assert isinstance(blocker, LoadCeiling)
