@@ -95,15 +95,16 @@ def _objects(documents: Iterable[Document | Unreadable]) -> Iterator[Json]:
 
 def _add_teams(stream: DocumentStream, system_namespace: str, *, whole: bool) -> None:
     teams = teams_of_queues([queue.value for queue in stream.queues], system_namespace)
+    wrong = any(report.wrong for report in teams.reports)
     for queue, report in zip(stream.queues, teams.reports, strict=True):
         lines = partial(_lines, queue.document, queue.value, queue.place)
         stream.errors += lines(report.wrong)
         stream.dropped += lines(report.dropped)
         stream.notes += lines(report.notes)
-    if teams.manifest and whole:
-        stream.manifests.append(teams.manifest)
-    else:
+    if wrong or not whole:
         stream.errors.append(_NO_TEAMS)
+    elif teams.manifest:
+        stream.manifests.append(teams.manifest)
 
 
 def _with_items(document: Document, stream: DocumentStream) -> list[Json]:

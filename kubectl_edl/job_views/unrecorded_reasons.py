@@ -58,12 +58,12 @@ def with_refused_starts(
 
 def with_published_reason(job: TrainingJob, views: Mapping[str, PublishedView]) -> TrainingJob:
     """The job for display: with the published reason, if its Jobs record none."""
-    found = _published(job, views)
-    if found and why(job).reason is Code.UNOBSERVED:
+    published = _published(job, views)
+    if published and why(job).reason is Code.UNOBSERVED:
         first, *others = job.roles
-        recorded = first.changed(reason=found.reason, message=found.message)
+        recorded = first.changed(reason=published.reason, message=published.message)
         job = replace(job, roles=(recorded, *others))
-    return _as_refused(job, found)
+    return _as_refused(job, published)
 
 
 def _may_lack(job: TrainingJob) -> bool:
@@ -87,10 +87,10 @@ def _every(
                     yield viewed(facts.name.namespace, queue, lead, server_now)
 
 
-def _as_refused(job: TrainingJob, found: Why | None) -> TrainingJob:
-    if found is None or found.reason is not Code.START_REFUSED:
+def _as_refused(job: TrainingJob, reported: Why | None) -> TrainingJob:
+    if reported is None or reported.reason is not Code.START_REFUSED:
         return job
-    return replace(job, problem=reasons.quoted(Code.START_REFUSED, found.message))
+    return replace(job, problem=reasons.quoted(Code.START_REFUSED, reported.message))
 
 
 def _published(job: TrainingJob, views: Mapping[str, PublishedView]) -> Why | None:
@@ -99,5 +99,5 @@ def _published(job: TrainingJob, views: Mapping[str, PublishedView]) -> Why | No
     if view is None or view.as_of < job.queued_at or not _may_lack(job):
         return None
     entry = view.job(job.key)
-    found = why_of_published(entry) if entry else None
-    return found if found and found.reason else None
+    reported = why_of_published(entry) if entry else None
+    return reported if reported and reported.reason else None

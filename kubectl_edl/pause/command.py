@@ -236,7 +236,7 @@ _RESUME: Final = Switch(
     "kubectl edl status {job}",
     already="is not paused; what it does now: kubectl edl status {job}",
     delayed="it waits in the queue until then",
-    running="resumed before its pods were stopped; it keeps running: kubectl edl status {job}",
+    running="resumed before its pods were stopped: kubectl edl status {job}",
 )
 
 

@@ -97,7 +97,8 @@ def _unresized(target: ResizeTarget) -> str:
         return f"it keeps its size, {role.status.size}"
     if role.queue_closed and not target.removed:
         return f"it keeps the pods that run, until they end: {QUEUE_CLOSED}"
-    if is_finishing(role) and not (target.shrinks or target.removed):
+    restarts = role.spec.resizing is ResizePolicy.RESTART and target.job.has_succeeded_pods
+    if restarts or (is_finishing(role) and not (target.shrinks or target.removed)):
         return f"it keeps its size, {role.status.size}: {message(reasons.PODS_SUCCEEDED)}"
     return ""
 

@@ -171,15 +171,15 @@ def pod(raw: bytes, shapes: ShapeInterner, unmanaged: Collection[str] = ()) -> P
     ended, leaving = obj.status.ended, obj.metadata.deletion_timestamp is not None
     owners = obj.metadata.owner_references or ()
     jobs = [owner for owner in owners if (owner.api_version, owner.kind) == JOB_TYPE]
-    job, labels = next((one.uid for one in jobs if one.controller), ""), obj.metadata.labels
+    job = next((owner.uid for owner in jobs if owner.controller), "")
+    labels = obj.metadata.labels
     labelled = obj.metadata.namespace not in unmanaged and bool(labels.get(contract.FRAMEWORK))
     ours = bool(job and labelled)
     alone = training_pods.bare_pod(raw) if labelled and not job else None
     provisional = _is_provisional(obj) and not (job or alone)
     spec, beyond = followed(_shape_spec(obj, ours=ours), labels)
-    identity = shapes.identity(obj.metadata.namespace, labels)
-    share, annotations = gpu_sharing.share(labels), obj.metadata.annotations
-    shape = shapes.of(spec, identity, share, _claims(obj))
+    identity, share = shapes.identity(obj.metadata.namespace, labels), gpu_sharing.share(labels)
+    shape, annotations = shapes.of(spec, identity, share, _claims(obj)), obj.metadata.annotations
     hold = gpu_sharing.hold(share, annotations.gpus, annotations.gpu_memory)
     asking = not (obj.spec.node_name or ours or provisional or ended or leaving or _unseen(obj))
     return PodFacts(

@@ -129,7 +129,10 @@ def ours(context: CheckContext) -> CheckResults:
                 context.installer.by_force,
             )
     if complete == len(ACCOUNTS):
-        yield ok(f"{' and '.join(ACCOUNTS)} have all rights that they need")
+        outside = [account for account in ACCOUNTS if _pod(context, account) is None]
+        others = f"; {' and '.join(outside)} may run as another user outside of the cluster"
+        has_all = f"{' and '.join(ACCOUNTS)} have all rights that they need"
+        yield ok(f"ServiceAccounts {has_all}{others}" if outside else has_all)
 
 
 def fence(context: CheckContext) -> CheckResults:

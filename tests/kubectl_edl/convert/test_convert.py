@@ -372,6 +372,18 @@ def test_a_queue_with_an_error_leaves_out_all_teams(bad: str) -> None:
     assert "error: no ConfigMap of teams is printed: all queues are converted" in found.err
 
 
+@pytest.mark.parametrize("kind", ["LocalQueue", "ResourceFlavor"])
+def test_a_local_queue_or_flavor_alone_is_not_an_error(kind: str) -> None:
+    """A team's folder has its LocalQueue; the ClusterQueues are its administrator's."""
+    spec = "spec: {clusterQueue: shared}" if kind == "LocalQueue" else "spec: {}"
+    head = (
+        f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: {kind}\nmetadata: {{name: a, namespace: b}}\n"
+    )
+    found = piped(f"kind: Service\n---\n{head}{spec}\n")
+    assert (found.code, documents(found.out)) == (0, [{"kind": "Service"}])
+    assert "error" not in found.err
+
+
 def test_a_job_that_the_webhook_would_refuse_is_an_error() -> None:
     words = '{sharedgpu/gpu_request: "0.9", sharedgpu/gpu_limit: "0.5"}'
     pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: cuda, labels: {words}}}\n"

@@ -142,6 +142,14 @@ def test_the_fix_for_a_reconciler_outside_the_cluster_is_to_start_it_there(
     assert only(stage, "stuck")[2] == outside.format("look at its log")
 
 
+def test_rights_of_processes_outside_the_cluster_are_those_of_service_accounts(
+    server: FakeApi,
+) -> None:
+    other = "edl-webhook and edl-reconciler may run as another user outside of the cluster"
+    assert other in beside(server).run("doctor").out
+    assert other not in installed(Stage(), server).run("doctor").out
+
+
 @pytest.mark.parametrize("deleted", ["edl-reconciler", "edl-webhook"])
 def test_the_fix_for_a_deleted_deployment_is_the_command_that_restores_it(
     stage: Stage, deleted: str

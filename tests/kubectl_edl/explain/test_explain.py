@@ -581,6 +581,19 @@ def test_a_manual_size_of_a_finishing_role_is_not_awaited() -> None:
     assert f"Manual size: worker=6, 2 short: {ended}\n" in stage.run("explain", "mnist").out
 
 
+@pytest.mark.parametrize("size", ["2", "4"])
+def test_a_job_that_restarts_keeps_its_size_once_a_rank_has_succeeded(size: str) -> None:
+    stage = Stage()
+    ernie = stage.put(job("ernie", framework="paddle", min="1", max="8"), suspend=False)
+    stage.patch("ernie", {"spec": {"parallelism": 3, "completions": 3}})
+    stage.create(node("node-1", cpu="64"))
+    for index in range(3):
+        stage.create(pod(ernie, index, "node-1"))
+    stage.patch("ernie-0-x0", {"status": {"phase": "Succeeded"}}, "Pod")
+    scaled = stage.run("scale", "ernie", size).out
+    assert "it keeps its size, 3: neither scaled up nor restarted" in scaled
+
+
 def test_why_pods_of_a_started_job_cannot_be_created_is_explained(stage: Stage) -> None:
     """Such as a PriorityClass that was deleted after the start."""
     stage.delete("small-5-x5", "Pod")

@@ -33,7 +33,7 @@ def test_resuming_takes_the_mark_away(stage: Stage) -> None:
     stage.run("pause", "mnist")
     found = stage.run("resume", "mnist", "-n", "default")
     status = "kubectl edl status mnist -n default\n"
-    assert found.out == f"mnist: resumed before its pods were stopped; it keeps running: {status}"
+    assert found.out == f"mnist: resumed before its pods were stopped: {status}"
     assert paused(stage) == [None] * 3
     stage.run("pause", "mnist")
     for name in ROLES:
