@@ -237,11 +237,13 @@ def pod_requests(pod_spec: JsonMapping) -> Resources:
     return Resources.of(rest) + Resources.parse(of_pod) + overhead + Resources(((PODS, 1),))
 
 
-def pod_limits(pod_spec: JsonMapping) -> Resources:
-    """The limits of a pod (its `spec` as JSON), as quotas count them.
+def requested_by_pod(pod_spec: JsonMapping) -> frozenset[str]:
+    """The resources that the pod's own `resources` request for all of its containers."""
+    return frozenset(filter(_pod_level, _asked(pod_spec)))
 
-    A container without a limit counts 0. Raises ValueError for a value that is not a quantity.
-    """
+
+def pod_limits(pod_spec: JsonMapping) -> Resources:
+    """The limits of a pod, as quotas count them: 0 for a container without. Raises ValueError."""
     limits = dict(_effective(pod_spec, _limits).items)
     of_pod = {name: text for name, text in _limits(pod_spec).items() if _pod_level(name)}
     limits |= dict(Resources.parse(of_pod).items)

@@ -30,11 +30,15 @@ def read(annotations: Mapping[str, str]) -> AddedRequests:
 
 
 def annotation(added: AddedRequests) -> dict[str, str | None]:
-    """The record for the time without pods, such as `{"cpu":"100m"}`; {} if it is unchanged."""
+    """The record for the time without pods, such as `{"cpu":"100m"}`; {} if it is unchanged.
+
+    None of what is too long to be read: an API server would refuse it, and with it the stop.
+    """
     if added.amounts == added.recorded:
         return {}
     amounts = {name: f"{amount}m" if name == CPU else str(amount) for name, amount in added.amounts}
-    return {contract.ADDED_REQUESTS: json_text(amounts) if amounts else None}
+    text = json_text(amounts) if amounts else ""
+    return {contract.ADDED_REQUESTS: text if 0 < len(text) <= _LONGEST else None}
 
 
 def above_zero(amounts: Resources) -> Resources:

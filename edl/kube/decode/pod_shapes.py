@@ -81,7 +81,7 @@ class ShapeInterner:
         if (cached := self._containers.get(key)) is not None:
             return cached
         named = tuple((name, _asked(resources)) for name, resources in key)
-        if _is_long(tuple(resources for _, resources in key)):
+        if sum(len(name) + len(resources) for name, resources in key) > _LONGEST:
             return named
         if len(self._containers) >= self._most:
             self._containers.clear()

@@ -11,7 +11,7 @@ import msgspec
 
 from edl.annotations.added_requests import above_zero
 from edl.kube.decode.object_facts import PodFacts
-from edl.quantities import Resources
+from edl.quantities import Resources, requested_by_pod
 
 _KEPT: Final = 16 * 1024
 """Templates of more bytes are not cached, since users choose their length."""
@@ -20,26 +20,29 @@ _KEPT: Final = 16 * 1024
 def injected_requests(template: bytes, pods: Sequence[PodFacts]) -> Resources:
     """The requests of such containers in the newest active pod; `template`: `admission_inputs`.
 
-    Without init containers that end: these run before the others.
+    Without init containers that end: these run before the others. Without what the template
+    requests for whole pods, which all containers share.
     """
     active = [facts for facts in pods if facts.pod and facts.pod.active]
     newest = max(active, key=_age, default=None)
     if newest is None or not newest.containers:
         return Resources()
-    names = (_known if len(template) <= _KEPT else _names)(template)
-    added = (requests for name, requests in newest.containers if name not in names)
-    return above_zero(sum(added, Resources()))
+    names, shared = (_known if len(template) <= _KEPT else _own)(template)
+    others = (requests for name, requests in newest.containers if name not in names)
+    added = above_zero(sum(others, Resources()))
+    return Resources.of({name: amount for name, amount in added if name not in shared})
 
 
 def _age(facts: PodFacts) -> tuple[object, str]:
     return facts.pod and facts.pod.created_at, facts.name
 
 
-def _names(template: bytes) -> frozenset[str]:
-    """The names of a pod template's containers."""
+def _own(template: bytes) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of a pod template's containers, and what it requests for whole pods."""
     spec = msgspec.json.decode(template)
-    groups = (spec["containers"], spec["initContainers"])
-    return frozenset(container.get("name", "") for group in groups for container in group)
+    groups = spec["containers"], spec["initContainers"]
+    names = frozenset(container.get("name", "") for group in groups for container in group)
+    return names, requested_by_pod(spec)
 
 
-_known: Final = lru_cache(maxsize=4096)(_names)
+_known: Final = lru_cache(maxsize=4096)(_own)

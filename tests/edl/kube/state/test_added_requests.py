@@ -89,3 +89,20 @@ def test_an_invalid_record_adds_nothing(note: str) -> None:
 def test_a_quota_is_charged_for_what_is_added() -> None:
     state = state_of(("Job", sweep('{"cpu":"100m"}')), quota({"requests.cpu": "8"}))
     assert [charge.amount for charge in only(state).roles[0].template.charges] == [1100]
+
+
+def test_a_record_that_would_be_too_long_is_none() -> None:
+    """An API server would refuse the patch, and the job could not be stopped."""
+    many = {f"example.com/{number:040}": "1" for number in range(99)}
+    owned = pod("1", proxy("1") | {"resources": {"limits": many}})
+    assert recorded_at_stop(read(sweep(suspend=False), owned)) == {NAME: None}
+
+
+def test_added_containers_ask_for_nothing_that_the_template_requests_for_the_whole_pod() -> None:
+    """They share these requests of the pod with its other containers."""
+    owned, manifest = pod("1", proxy("1")), sweep(suspend=False)
+    owned["spec"]["containers"][1]["resources"]["limits"]["example.com/nic"] = "1"
+    whole = {"resources": {"requests": {"cpu": "4"}}}
+    for spec in (owned["spec"], manifest["spec"]["template"]["spec"]):
+        spec.update(whole)
+    assert recorded_at_stop(read(manifest, owned)) == {NAME: '{"example.com/nic":"1"}'}
