@@ -138,6 +138,6 @@ def _pod(pod: Pod, *, readiness_counts: bool) -> Pod:
         scheduling=SchedulingStatus(pod.scheduling.gates),  # the rest is quoted by suspensions
         # Why a container waits is shown. Its runs show which pods wait for a lost peer.
         containers=PodContainers(runs) if readiness_counts else PodContainers(),
-        # Plans wait until the Job controller has counted the ends of pods.
-        deletion=replace(pod.deletion, finalizers=() if pod.ended and pod.untracked else None),
+        # Plans wait until the Job controller has counted the ends of pods. Untracked ones go first.
+        deletion=replace(pod.deletion, finalizers=() if pod.untracked else None),
     )

@@ -30,7 +30,13 @@ from edl.model import (
     TrainingJob,
 )
 from edl.model.nodes import CORDONED
-from edl.model.pods import ContainerWait, PodContainers, SchedulingStatus, TrainingRuns
+from edl.model.pods import (
+    ContainerWait,
+    PodContainers,
+    PodDeletion,
+    SchedulingStatus,
+    TrainingRuns,
+)
 from edl.planner.decide import decide
 from edl.planner.decision_limits import Limits
 from edl.planner.plan_cache import PlanCache
@@ -321,3 +327,26 @@ def test_a_kept_plan_depends_on_starts_of_containers_where_one_has_failed() -> N
     assert quiet(decide(late, FAIR, LIMITS, memory))
     assert memory.get(late, FAIR, LIMITS)
     assert decide(early, FAIR, LIMITS, memory).suspensions
+
+
+def test_a_kept_plan_depends_on_which_pods_without_an_index_are_being_deleted() -> None:
+    """These leave first, so that others stay."""
+    pods = tuple(
+        replace(pod(-1, name), name=name, ready_since=at(-3000 + number))
+        for number, name in enumerate(("n1", "n2"))
+    )
+    released = (replace(pods[0], deletion=PodDeletion(())), pods[1])
+    before, after = (
+        cluster(
+            node("n1", 1),
+            node("n2", 2),
+            worker("one", 1, 1, pods=those, suspended=False, size=1, indexed=False),
+            worker("two", 1, 1, shape=shape(2)),
+        )
+        for those in (pods, released)
+    )
+    memory = PlanCache()
+    decide(before, FAIR, LIMITS, memory)
+    assert memory.get(before, FAIR, LIMITS)
+    assert decide(after, FAIR, LIMITS, memory) == decide(after, FAIR, LIMITS)
+    assert decide(after, FAIR, LIMITS) != decide(before, FAIR, LIMITS)
