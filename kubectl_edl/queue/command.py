@@ -32,7 +32,7 @@ nodes has no position and blocks no other job; while no reconciler leads, a job 
 none either. WAITING-FOR is what the pods request with which the job starts, those of the minimum or
 manual size of all roles; -o wide adds their numbers, the team with the position among its queued
 jobs (vision#2), and SHARE: the largest part of the cluster that the team borrows, by its weight.
-The team with the smallest share is next.
+Between teams that borrow, priority decides, then the smaller share.
 
 STARTS is an estimate: ~25m is in about 25 minutes; <~25m is within 25 minutes, sooner if a job with
 an unknown end finishes; unknown depends on such a job (-o json and kubectl edl explain name it), or
