@@ -37,8 +37,8 @@ class TeamFigures(msgspec.Struct, frozen=True):
     def borrowed(self) -> Resources:
         """Its usage beyond its guarantee; what its own namespaces borrow if that is more."""
         beyond = {name: max(amount - self.guaranteed.get(name), 0) for name, amount in self.used}
-        own = {name: max(amount, beyond.get(name, 0)) for name, amount in self.own_borrowed}
-        return Resources.of(beyond | own)
+        loans = {name: max(amount, beyond.get(name, 0)) for name, amount in self.own_borrowed}
+        return Resources.of(beyond | loans)
 
 
 def team_figures(state: ClusterState, waiting: Iterable[JobKey]) -> tuple[TeamFigures, ...]:
