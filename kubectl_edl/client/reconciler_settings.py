@@ -4,7 +4,7 @@ A plan under settings other than the reconciler's would mislead, so every output
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import click
@@ -50,6 +50,12 @@ class EffectiveSettings:
     hints: tuple[str, ...] = ()
     stalled: str = ""
     """The reason why no reconciler decides now; empty if one leads or that is unknown."""
+
+    @property
+    def provisioning_timeout(self) -> timedelta | None:
+        """How long the reconciler awaits nodes; None if none decides, or if it is unknown."""
+        known = self.source == "reconciler" and not self.stalled
+        return self.settings.limits.provisioning.provisioning_timeout if known else None
 
     @property
     def text(self) -> str:

@@ -134,7 +134,7 @@ def _decided(
     explanation, estimate = _explanation(cli, given.by, state, job)
     # The same job, with data of its devices.
     detailed, team = job_of(state.jobs, job.key), _team(given)
-    limit = given.by.settings.limits.provisioning.provisioning_timeout
+    limit = given.by.provisioning_timeout
     decided = DecidedFacts(
         explanation=explanation,
         caveats=tuple(
@@ -145,7 +145,7 @@ def _decided(
         domains=running(job, labels_of(state.nodes)),
         figures=next((row for row in team_figures(state, ()) if row.team.name == team), None),
         capacity=job_capacity(state, detailed) if detailed else None,
-        nodes_due=nodes_due(detailed.provisioning, limit) if detailed else None,
+        nodes_due=nodes_due(detailed.provisioning, limit) if detailed and limit else None,
     )
     return decided, estimate
 

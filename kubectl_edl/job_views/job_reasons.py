@@ -1,7 +1,7 @@
 """Why a training job, or a role of it, is as it is: a reason code and its message, for display."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -34,7 +34,6 @@ from edl.model.causes.reason_subjects import Size
 from edl.spec.allowed_sizes import is_finishing
 
 if TYPE_CHECKING:
-    from edl.planner.decision_limits import Limits
     from kubectl_edl.output.documents.training_job_documents import WhyDocument
 
 _BEFORE_MANUAL: Final = frozenset(
@@ -98,9 +97,9 @@ def why(job: TrainingJob) -> Why:
     return why_of(reasons.UNOBSERVED) if phase(job) is Phase.QUEUED else Why(None, "")
 
 
-def until_nodes_come(why: Why, job: TrainingJob, limits: "Limits") -> Why:
-    """The reason of a job that waits for requested nodes says until when."""
-    due = nodes_due(job.provisioning, limits.provisioning.provisioning_timeout)
+def until_nodes_come(why: Why, job: TrainingJob, limit: timedelta | None) -> Why:
+    """The reason of a job that waits for requested nodes says until when, if that is known."""
+    due = nodes_due(job.provisioning, limit) if limit else None
     if why.reason is not Code.WAITING_FOR_NODES or due is None:
         return why
     return why._replace(message=f"{why.message}{UNTIL.format(due)}")

@@ -87,8 +87,8 @@ def _report(cli: CliContext, connection: ClusterConnection, selector: str) -> Re
     except Forbidden as error:
         survey = read_survey(connection, now, selector=selector)
         waiting, hints = _own_queue(connection, survey, now, error)
-    limits = by.settings.limits
-    bounded = [replace(one, why=until_nodes_come(one.why, one.job, limits)) for one in waiting]
+    limit = by.provisioning_timeout
+    bounded = [replace(one, why=until_nodes_come(one.why, one.job, limit)) for one in waiting]
     shown, unlisted = _with_causes(connection, bounded, now)
     return queue_report(shown, now, connection.namespace).with_hints((*hints, *unlisted))
 

@@ -11,7 +11,7 @@ from edl.writes import Json
 from kubectl_edl.job_views.job_reasons import REQUESTS_NO_NODES
 from tests.kubectl_edl.doctor.fake_installation import FakeApi, installed
 from tests.kubectl_edl.doctor.findings import checked, only
-from tests.kubectl_edl.stage import NOW, Stage, job, node, pod
+from tests.kubectl_edl.stage import NOW, Stage, job, lease, node, pod
 
 CANNOT = "default/big cannot start on the present nodes and quotas: "
 SUFFICE = "the queued job is within quotas, and fits the present nodes or the limits of NodePools"
@@ -278,6 +278,13 @@ def test_queue_and_explain_say_until_when_requested_nodes_are_awaited(stage: Sta
     awaited = "awaited until 12:05:00 UTC, the reconciler's --provisioning-timeout"
     assert f"\nNodes:       {awaited}\n" in stage.run("explain", "big").out
     stage.now = [NOW + timedelta(minutes=5)]
+    assert "\nNodes: " not in stage.run("explain", "big").out
+
+
+def test_without_a_reconciler_the_wait_for_requested_nodes_has_no_end(stage: Stage) -> None:
+    asked_for(stage, gang(stage, "big", 10), "2")
+    lease(stage, minutes_ago=3)
+    assert "(until " not in stage.run("queue").out
     assert "\nNodes: " not in stage.run("explain", "big").out
 
 
