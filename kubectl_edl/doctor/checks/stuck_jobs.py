@@ -53,7 +53,7 @@ from kubectl_edl.job_views.training_job_view import JobView, view
 
 _PENDING: Final = FixCommand("kubectl get pods -A --field-selector status.phase=Pending")
 _LABELS: Final = "kubectl get nodes --show-labels"
-_NODES: Final = FixCommand("kubectl get nodes  # then uncordon or repair one")
+_NODES: Final = FixCommand("kubectl get nodes  # then add, uncordon or repair one")
 _CLASSES: Final = FixCommand("kubectl get priorityclasses")
 
 

@@ -37,7 +37,7 @@ def test_a_topology_label_that_no_node_has_is_named(stage: Stage) -> None:
 
 @pytest.mark.parametrize("state", ["cordoned", "not ready", "absent", "selected"])
 def test_a_queued_job_without_a_schedulable_node_is_a_warning(stage: Stage, state: str) -> None:
-    """Without an autoscaler nobody adds a node, and jobs wait until one is uncordoned."""
+    """Without an autoscaler no node is added, and jobs wait until one is uncordoned."""
     only_node = node("node-1", rack="r1")
     if state == "not ready":
         only_node["status"]["conditions"][0]["status"] = "False"
@@ -55,7 +55,7 @@ def test_a_queued_job_without_a_schedulable_node_is_a_warning(stage: Stage, stat
     assert only(stage, "never") == (
         "warning",
         f"default/waits cannot start on the present nodes and quotas: {what}",
-        "kubectl get nodes  # then uncordon or repair one",
+        "kubectl get nodes  # then add, uncordon or repair one",
     )
 
 
