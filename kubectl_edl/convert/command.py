@@ -31,7 +31,7 @@ printed unchanged, each with a note; they count as dropped if nothing is convert
 of Kueue, KAI Scheduler or Volcano is printed unchanged, with a note on each of their settings.
 
 A document that cannot be read or converted is left out, and its errors are printed on stderr with
-its place. One such queue leaves out all teams.
+its place. Such a queue, or a document that cannot be read, leaves out all teams.
 
 \b
 Examples:
