@@ -267,7 +267,9 @@ def test_a_user_of_one_namespace_sees_it_and_learns_what_is_missing(
     assert "worker=4/1..4" in seen.stdout
     queue = shell.edl("queue", kubeconfig=user)
     assert queue.returncode == 0
-    assert "kubectl auth can-i list nodes" in queue.stderr
+    assert f"kubectl auth can-i get configmaps/edl-queue -n {shell.namespace}" in queue.stderr
+    explained = shell.edl("explain", "sweep", kubeconfig=user)
+    assert "kubectl auth can-i list nodes" in explained.stderr
     refused = shell.edl("scale", "sweep", "2", kubeconfig=user)
     assert refused.returncode == 1
     assert f"kubectl auth can-i patch jobs.batch/sweep -n {shell.namespace}" in refused.stderr
