@@ -54,8 +54,9 @@ class EffectiveSettings:
     @property
     def provisioning_timeout(self) -> timedelta | None:
         """How long the reconciler awaits nodes; None if none decides, or if it is unknown."""
-        known = self.source == "reconciler" and not self.stalled
-        return self.settings.limits.provisioning.provisioning_timeout if known else None
+        if self.source != "reconciler" or self.stalled:
+            return None
+        return self.settings.limits.provisioning.provisioning_timeout
 
     @property
     def text(self) -> str:
