@@ -36,7 +36,6 @@ from kubectl_edl.job_views.blocker_facts import BlockerList
 from kubectl_edl.job_views.published_queue import PublishedView, ranked
 from kubectl_edl.job_views.role_history import past
 from kubectl_edl.job_views.training_job_view import pod_status
-from kubectl_edl.job_views.unrecorded_reasons import published_queues, with_published_reason
 from kubectl_edl.output.age import age
 from kubectl_edl.output.safe_text import harmless
 from kubectl_edl.output.table import Column, Table
@@ -111,8 +110,6 @@ class JobPages:
         published, source = None, Hints()
         if snapshot.state is None:
             job, published, source = self._in_namespace(job, now)
-        queues = {job.key.namespace: published} if published else {}
-        job = with_published_reason(job, queues or published_queues(self.connection, now, [job]))
         pods, no_pods = read_if_allowed(lambda: pods_of(cluster, job), "why pods wait is missing")
         given = ExplanationInput(job, job.role_names, pods, by, snapshot.state, published, now)
         explained, hints = read_explanation(self.cli, self.connection, given)

@@ -19,11 +19,6 @@ from kubectl_edl.client.optional_reads import Hints, read_if_allowed
 from kubectl_edl.client.pending_pods import pods_of
 from kubectl_edl.client.reconciler_settings import SettingsOverrides, deciding, settings_options
 from kubectl_edl.job_views.published_queue import ranked
-from kubectl_edl.job_views.unrecorded_reasons import (
-    published_queues,
-    with_published_reason,
-    with_refused_starts,
-)
 from kubectl_edl.output.report import Report
 
 _HELP: Final = """Explain one training job: its size, why it gets no more, and what would change it.
@@ -91,8 +86,6 @@ def _report(
     )
     state, no_state = _cluster(cli, connection, by.settings)
     published, source = (None, ()) if state else published_view(connection, job, now)
-    queues = {job.key.namespace: published} if published else {}
-    job = with_published_reason(job, queues or published_queues(connection, now, [job]))
     named = named_role(name, job)
     roles = (named,) if named else job.role_names
     given = ExplanationInput(job, roles, pods, by, state, published, now)
@@ -106,9 +99,7 @@ def _report(
 def _cluster(
     cli: CliContext, connection: ClusterConnection, settings: Settings
 ) -> tuple[ClusterState | None, Hints]:
-    now = cli.now()
     try:
-        state, hints = survey_cluster(connection.cluster, now, settings)
-        return with_refused_starts(state, connection, now), hints
+        return survey_cluster(connection.cluster, cli.now(), settings)
     except Forbidden as error:
         return None, (f"hint: what is in its way needs the whole cluster: {error}",)

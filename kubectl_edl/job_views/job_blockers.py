@@ -31,7 +31,6 @@ _ROLES: Final = timedelta(minutes=2)
 _RAISED: Final = timedelta(minutes=2)
 """Pods that give room for a raised minimum have ended by then, unless their grace is longer."""
 _CORRECT: Final = "correct its file and apply it again; where that is refused, delete the Job first"
-_RETRIED: Final = "change what refuses it: {} is tried again"
 _DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 """The Job controller's reason for a Job that ran longer than its `activeDeadlineSeconds`."""
 _STUCK: Final = frozenset({Code.BACK_OFF, Code.START_REFUSED, Code.NAMESPACE_TERMINATING})
@@ -68,13 +67,11 @@ def _problem(facts: BlockerFacts) -> Iterator[JobBlocker]:
         what, urgency = (
             ("the write", Urgency.USUAL) if refused.size else ("its start", Urgency.STUCK)
         )
-        yield JobBlocker(str(refused), _RETRIED.format(what), urgency)
+        yield JobBlocker(str(refused), f"change what refuses it: {what} is tried again", urgency)
 
 
 def _correction(view: JobView) -> str:
     """The message of a problem contains its remedy, unless no label could be read."""
-    if view.job.problem and view.job.problem.code is Code.START_REFUSED:
-        return _RETRIED.format("its start")
     if view.job.namespace_terminating:
         return f"kubectl describe namespace {view.job.key.namespace}{view.scope.cluster_flags}"
     return missing_class_remedy(view.job, view.scope.cluster_flags) if view.job.roles else _CORRECT

@@ -89,25 +89,19 @@ def read_published(
     try:
         manifest = connection.cluster.get(target)
         queue = parse(str((manifest.get("data") or {}).get(KEY, "")))
+        queue = structs.replace(queue, team=harmless(queue.team))
     except NotFound:
         return None, ()
     except (Forbidden, ValueError) as error:
         return None, (f"hint: {where} is not read: {harmless(str(error))}",)
+    as_of = queue.changed_at
     hints: Hints = ()
     with suppress(ClusterError):
         lead = lead or leadership(connection, now)
+        as_of = max(as_of, lead.queue_as_of or as_of)
         hints = _unconfirmed(lead)
-    server_now = server_time(connection.cluster, now)
-    return viewed(target.namespace, queue, lead, server_now), hints
-
-
-def viewed(
-    namespace: str, queue: NamespaceQueue, lead: LeaseView | None, now: datetime
-) -> PublishedView:
-    """The queue, as confirmed by the Lease at the API server's time `now`."""
-    queue = structs.replace(queue, team=harmless(queue.team))
-    as_of = max(queue.changed_at, (lead and lead.queue_as_of) or queue.changed_at)
-    return PublishedView(namespace, queue, as_of, max(now - as_of, timedelta()))
+    ago = server_time(connection.cluster, now) - as_of
+    return PublishedView(target.namespace, queue, as_of, max(ago, timedelta())), hints
 
 
 def _unconfirmed(lead: LeaseView) -> Hints:

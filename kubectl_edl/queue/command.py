@@ -120,13 +120,10 @@ def _whole_queue(
     cli: CliContext, connection: ClusterConnection, by: EffectiveSettings
 ) -> tuple[Sequence[QueuedJob], Hints]:
     from edl.planner.decide import decide
-    from kubectl_edl.job_views.unrecorded_reasons import with_refused_starts
     from kubectl_edl.queue.waiting_jobs import in_plan
 
     settings = by.settings
-    now = cli.now()
-    state, missing = survey_cluster(connection.cluster, now, settings)
-    state = with_refused_starts(state, connection, now)
+    state, missing = survey_cluster(connection.cluster, cli.now(), settings)
     named = connection.namespace
     jobs = (job for job in state.jobs if named in ("", job.key.namespace))
     hints = (*by.hints, *missing, *conflict_hints(jobs))

@@ -44,7 +44,6 @@ from kubectl_edl.job_views.published_queue import (
 from kubectl_edl.job_views.resize_limits import pace, published
 from kubectl_edl.job_views.start_estimates import starts
 from kubectl_edl.job_views.training_job_view import JobView, view
-from kubectl_edl.job_views.unrecorded_reasons import with_published_reason
 from kubectl_edl.output.age import duration
 from kubectl_edl.output.report import Report
 from kubectl_edl.status.detail_view import Detail, detail_report
@@ -68,10 +67,8 @@ def job_detail(
     listed, _ = read_if_allowed(lambda: pods_of(connection.cluster, job), "")
     pods = waiting_pods(connection.cluster, job.key.namespace, listed)
     failed = failed_pods(listed)
-    queue, team = _queue_and_team(job, connection, now, lead)
-    if queue:
-        job = with_published_reason(job, {queue.namespace: queue})
     shown = _with_plan(view(job, connection.scope), connection, now)
+    queue, team = _queue_and_team(job, connection, now, lead)
     # Only a job that waits is published, and the document may be older than its start.
     published_job = queue.job(job.key) if queue and waits_to_start(job) else None
     start = _published_start(published_job, shown) or _never_starts(shown, connection, now)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from edl.job_state.phases import waits_to_start
 from kubectl_edl.client.cluster_view import Reads, read_survey
 from kubectl_edl.client.job_lookup import training_job
 from kubectl_edl.client.reconciler_lease import leadership
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from edl.model import TrainingJob
     from kubectl_edl.client.cluster_view import Survey
     from kubectl_edl.client.prefetched_lists import PrefetchedLists
-    from kubectl_edl.client.reconciler_lease import LeaseView
     from kubectl_edl.job_views.training_job_view import JobView
     from kubectl_edl.output.documents.training_job_documents import TrainingJobDocument
     from kubectl_edl.output.table import Layout
@@ -120,9 +118,8 @@ def listed(
     """
     survey = _ranked_survey(asked, selector, now)
     chosen = {training_job(name, survey, asked.connection).key for name in names}
+    views = tuple(view(job) for job in survey.jobs if not names or job.key in chosen)
     lead = leadership(asked.connection, now, asked.lease)
-    jobs = [job for job in survey.jobs if not names or job.key in chosen]
-    views = tuple(map(view, _with_published_reasons(jobs, asked, now, lead)))
     report = list_report(views, now, asked.connection.namespace, above, lead.settings)
     report = replace_report(report, absence=_ABSENT_SELECTED if selector else _ABSENT)
     return views, report.with_hints(
@@ -139,17 +136,6 @@ def _ranked_survey(asked: PrefetchedLists, selector: str, now: datetime) -> Surv
 
     published, _ = read_published(asked.connection, now)
     return ranked(survey, published)
-
-
-def _with_published_reasons(
-    jobs: Sequence[TrainingJob], asked: PrefetchedLists, now: datetime, lead: LeaseView
-) -> Sequence[TrainingJob]:
-    if not any(map(waits_to_start, jobs)):
-        return jobs
-    from kubectl_edl.job_views.unrecorded_reasons import published_queues, with_published_reason
-
-    queues = published_queues(asked.connection, now, jobs, lead)
-    return [with_published_reason(job, queues) for job in jobs]
 
 
 def detailed(
