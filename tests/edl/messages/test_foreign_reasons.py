@@ -56,7 +56,7 @@ def test_a_count_of_attempts_out_of_range_is_rejected_as_a_reason(attempts: int)
 
 
 def test_a_quotation_without_text_has_a_sentence() -> None:
-    """Anyone who may write annotations of Jobs may store it."""
+    """The right to write annotations of Jobs suffices to store it."""
     assert messages.lasting(Reason(Code.START_REFUSED, QuotedText(""))) == messages.lasting(
         reasons.UNKNOWN
     )
